@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,20 +23,14 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent))
 
-from website import cells, packages, pages  # noqa: E402  # after the path says where they are
+import notebooks  # noqa: E402  # after the path says where they are
+from website import cells, home, packages, pages  # noqa: E402
 
 MARK = "live/digest.txt"  # a folder with this file is a site, which may be replaced
 WEBSITE = HERE / "website"
-RUNNER = ("live.js", "progress.js", "live.css", "worker.js", "logo.svg")
-RUN_FIRST = (
-    "live/worker.js",
-    "live/packages.zip",
-    "live/viz/",
-    "live/pyodide/",
-    "live/editor/",
-    "live/live.",
-    "live/progress.js",
-)
+MADE = ("editor.js", "service-worker.js")  # of live/: they are written anew for the site
+LARGE = ("pyodide/pyodide.asm.wasm", "pyodide/python_stdlib.zip", "packages.zip")  # of live/: they show the progress
+ASIDE = ("source/", "reference/", "404.html", "sitemap")  # not kept for reading without a network
 
 
 class BuildError(Exception):
@@ -93,7 +88,7 @@ def _generated(folder):
     staged = folder / "docs"
     staged.mkdir()
     sections = pages.stage(staged)
-    shutil.copytree(WEBSITE / "live", staged / "live", ignore=lambda _, names: set(names) - set(RUNNER))
+    shutil.copytree(WEBSITE / "live", staged / "live", ignore=shutil.ignore_patterns(*MADE))
     settings = (WEBSITE / "zensical.toml").read_text(encoding="utf-8")
     (folder / "zensical.toml").write_text(settings.replace("[project]\n", f"[project]\nnav = {_nav(sections)}\n", 1))
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
@@ -121,17 +116,38 @@ def _add_runner(made, modules):
     _zip_python(live / "packages.zip")
     packages.compile_ahead(live)
     (live / "exercises.json").write_text(json.dumps(pages.exercises()), encoding="utf-8")
+    (live / "hints.json").write_text(json.dumps(pages.hints()), encoding="utf-8")
+    notebooks.write(made / "learn")
+    home.write(made, pages.ten_lines())
+    sizes = {Path(name).name: (live / name).stat().st_size for name in LARGE}
+    _put_in(live / "worker.js", WEBSITE / "live" / "worker.js", SIZES=json.dumps(sizes))
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     digest = hashlib.sha256()
     for name in files:
         digest.update(f"{name}\0".encode() + (made / name).read_bytes())
-    kept = json.dumps([name for name in files if name.startswith(RUN_FIRST)])
-    worker = (WEBSITE / "live" / "service-worker.js").read_text(encoding="utf-8")
-    worker = worker.replace("= FILES.", f"= {kept}.").replace(
-        '"micrograd-DIGEST"', f'"micrograd-{digest.hexdigest()[:20]}"'
-    )
-    (made / "service-worker.js").write_text(worker, encoding="utf-8")
+    runner = [name for name in files if name.startswith("live/")]
+    path = [name for name in files if not name.startswith(("live/", *ASIDE))]
+    path.sort(key=lambda name: not name.startswith(("assets/", "learn/")))  # what is missed first, first
+    values = {
+        "FILES": json.dumps(runner),
+        "PAGES": json.dumps(path),
+        "micrograd-DIGEST": f"micrograd-{digest.hexdigest()[:20]}",
+    }
+    _put_in(made / "service-worker.js", WEBSITE / "live" / "service-worker.js", **values)
     (made / MARK).write_text(digest.hexdigest() + "\n", encoding="utf-8")
+
+
+def _put_in(path, source, **values):
+    """Write a script in which names of constants have got their values."""
+    text = source.read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = re.sub(
+            rf'(?<=^const )(\w+ = "?){re.escape(name)}\b',
+            lambda found, value=value: found[1] + value,
+            text,
+            flags=re.MULTILINE,
+        )
+    path.write_text(text, encoding="utf-8")
 
 
 def _zip_python(path):

@@ -64,6 +64,17 @@ def blocks(text):
     return found
 
 
+def place_of(part, text):
+    """The number of the cell of a page that has a part in its code, from 1; None for none.
+
+    Example:
+        >>> place_of("y", "```python\\nx\\n```\\n```python {.recorded}\\ny\\n```\\n```python\\ny\\n```\\n")
+        2
+    """
+    codes = [block.code for block in blocks(text) if block.language == "python" and ".recorded" not in block.marks]
+    return next((number for number, code in enumerate(codes, 1) if part in code), None)
+
+
 def recorded(path, text):
     """What each Python block of a page gives, run from first to last in a process of its own.
 
@@ -107,14 +118,16 @@ def with_cells(text, outputs, name, folder, *, up=""):
     Returns:
         The text, with each block in an element that the page's script makes a cell of.
     """
-    lines, given, made, end = text.splitlines(keepends=True), iter(outputs), [], 0
+    lines, given, made, end, count = text.splitlines(keepends=True), iter(outputs), [], 0, 0
     for number, block in enumerate((block for block in blocks(text) if block.language == "python"), 1):
         made += lines[end : block.first]
         kind = "cell-recorded" if ".recorded" in block.marks else "cell"
+        count += kind == "cell"
+        anchor = f' id="cell-{count}"' if kind == "cell" else ""
         shown = [_element(output, f"{name}-{number}-{place}", folder, up) for place, output in enumerate(next(given))]
         code = PROMISE.sub(r"\1", block.code)
         made.append(
-            f'<div class="{kind}" markdown="1">\n<div class="cell-code" markdown="1">\n\n'
+            f'<div class="{kind}"{anchor} markdown="1">\n<div class="cell-code" markdown="1">\n\n'
             f"```python\n{code}```\n\n</div>\n"
             f'<div class="cell-outputs">{"".join(shown)}</div>\n</div>\n'
         )

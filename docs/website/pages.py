@@ -7,13 +7,15 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from website import cells, reference
+from website import cells, home, reference
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 # The pages whose Python blocks can be changed and run, beside those of the folder learn/.
 LIVE = ("index.md", "tutorial.md", "explore.md", "gallery.md")
+
+LIST = "learn/exercises.md"  # the page of all exercises, which is made of the chapters
 
 # The order of the pages. One that is not here comes last in "Inside".
 SECTIONS = {
@@ -24,7 +26,30 @@ SECTIONS = {
     "Inside": ["engine.md", "house.md", "contributing.md", "changelog.md"],
 }
 
-WIDE = "---\nhide:\n  - navigation\n  - toc\n---\n\n"  # a page for code, which has long lines
+EXERCISES = """# All exercises
+
+Each with how far you are: new, tried or solved. Hints and solutions are a button away; the notes on what you have done
+are kept in this browser only.
+"""
+
+# Wide pages: the home page, and those for code, which has long lines.
+WIDE = "---\nhide:\n  - navigation\n  - toc\n---\n\n"
+
+# On the home page, the index of the search, which is larger than all else, is asked for once somebody does something.
+SEARCH_LATER = """<script>{
+  const begin = (resolve) => ["keydown", "pointerdown"].forEach((kind) => addEventListener(kind, resolve));
+  const begun = new Promise(begin);
+  const { open, send } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.open = function (method, address, ...rest) {
+    this.isIndex = String(address).endsWith("/search.json");
+    return open.call(this, method, address, ...rest);
+  };
+  XMLHttpRequest.prototype.send = function (...body) {
+    if (this.isIndex) begun.then(() => send.apply(this, body));
+    else send.apply(this, body);
+  };
+}</script>
+"""
 
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)#:\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
@@ -32,7 +57,7 @@ CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 
 def is_live(name):
     """Whether the Python blocks of a page run on it."""
-    return name in LIVE or name.startswith("learn/")
+    return name in LIVE or (name.startswith("learn/") and name != LIST)
 
 
 def stage(folder):
@@ -54,6 +79,8 @@ def stage(folder):
             _write(folder / path.relative_to(DOCS), path.read_bytes())
     (folder / "recorded").mkdir()
     texts = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
+    names.append(LIST)
+    texts[LIST] = list_of_exercises(exercises(), texts)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         live = [name for name in names if is_live(name)]
         outputs = dict(zip(live, threads.map(cells.recorded, live, map(texts.get, live)), strict=True))
@@ -61,7 +88,8 @@ def stage(folder):
         if name in outputs:
             label, up = name.removesuffix(".md").replace("/", "-"), "../" * name.count("/")
             text = cells.with_cells(text, outputs[name], label, folder / "recorded", up=up)
-        _write(folder / name, linked(text, name, sources).encode())
+        text = linked(text, name, sources)
+        _write(folder / name, (f"{WIDE}{text}\n{SEARCH_LATER}" if name == "index.md" else text).encode())
     for name, text in reference.texts().items():
         _write(folder / "reference" / name, text.encode())
     for path in sorted(sources):
@@ -121,19 +149,69 @@ def _write(path, content):
 
 
 def exercises():
-    """The chapters with what they ask, for the page to show what is done: number, title, page and exercises of each."""
+    """The chapters with what they ask, for the page to show what is done: number, title, page and exercises of each.
+
+    Of an exercise there are its number, its title and the number of the cell that checks it.
+    """
     from micrograd.learn.catalogue import CHAPTERS
 
-    files = {int(path.name[:2]): f"{path.stem}.html" for path in (DOCS / "learn").glob("[0-9]*.md")}
+    files = {int(path.name[:2]): path for path in (DOCS / "learn").glob("[0-9]*.md")}
     return [
         {
             "number": chapter.number,
             "title": chapter.title,
-            "page": files[chapter.number],
-            "exercises": [(exercise.number, exercise.title) for exercise in chapter.exercises],
+            "page": f"{files[chapter.number].stem}.html",
+            "exercises": [
+                (exercise.number, exercise.title, cells.place_of(f'check("{exercise.number}"', text))
+                for exercise in chapter.exercises
+            ],
         }
         for chapter in CHAPTERS
+        for text in [files[chapter.number].read_text(encoding="utf-8")]
     ]
+
+
+def hints():
+    """The hints and the solution of each exercise, by its number."""
+    from micrograd.learn.catalogue import EXERCISES
+
+    return {
+        number: {"hints": exercise.hints, "solution": exercise.solution.strip()}
+        for number, exercise in EXERCISES.items()
+    }
+
+
+def ten_lines():
+    """The program of the home page, which the page trains."""
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    return next(block.code for block in cells.blocks(text) if home.MARK in block.code)
+
+
+def list_of_exercises(listed, texts):
+    """The page that lists all exercises, each with its task as its chapter has it.
+
+    Args:
+        listed: what exercises() gives.
+        texts: of the pages, by name.
+
+    Returns:
+        Its text.
+
+    Raises:
+        ValueError: if a chapter does not have one of its exercises.
+    """
+    parts = [EXERCISES]
+    for chapter in listed:
+        page = chapter["page"].removesuffix(".html") + ".md"
+        parts.append(f"## {chapter['number']}. {chapter['title']}\n")
+        for number, title, cell in chapter["exercises"]:
+            found = re.search(
+                rf"^\*\*{re.escape(number)} .*?(?=^```|^#)", texts[f"learn/{page}"], re.DOTALL | re.MULTILINE
+            )
+            if found is None:
+                raise ValueError(f"{page} does not ask for exercise {number}, {title}")
+            parts.append(f"{found[0].rstrip()}\n\n[Answer it in the chapter]({page}#cell-{cell})\n")
+    return "\n".join(parts)
 
 
 def navigation(names):
@@ -141,7 +219,8 @@ def navigation(names):
     placed = {page for pages in SECTIONS.values() for page in pages} | {"index.md"}
     sections = {title: [page for page in pages if page in names] for title, pages in SECTIONS.items()}
     chapters = sorted(name for name in names if name.startswith("learn/"))
-    sections["Learn"] = sorted(chapters, key=lambda name: name != "learn/index.md") + sections["Learn"]
+    chapters.sort(key=lambda name: (name != "learn/index.md", name != LIST))
+    sections["Learn"] = chapters + sections["Learn"]
     sections["Inside"] += [name for name in names if name not in placed and not name.startswith("learn/")]
     sections["Reference"] += [f"reference/{page.file}.md" for page in reference.PAGES]
     return sections

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
 import linecache
 import os
 import sys
@@ -24,11 +25,14 @@ class Shown:
         self._show, self._left = show, MOST_CHARACTERS
 
     def text(self, text, kind="text"):
-        if self._left <= 0:
+        """Show a text, as much of it as there is room for; then say once that the rest is left out."""
+        if self._left is None or not text:
             return
-        if len(text) > self._left:
+        if len(text) <= self._left:
+            self._left -= len(text)
+        else:
             text = f"{text[: self._left]}\n... more than {MOST_CHARACTERS:,} characters: the rest is left out\n"
-        self._left -= len(text)
+            self._left = None
         self._show(kind, text, "")
 
     def value(self, value):
@@ -39,6 +43,22 @@ class Shown:
                 self._show(kind, text, type(value).__name__)
                 return
         self.text(f"{value!r}\n")
+
+    def error(self, text, line):
+        """Show an error, however much was shown before: its last lines say what it is."""
+        if len(text) > MOST_CHARACTERS:
+            half = MOST_CHARACTERS // 2
+            text = f"{text[:half]}\n... {len(text) - 2 * half:,} characters are left out\n{text[-half:]}"
+        self._show("error", text, str(line))
+
+    def figures(self):
+        """Show the figures of matplotlib that are open, and close them."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        for number in pyplot.get_fignums() if pyplot else ():
+            figure, drawn = pyplot.figure(number), io.StringIO()
+            figure.savefig(drawn, format="svg", bbox_inches="tight")
+            pyplot.close(figure)
+            self._show("picture", drawn.getvalue(), f"figure {number}")
 
     def file(self, path, kind):
         with open(path, encoding="utf-8") as file:
@@ -70,6 +90,7 @@ class Runner:
 
     def __init__(self):
         self.names = {"__name__": "__main__"}
+        os.environ.setdefault("MPLBACKEND", "agg")  # figures are drawn for the page, and open no window
 
     def run(self, number, code, show):
         """Run a cell.
@@ -88,11 +109,12 @@ class Runner:
         sys.stdout, sys.stderr = Output(shown, "text"), Output(shown, "warning")
         try:
             result = self._executed(code, name)
+            shown.figures()
             if result is not None:
                 shown.value(result)
         except BaseException as error:  # also SystemExit: a cell may raise anything, and the page stays
             text, line = _told(error, name)
-            show("error", text, str(line))
+            shown.error(text, line)
             return line
         finally:
             sys.stdout, sys.stderr = usual

@@ -1,23 +1,5 @@
 // ---- Drawing -------------------------------------------------------------------------------------------
 
-const SVG = "http://www.w3.org/2000/svg";
-function svg(name, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
-function html(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value);
-  }
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
-const bdi = (text) => html("bdi", {}, text);
-
 const graph = find("graph");
 const visible = new Map(); // by item: its element, place, size and the texts that change
 const edges = []; // each with its element

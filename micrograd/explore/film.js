@@ -2,7 +2,6 @@
 
 const { network, points } = film;
 const canRun = network !== null && !unknown.length;
-const threshold = network && primitives[network.nodes[network.outputs[0]][0]]?.name === "sigmoid" ? 0.5 : 0;
 const chart = lossChart();
 const board = canRun && points.length ? plane({ add: addPoint, pick: (point) => chooseExample(exampleOfPoint(point)) }) : null;
 const picture = network?.layers.length > 0 && columnsOf(network).flat().length <= MOST_NEURONS ? networkView(network, chooseNeuron) : null;
@@ -50,14 +49,6 @@ function setMode(training) {
   showControls();
 }
 
-let programShown = null;
-/** The program of the network, with the activation that is chosen. */
-function networkProgram() {
-  const { activation } = course.settings;
-  if (programShown?.activation !== activation) programShown = { activation, made: runnable({ ...network, root: network.outputs[0] }, activation === null ? null : lessons.activations[activation]) };
-  return programShown.made;
-}
-
 /** Show the present moment of the training. */
 function showTraining() {
   const moment = momentNow();
@@ -67,7 +58,7 @@ function showTraining() {
   warning.textContent = troubleOf(moment, next);
   warning.hidden = !warning.textContent;
   showPoints();
-  if (canRun) showMaps(moment.numbers);
+  if (canRun) showNetwork(board, picture, moment.numbers, inputsNow());
   else picture?.paint(moment.numbers, null, null, []);
   if (!picture) showGraph();
   board?.ring((next?.batch ?? []).map(pointOfExample).filter((point) => point >= 0));
@@ -117,20 +108,6 @@ function showPoints() {
   const kinds = drawn ? drawn.kinds.map((kind) => (several ? classOf(kind).target : kind)) : points.map((_, index) => (film.targets.length ? kindOf(film.targets[index]) : null));
   const places = drawn ? drawn.points : points;
   board.set({ points: places, kinds, own: data === "own" }, data === "own" ? [-1.6, 1.6, -1.6, 1.6] : square(places));
-}
-
-/** Show what the network and its neurons say, of each place and at the example. */
-function showMaps(numbers) {
-  const colours = classColours();
-  const made = networkProgram();
-  const wanted = picture ? picture.cells.map(({ node }) => node) : [];
-  if (board) board.paint(mapsOf(made, network.outputs, numbers, board.bounds(), SIDE), threshold, colours);
-  const maps = board && picture ? mapsOf(made, wanted, numbers, board.bounds(), SMALL) : null;
-  const inputs = inputsNow();
-  for (const [index, place] of made.inputs) made.data[index] = inputs[place];
-  for (const [index, parameter] of made.parameters) made.data[index] = numbers[parameter];
-  run(made);
-  picture?.paint(numbers, maps, wanted.map((node) => made.data[node]), colours);
 }
 
 /** Put a point of one's own where the plane was clicked: it is trained on from the next step. */

@@ -6,7 +6,7 @@ const CLASSES = ["--negative", "--positive", "--class-2", "--class-3", "--class-
 
 /** The colours of classes, as the theme has them. */
 function classColours() {
-  const style = getComputedStyle(document.documentElement);
+  const style = getComputedStyle(themed);
   return CLASSES.map((name) => style.getPropertyValue(name).split(" ").map(Number));
 }
 
@@ -73,4 +73,27 @@ function paintBoundary(canvas, maps, threshold, colours) {
     image.data.set([...((known && colours[best]) || [128, 128, 128]), 255 * (known ? sure : 0.6)], 4 * place);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+const threshold = film.network && primitives[film.network.nodes[film.network.outputs[0]][0]]?.name === "sigmoid" ? 0.5 : 0; // between two classes
+let programShown = null;
+/** The program of the network, with the activation that is chosen. */
+function networkProgram() {
+  const { activation } = course.settings;
+  const { network } = film;
+  if (programShown?.activation !== activation) programShown = { activation, made: runnable({ ...network, root: network.outputs[0] }, activation === null ? null : lessons.activations[activation]) };
+  return programShown.made;
+}
+
+/** Show in a plane and in the picture of the network, as far as there are these, what the neurons say: of each place, and of the inputs. */
+function showNetwork(board, picture, numbers, inputs) {
+  const colours = classColours();
+  const made = networkProgram();
+  const wanted = picture ? picture.cells.map(({ node }) => node) : [];
+  if (board) board.paint(mapsOf(made, film.network.outputs, numbers, board.bounds(), SIDE), threshold, colours);
+  const maps = board && picture ? mapsOf(made, wanted, numbers, board.bounds(), SMALL) : null;
+  for (const [index, place] of made.inputs) made.data[index] = inputs[place];
+  for (const [index, parameter] of made.parameters) made.data[index] = numbers[parameter];
+  run(made);
+  picture?.paint(numbers, maps, wanted.map((node) => made.data[node]), colours);
 }

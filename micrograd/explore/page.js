@@ -4,6 +4,7 @@
 
 const passes = JSON.parse(document.getElementById("data").textContent);
 const { nodes, groups, primitives, root } = passes;
+const themed = document.documentElement; // it has the colours
 const find = (id) => document.getElementById(id);
 const SMOOTH = 3000; // items at a time
 const FEW = 300; // items, up to which those out of sight are kept, for screen readers to go through

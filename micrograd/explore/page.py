@@ -28,6 +28,7 @@ SCRIPTS = (
     "folding",  # which groups are open, and which member of a stack is shown
     "wrapping",  # rows that are too long for the page
     "arrangement",  # the room that everything takes
+    "elements",  # of SVG and HTML
     "drawing",  # the items in their places
     "strips",  # many numbers as colours
     "painting",  # what the step changes in the drawing

@@ -60,6 +60,7 @@ class TestCells:
         ]
         text = cells.with_cells(PAGE, outputs, "page", tmp_path, up="../")
         assert re.findall(r'<div class="(cell|cell-recorded)"', text) == ["cell", "cell-recorded"]
+        assert re.findall(r'id="(cell-\d+)"', text) == ["cell-1"]
         assert "```python\nx = 1\nprint(x)\n```\n" in text  # what it prints stands below
         assert "```python\nx\n```\n" in text
         assert "````markdown\n```python\nnot a cell\n```\n````\n" in text
@@ -132,8 +133,27 @@ class TestPages:
             "One multiplication",
             "01-one-multiplication.html",
         )
-        assert first["exercises"][0] == ("1.1", "A nudge")
+        assert first["exercises"][0] == ("1.1", "A nudge", 4)
         assert (last["number"], last["page"]) == (17, "17-tokens.html")
+
+    def test_the_list_of_exercises_has_the_task_of_each_chapter(self):
+        text = "# 1. One\n\n**1.2 Slope.** What is `f`?\n\nIt is\nsmall.\n\n```python\ncheck()\n```\n"
+        chapter = {"number": 1, "title": "One", "page": "01-one.html", "exercises": [("1.2", "Slope", 3)]}
+        made = pages.list_of_exercises([chapter], {"learn/01-one.md": text})
+        assert made.endswith(
+            "## 1. One\n\n**1.2 Slope.** What is `f`?\n\nIt is\nsmall.\n\n"
+            "[Answer it in the chapter](01-one.md#cell-3)\n"
+        )
+        with pytest.raises(ValueError, match=r"01-one\.md does not ask for exercise 1\.2, Slope"):
+            pages.list_of_exercises([chapter], {"learn/01-one.md": "# 1. One\n"})
+
+    def test_every_exercise_has_its_hints_and_solution_and_a_cell_of_its_chapter(self):
+        listed = [exercise for chapter in pages.exercises() for exercise in chapter["exercises"]]
+        help_ = pages.hints()
+        assert [number for number, _, _ in listed] == list(help_)
+        assert all(cell >= 1 for _, _, cell in listed)
+        assert help_["1.2"]["solution"] == "2.0"
+        assert len(help_["1.2"]["hints"]) > 1
 
 
 class TestReference:

@@ -105,6 +105,36 @@ def test_a_loop_that_prints_does_not_fill_the_page(run):
     assert run("1 + 1") == (0, [("text", "2\n", "")])
 
 
+@pytest.mark.parametrize(
+    "code", ["print('x' * 100_000)", "print('x' * 100_000, end=''); print('more')", "'x' * 99_999"]
+)
+def test_output_of_any_length_is_cut_with_a_notice_that_comes_once(run, code):
+    _, ((kind, text, _),) = run(code)
+    assert kind == "text"
+    assert text.count("more than 100,000 characters: the rest is left out\n") == 1
+    assert len(text) < MOST_CHARACTERS + 100
+
+
+def test_a_long_error_is_cut_in_its_middle_and_shown_after_long_output(run):
+    line, shown = run("print('x' * 200_000)\nraise ValueError('y' * 300_000 + ' the end')")
+    kind, text, _ = shown[-1]
+    assert (line, kind) == (2, "error")
+    assert text.startswith("Traceback")
+    assert "characters are left out" in text
+    assert text.endswith("y the end\n")
+    assert len(text) < MOST_CHARACTERS + 100
+
+
+def test_figures_of_matplotlib_are_shown_below_the_cell(run):
+    pytest.importorskip("matplotlib")
+    code = "import matplotlib.pyplot as plt\nfor title in ('one', 'two'): plt.figure(); _ = plt.title(title)\n'drawn'"
+    line, shown = run(code)
+    assert line == 0
+    assert [(kind, name) for kind, _, name in shown] == [("picture", "figure 1"), ("picture", "figure 2"), ("text", "")]
+    assert shown[0][1].rstrip().endswith("</svg>")
+    assert run("plt.get_fignums()") == (0, [("text", "[]\n", "")])
+
+
 def test_output_is_put_back_whatever_happens(run):
     before = sys.stdout, sys.stderr
     run("import sys\nsys.stdout = None\n1 / 0")

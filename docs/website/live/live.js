@@ -1,120 +1,58 @@
 // Cells that run on the page: Python in a worker, an editor, and the outputs below it.
-import { keepNotes, notes } from "./progress.js";
+import { workButtons } from "./buttons.js";
+import { button, element } from "./elements.js";
+import { made, widen } from "./outputs.js";
+import { pythons } from "./python.js";
+import { keepText, linked, linkTo, textOf } from "./work.js";
+import "./exercises.js";
 
 const beside = (path) => new URL(path, import.meta.url);
 const cells = [...document.querySelectorAll(".cell")];
 const able = typeof WebAssembly === "object" && typeof Worker === "function" && location.protocol.startsWith("http");
 
-const LONGEST = 2 ** 31 - 1; // milliseconds that a timer takes
 const LOST = "Its variables are lost: a new Python has taken its place, and the cells above run again.\n";
 
-/** One Python, in a worker of its own. */
-class Python {
-  constructor() {
-    this.worker = new Worker(beside("worker.js"), { type: "module" });
-    this.ready = new Promise((resolve, reject) => {
-      this.listen = ({ kind, text }) => (kind === "ready" ? resolve() : reject(new Error(text)));
-      this.worker.onerror = (event) => reject(new Error(event.message || "the runner could not be loaded"));
-    });
-    this.ready.catch(() => {}); // whoever runs something is told
-    this.worker.onmessage = ({ data }) => this.listen(data);
-  }
-
-  /** Runs a cell, and gives what it ends with: "done" and a line, "ended" and a text, "overdue" and seconds, or "stopped". */
-  async run(number, code, show) {
-    await this.ready;
-    const before = notes();
-    const ended = (message) => {
-      if (message.kind === "done" && message.notes !== before) keepNotes(message.notes);
-      return message;
-    };
-    return new Promise((resolve) => {
-      this.stop = () => resolve({ kind: "stopped" });
-      this.listen = (message) => {
-        if (message.kind === "limit") this.limit(message.seconds, resolve);
-        else if (message.kind === "done" || message.kind === "ended") resolve(ended(message));
-        else show(message);
-      };
-      this.worker.onerror = (event) => resolve({ kind: "ended", text: event.message || "the worker ended" });
-      this.worker.postMessage({ number, code, notes: before });
-    });
-  }
-
-  /** An answer to an exercise may run for so many seconds; 0 once it has ended. */
-  limit(seconds, overdue) {
-    clearTimeout(this.timer);
-    if (seconds > 0) this.timer = setTimeout(() => overdue({ kind: "overdue", seconds }), Math.min(seconds * 1000, LONGEST));
-  }
-
-  end() {
-    clearTimeout(this.timer);
-    this.worker.terminate();
-    this.stop?.();
-  }
-}
-
-/** The Python of this page, and the one that waits to take its place. */
-const pythons = {
-  now: null,
-  spare: null,
-  current() {
-    return (this.now ??= this.spare ?? new Python());
-  },
-  /** Another one in a moment, so that nobody waits after a stop. A device with little memory does without. */
-  warm() {
-    if ((navigator.deviceMemory ?? 8) > 2) this.spare ??= new Python();
-  },
-  replace() {
-    this.now?.end();
-    this.now = this.spare;
-    this.spare = null;
-  },
-};
-
-const session = { running: null, token: 0 };
+/** What runs, what waits for it, and a number that changes with each new Python. */
+const session = { running: null, queue: [], pumping: false, token: 0 };
 
 class Cell {
-  constructor(element, index) {
-    this.element = element;
+  constructor(place, index) {
+    this.element = place;
     this.number = index + 1;
-    this.source = element.querySelector(".cell-code");
-    this.outputs = element.querySelector(".cell-outputs");
+    this.source = place.querySelector(".cell-code");
+    this.outputs = place.querySelector(".cell-outputs");
     this.original = this.source.querySelector("code").textContent.replace(/\n$/, "");
     this.recorded = [...this.outputs.childNodes].map((node) => node.cloneNode(true));
     this.code = this.original;
     this.ran = null; // the code that this Python has run
     this.stale = false; // whether the outputs are those of an earlier run
-    this.bar = document.createElement("div");
-    this.bar.className = "cell-bar";
-    this.status = document.createElement("span");
-    this.status.className = "cell-status";
-    this.status.setAttribute("role", "status");
-    this.runButton = this.button("Run", `Run cell ${this.number}`, () => (session.running === this ? stop() : run(this)));
+    this.status = element("span", { className: "cell-status", role: "status" });
+    this.clock = element("span", { className: "cell-clock", ariaHidden: "true" }); // a status would be read out each second
+    this.loading = element("progress", { className: "cell-loading", max: 1, ariaLabel: "Python is starting", hidden: true });
+    this.runButton = button("Run", `Run cell ${this.number}`, () => this.press());
     this.runButton.classList.add("cell-run");
     this.runButton.title = "Shift+Enter in the cell";
-    this.restoreButton = this.button("Undo changes", `Undo the changes of cell ${this.number}`, () => this.restore());
+    this.restoreButton = button("Undo changes", `Undo the changes of cell ${this.number}`, () => this.restore());
     this.restoreButton.hidden = true;
-    this.bar.append(this.runButton, this.restoreButton, this.status);
-    this.source.after(this.bar);
+    this.linkButton = button("Link", `Copy a link with the code of cell ${this.number}`, () => this.link());
+    this.source.after(element("div", { className: "cell-bar" }, this.runButton, this.restoreButton, this.linkButton, this.loading, this.status, this.clock));
     this.outputs.setAttribute("role", "group");
     this.outputs.setAttribute("aria-label", `Output of cell ${this.number}`);
   }
 
-  button(text, label, act) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = text;
-    button.setAttribute("aria-label", label);
-    button.addEventListener("click", act);
-    return button;
+  /** Takes what was typed here before, or what it is told; it is kept with the next change only. */
+  take(code) {
+    this.code = code;
+    this.restoreButton.hidden = code === this.original;
+    if (!this.editor) this.source.querySelector("code").textContent = code;
+    else this.editor.write(code);
   }
 
-  async open(edit) {
-    const place = document.createElement("div");
-    place.className = "cell-editor";
+  open(edit) {
+    const place = element("div", { className: "cell-editor" });
     this.editor = edit(place, this.code, `Python, cell ${this.number}. Escape, then Tab leaves the editor.`, {
       run: () => run(this),
-      changed: (code) => this.changed(code),
+      changed: (code) => this.code !== code && this.changed(code),
     });
     this.source.replaceChildren(place);
   }
@@ -122,25 +60,53 @@ class Cell {
   changed(code) {
     this.code = code;
     this.restoreButton.hidden = code === this.original;
-    if (session.running !== this) this.say(this.ran !== null && this.ran !== code ? "changed since it ran" : "");
+    const isKept = keepText(this, code);
+    if (session.running === this || this.isQueued()) return;
+    const words = this.ran !== null && this.ran !== code ? ["changed since it ran"] : [];
+    if (!isKept) words.push("this browser keeps nothing: export your work before you leave");
+    this.say(words.join("; "));
   }
 
   restore() {
-    this.code = this.original;
-    this.editor?.write(this.original);
     this.changed(this.original);
+    this.take(this.original);
     this.runButton.focus();
+  }
+
+  async link() {
+    const address = await linkTo(this.number, this.code);
+    try {
+      await navigator.clipboard.writeText(address);
+      this.say("link copied: it has this code in it");
+    } catch {
+      history.replaceState(null, "", address);
+      this.say("the link, with this code in it, is in the address bar");
+    }
+  }
+
+  isQueued() {
+    return session.queue.some(({ cell }) => cell === this);
+  }
+
+  /** The button starts the cell; or stops it, or what it waits for, where it was started. */
+  press() {
+    if (session.running === this) stop();
+    else if (this.isQueued()) cancel(this);
+    else run(this);
   }
 
   say(text) {
     this.status.textContent = text;
   }
 
-  /** Running, or not: the button stops what it started. */
-  show(running) {
-    this.element.classList.toggle("running", running);
-    this.runButton.textContent = running ? "Stop" : "Run";
-    this.runButton.setAttribute("aria-label", `${running ? "Stop" : "Run"} cell ${this.number}`);
+  /** Running, waiting, or neither: the button stops what it started. */
+  show() {
+    const word = session.running === this ? "Stop" : this.isQueued() ? "Cancel" : "Run";
+    this.element.classList.toggle("running", word === "Stop");
+    this.element.classList.toggle("queued", word === "Cancel");
+    if (this.runButton.textContent === word) return;
+    this.runButton.textContent = word;
+    this.runButton.setAttribute("aria-label", `${word} cell ${this.number}`);
   }
 
   /** Takes away what an earlier run gave: once something new is there, so that the page does not jump. */
@@ -156,6 +122,7 @@ class Cell {
     widen(this.outputs);
     this.editor?.point(0);
     this.say("");
+    this.show();
   }
 
   receive({ kind, text, name }) {
@@ -164,198 +131,242 @@ class Cell {
   }
 }
 
-/** The elements that show an output; text after text of the same kind goes on in the same element. */
-function made(kind, text, name, last) {
-  if (kind === "text" || kind === "warning" || kind === "error") {
-    if (last?.dataset.kind === kind) {
-      last.firstChild.append(text);
-      return [];
-    }
-    const block = document.createElement("pre");
-    block.dataset.kind = kind;
-    block.tabIndex = 0; // long lines are scrolled by keyboard, too
-    block.append(document.createElement("code"));
-    block.firstChild.append(text);
-    return [block];
+/** Runs a cell, after those above it that this Python has not run, and after what was started before. */
+function run(cell) {
+  const above = live.slice(0, cell.number - 1).filter((other) => other.ran === null && other !== session.running && !other.isQueued());
+  return enqueue([...above, cell]);
+}
+
+/** Has cells wait for their turn. Gives, once they have all run, whether none of them failed. */
+function enqueue(wanted) {
+  const turns = wanted.filter((cell) => !cell.isQueued()).map((cell) => new Promise((done) => session.queue.push({ cell, done })));
+  showQueue();
+  pump();
+  return Promise.all(turns).then((fine) => fine.every(Boolean));
+}
+
+function showQueue() {
+  session.queue.forEach(({ cell }, place) => {
+    const before = place ? session.queue[place - 1].cell : session.running;
+    if (before) cell.say(cell === session.running ? "running, and then once more" : `waits for cell ${before.number}`);
+  });
+  for (const cell of live) cell.show();
+}
+
+/** Takes cells out of the queue, which then say so. */
+function drop(dropped, words) {
+  session.queue = session.queue.filter((turn) => !dropped.includes(turn));
+  for (const { cell, done } of dropped) {
+    cell.say(words);
+    done(false);
   }
-  if (kind === "picture") {
-    const picture = document.createElement("img");
-    picture.src = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-    picture.addEventListener("load", () => URL.revokeObjectURL(picture.src));
-    picture.alt = `picture: ${name}`;
-    const figure = document.createElement("figure");
-    figure.dataset.kind = kind;
-    figure.tabIndex = 0;
-    figure.append(picture);
-    return [figure];
+  showQueue();
+}
+const cancel = (cell) => drop(session.queue.filter((turn) => turn.cell === cell), "");
+
+async function pump() {
+  if (session.pumping) return;
+  session.pumping = true;
+  while (session.queue.length) {
+    const { cell, done } = session.queue.shift();
+    const { token } = session;
+    const fine = await runOne(cell);
+    done(fine);
+    if (!fine && token === session.token) drop(session.queue, `not run: see cell ${cell.number}`); // they were to follow it
   }
-  const frame = document.createElement("iframe");
-  frame.dataset.kind = kind;
-  frame.sandbox = kind === "page" ? "allow-scripts allow-downloads" : "";
-  frame.title = name;
-  frame.srcdoc = kind === "page" ? text : `<meta charset="utf-8"><style>body{font:14px system-ui}</style>${text}`;
-  return [frame, wide(frame)];
-}
-
-/** Gives each page that was recorded its button. */
-function widen(place) {
-  for (const frame of place.querySelectorAll("iframe")) frame.after(wide(frame));
-}
-
-/** Pages in frames are light or dark as the site is. */
-const themeOfSite = () => (document.body.getAttribute("data-md-color-scheme") === "slate" ? "dark" : "light");
-const tellTheme = (frame) => frame.contentWindow?.postMessage({ theme: themeOfSite() }, "*"); // its origin has no name
-addEventListener("message", ({ source, data }) => {
-  const frame = [...document.querySelectorAll(".cell-outputs iframe")].find(({ contentWindow }) => contentWindow === source);
-  if (frame && data?.height > 0) frame.style.height = `${Math.min(data.height, 0.9 * innerHeight)}px`;
-});
-new MutationObserver(() => document.querySelectorAll(".cell-outputs iframe").forEach(tellTheme)).observe(document.body, {
-  attributeFilter: ["data-md-color-scheme"],
-});
-document.addEventListener("load", ({ target }) => target.matches?.(".cell-outputs iframe") && tellTheme(target), true);
-document.querySelectorAll(".cell-outputs iframe").forEach(tellTheme); // those that were there before this script
-
-/** A button that gives a page the whole screen. */
-function wide(frame) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "cell-wide";
-  button.textContent = "Full screen";
-  button.setAttribute("aria-label", `Full screen: ${frame.title}`);
-  button.addEventListener("click", () => frame.requestFullscreen?.());
-  return button;
-}
-
-/** Runs a cell, after those above it that this Python has not run. */
-async function run(cell) {
-  if (session.running) return;
-  const above = live.slice(0, cell.number - 1).filter((other) => other.ran === null);
-  for (const next of [...above, cell]) if (!(await runOne(next))) return;
+  session.pumping = false;
+  if (!pythons.now) return;
   keepForLater();
-  setTimeout(() => pythons.warm(), 500);
+  pythons.warm();
+}
+
+/** Shows how long a cell has been running, or how much of Python is there; gives what ends that. */
+function watch(cell, python) {
+  const began = performance.now();
+  const show = () => {
+    const starting = python.share < 1;
+    cell.loading.hidden = !starting;
+    cell.loading.value = python.share;
+    const seconds = Math.floor((performance.now() - began) / 1000);
+    cell.clock.textContent = starting ? `${Math.floor(100 * python.share)} %` : seconds ? `${seconds} s` : "";
+  };
+  show();
+  const timer = setInterval(show, 200);
+  return () => {
+    clearInterval(timer);
+    cell.loading.hidden = true;
+    cell.clock.textContent = "";
+  };
 }
 
 async function runOne(cell) {
-  const token = session.token;
-  const code = cell.code;
+  const { token } = session;
+  const { code } = cell;
   session.running = cell;
-  cell.show(true);
-  cell.say(pythons.now || pythons.spare ? "running" : "starting Python, once for this page");
   cell.stale = true;
   let end, began, soon;
+  let unwatch = () => {};
   try {
     const python = pythons.current();
+    unwatch = watch(cell, python);
+    cell.say(python.share < 1 ? "Python is starting, once for this page" : "running");
+    showQueue();
     await python.ready;
     if (token !== session.token) return false;
+    unwatch();
+    unwatch = watch(cell, python);
     cell.say("running");
     began = performance.now();
-    soon = setTimeout(() => pythons.warm(), 2000); // it may have to be stopped
-    end = await python.run(cell.number, code, (message) => cell.receive(message));
+    soon = pythons.warm(2000); // it may have to be stopped
+    end = await python.run(cell.number, code, (message) => token === session.token && cell.receive(message));
   } catch (error) {
     end = { kind: "failed", text: String(error.message ?? error) };
+  } finally {
+    unwatch();
+    clearTimeout(soon);
   }
-  clearTimeout(soon);
   if (token !== session.token) return false; // stopped, or begun anew
   cell.clear();
   session.running = null;
-  cell.show(false);
   if (end.kind === "done") {
     cell.ran = code;
     cell.editor?.point(end.line);
     const seconds = (performance.now() - began) / 1000;
-    cell.say(end.line === 0 ? (seconds < 1 ? "done" : `done in ${seconds.toFixed(1)} s`) : "an error: see below");
+    cell.say(end.line !== 0 ? "an error: see below" : cell.code !== code ? "changed since it ran" : seconds < 1 ? "done" : `done in ${seconds.toFixed(1)} s`);
+    showQueue();
     return end.line === 0;
   }
   if (end.kind === "failed") {
     pythons.now = null;
-    cell.receive({ kind: "error", text: `Python could not be started here: ${end.text}\n` });
+    const why = navigator.onLine ? "" : " There is no network, and this browser has not kept all of Python yet.";
+    cell.receive({ kind: "error", text: `Python could not be started here: ${end.text}\n${why}` });
     cell.say("not run");
+    showQueue();
     return false;
   }
   if (end.kind === "overdue") {
     const why = "is there a loop that never ends? `seconds=60` gives it more time.";
     cell.receive({ kind: "error", text: `The answer was stopped after ${end.seconds} s: ${why} ${LOST}` });
-    await startAnew(cell, "stopped");
+    startAnew(cell, "stopped");
     return false;
   }
   const why = "It is too deep a recursion, or no memory is left.";
   cell.receive({ kind: "error", text: `Python itself has ended (${end.text}). ${why} ${LOST}` });
-  await startAnew(cell, "ended");
+  startAnew(cell, "ended");
   return false;
 }
 
 /** Ends the worker; the spare one takes its place, and runs the cells above again. */
-async function stop() {
+function stop() {
   const cell = session.running;
-  if (!cell) return;
-  session.running = null;
-  session.token++;
-  cell.show(false);
   cell.receive({ kind: "warning", text: `Stopped. ${LOST}` });
-  await startAnew(cell, "stopped");
+  startAnew(cell, "stopped");
 }
 
 async function startAnew(cell, word) {
   const above = live.slice(0, cell.number - 1).filter((other) => other.ran !== null);
-  pythons.replace();
-  for (const other of live) other.ran = null;
+  endPython();
   cell.say(word);
-  for (const other of above) if (!(await runOne(other))) return;
+  if (!(await enqueue(above))) return;
   cell.say(above.length ? `${word}; the cells above have run again` : word);
-  setTimeout(() => pythons.warm(), 500);
+}
+
+/** Ends Python with all that it had, and what waited for it. */
+function endPython() {
+  session.token++;
+  session.running = null;
+  if (pythons.now) pythons.replace();
+  for (const other of live) other.ran = null;
+  drop(session.queue, "");
 }
 
 /** Python anew, and every output as it was recorded; what was typed stays. */
 function reset() {
-  session.running?.show(false);
-  session.running = null;
-  session.token++;
-  if (pythons.now) pythons.replace();
+  endPython();
   for (const cell of live) cell.forget();
-  setTimeout(() => pythons.warm(), 500);
+  pythons.warm();
 }
 
-/** Buttons for the whole page, above its first cell. */
+/** What can be done with the whole page, above its first cell. */
 function pageBar() {
-  const bar = document.createElement("div");
-  bar.className = "cell-page-bar";
-  const runAll = live[0].button("Run all", "Run all cells of this page", async () => {
-    if (session.running) return;
-    for (const cell of live) if (!(await runOne(cell))) return;
-    keepForLater();
-    setTimeout(() => pythons.warm(), 500);
-  });
-  const anew = live[0].button("Reset", "Reset: Python anew, and the outputs as recorded", reset);
-  const note = document.createElement("span");
-  note.textContent = "This Python runs on your own machine. Change a cell, and run it.";
-  bar.append(runAll, anew, note);
+  const bar = element("div", { className: "cell-page-bar" });
+  const runAll = button("Run all", "Run all cells of this page", () => enqueue(live.filter((cell) => cell !== session.running)));
+  const anew = button("Reset", "Reset: Python anew, and the outputs as recorded", reset);
+  const work = element("details", { className: "cell-work" }, element("summary", {}, "My work"));
+  const [, chapter] = /\/learn\/(\d\d-[\w-]+)\.html$/.exec(location.pathname) ?? [];
+  work.append(element("div", {}, ...workButtons()), element("p", {}, "What you type is kept in this browser only. A file takes it to another one."));
+  if (chapter) work.append(element("p", {}, element("a", { href: `${chapter}.ipynb`, download: "" }, "This chapter as a notebook")));
+  bar.append(runAll, anew, work, element("span", {}, "This Python runs on your own machine. Change a cell, and run it."), offline);
   live[0].element.before(bar);
 }
 
-/** Has the service worker keep what the runner is made of, so that it runs without the network. */
+/** A link past the menus, to the first cell: the first that the Tab key reaches. */
+function skipLink() {
+  const act = (event) => {
+    event.preventDefault();
+    live[0].element.closest("details")?.setAttribute("open", "");
+    live[0].element.scrollIntoView({ block: "center" });
+    (live[0].element.querySelector(".cm-content") ?? live[0].runButton).focus();
+  };
+  document.body.prepend(element("a", { className: "skip-to-cell", href: "#cell-1", onclick: act }, "Skip to the first cell"));
+}
+
+const offline = element("span", { className: "cell-offline", role: "status" });
+/** Has the service worker keep the whole path, so that it is there without the network. */
 async function keepForLater() {
+  if (navigator.connection?.saveData) return;
   const registration = await navigator.serviceWorker?.ready;
-  const loaded = performance.getEntriesByType("resource").map((entry) => entry.name);
-  registration?.active?.postMessage({ kind: "keep", loaded });
+  registration?.active?.postMessage({ kind: "keep" });
+}
+
+/** What was typed here before, or came with a link. */
+async function bringBack() {
+  const found = await linked();
+  for (const cell of live) {
+    const code = found?.number === cell.number && found.code !== null ? found.code : textOf(cell, live);
+    if (code !== null && code !== cell.code) cell.take(code);
+  }
+  const cell = found && live[found.number - 1];
+  if (!cell) return;
+  history.replaceState(null, "", `#cell-${found.number}`);
+  cell.element.scrollIntoView({ block: "center" });
+  cell.say(found.code === null ? "the link is damaged: this is the code of the page" : "the code came with the link, and has not been run. Your own comes back when the page is loaded again");
+}
+
+const openEditors = () => import("./editor/editor.js").then(({ edit }) => live.forEach((cell) => cell.open(edit))).catch(() => {});
+/** The editor is large: the home page loads it when a cell comes near, or is wanted. */
+function openWhenSeen() {
+  const seen = new IntersectionObserver((all) => {
+    if (!all.some(({ isIntersecting }) => isIntersecting)) return;
+    seen.disconnect();
+    openEditors();
+  });
+  for (const cell of live) seen.observe(cell.element);
 }
 
 let live = [];
+const home = document.getElementById("home-moons");
+if (home) import("./home.js").catch(console.error); // then its text stays
 if (!able) {
   for (const cell of cells) cell.classList.add("recorded");
-  if (cells.length) {
-    const note = document.createElement("p");
-    note.className = "cell-note";
-    note.textContent = "This browser, or a page opened from the disk, cannot run Python: outputs are shown as recorded.";
-    cells[0].before(note);
-  }
+  if (cells.length) cells[0].before(element("p", { className: "cell-note" }, "This browser, or a page opened from the disk, cannot run Python: outputs are shown as recorded."));
 } else if (cells.length) {
-  live = cells.map((element, index) => new Cell(element, index));
+  live = cells.map((place, index) => new Cell(place, index));
   pageBar();
+  skipLink();
+  addEventListener("work", bringBack);
   const start = () => pythons.current();
   for (const cell of live) cell.element.addEventListener("pointerdown", start, { once: true });
-  import("./editor/editor.js").then(({ edit }) => live.forEach((cell) => cell.open(edit))).catch(() => {});
+  bringBack();
+  if (home) openWhenSeen();
+  else openEditors();
 }
 for (const place of document.querySelectorAll(".cell-outputs")) widen(place);
 
-if ("serviceWorker" in navigator && window.isSecureContext && location.protocol.startsWith("http"))
-  navigator.serviceWorker.register(beside("../service-worker.js")).catch(() => {});
+if ("serviceWorker" in navigator && window.isSecureContext && location.protocol.startsWith("http")) {
+  navigator.serviceWorker.register(beside("../service-worker.js")).then(() => setTimeout(keepForLater, 3000)).catch(() => {});
+  navigator.serviceWorker.addEventListener("message", ({ data: { kind, count, of } }) => {
+    if (kind === "keeping") offline.textContent = `Being kept for reading without a network: ${Math.floor((100 * count) / of)} %`;
+    if (kind === "kept") offline.textContent = count === of ? "The whole path works without a network." : `Without a network, ${of - count} of ${of} files would be missing.`;
+  });
+}

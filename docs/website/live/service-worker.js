@@ -1,7 +1,9 @@
-// Keeps what was read, so that it can be read again without the network. DIGEST stands for all files of the site.
+// Keeps the path, so that it can be read and run without the network. DIGEST stands for all files of the site.
 const KEPT = "micrograd-DIGEST";
 const FOLDER = new URL(".", self.location).href;
 const RUNNER = FILES.map((path) => new URL(path, FOLDER).href);
+const PATH = PAGES.map((path) => new URL(path, FOLDER).href);
+const AT_ONCE = 4; // files that are asked for while somebody may be reading
 
 self.addEventListener("install", () => self.skipWaiting());
 
@@ -22,6 +24,12 @@ self.addEventListener("fetch", (event) => {
   event.respondWith(RUNNER.includes(request.url) ? keptFirst(request) : networkFirst(request));
 });
 
+const MISSING = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Not here without a network</title><body style="font:1.1rem/1.5 system-ui;max-width:36rem;margin:15vh auto;padding:0 1rem">
+<h1>Not here without a network</h1><p>There is no network now, and this page has not been kept in this browser yet.
+Pages that you have read work; the whole path does once the line above the first cell of a page has said so.</p>
+<p><a href="${FOLDER}learn/index.html">The path</a></p></body></html>`;
+
 async function networkFirst(request) {
   const kept = await caches.open(KEPT);
   try {
@@ -29,8 +37,10 @@ async function networkFirst(request) {
     if (answer.ok) await kept.put(request, answer.clone());
     return answer;
   } catch (error) {
-    const found = await kept.match(request, { ignoreSearch: true });
+    const address = request.url.split("#")[0].replace(/\/(\?.*)?$/, "/index.html");
+    const found = (await kept.match(request, { ignoreSearch: true })) ?? (await kept.match(address, { ignoreSearch: true }));
     if (found) return found;
+    if (request.mode === "navigate") return new Response(MISSING, { status: 503, headers: { "Content-Type": "text/html" } });
     throw error;
   }
 }
@@ -40,19 +50,34 @@ async function keptFirst(request) {
   return (await kept.match(request)) ?? networkFirst(request);
 }
 
-// A page that was loaded before this worker was there tells what it has loaded.
+async function tell(message) {
+  for (const client of await self.clients.matchAll()) client.postMessage(message);
+}
+
+/** Fetches what is not kept yet, in the order of the path; gives how many files there are. */
+async function keepAll() {
+  const kept = await caches.open(KEPT);
+  const have = new Set((await kept.keys()).map(({ url }) => url));
+  const wanted = [...RUNNER, ...PATH];
+  const missing = wanted.filter((url) => !have.has(url));
+  let count = wanted.length - missing.length;
+  const fetchNext = async () => {
+    for (let url = missing.shift(); url; url = missing.shift()) {
+      const answer = await fetch(url).catch(() => null);
+      if (answer?.ok) {
+        await kept.put(url, answer);
+        count++;
+      }
+      await tell({ kind: "keeping", count, of: wanted.length });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, fetchNext));
+  await tell({ kind: "kept", count, of: wanted.length });
+}
+
+let keeping = null;
 self.addEventListener("message", (event) => {
   if (event.data.kind !== "keep") return;
-  event.waitUntil(
-    (async () => {
-      const kept = await caches.open(KEPT);
-      const wanted = new Set([...RUNNER, event.source.url, ...event.data.loaded.filter((url) => url.startsWith(FOLDER))]);
-      for (const url of wanted)
-        if (!(await kept.match(url, { ignoreSearch: true }))) {
-          const answer = await fetch(url);
-          if (answer.ok) await kept.put(url, answer);
-        }
-      event.source.postMessage({ kind: "kept" });
-    })(),
-  );
+  keeping ??= keepAll().finally(() => (keeping = null));
+  event.waitUntil(keeping);
 });

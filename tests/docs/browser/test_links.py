@@ -72,8 +72,9 @@ def test_nothing_is_loaded_from_another_server(site, parsed):
 
 def test_the_service_worker_names_files_that_are_there(site):
     text = (site / "service-worker.js").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"^const RUNNER = (\[.*\])\.map", text, re.MULTILINE)
-    files = json.loads(listed)
-    assert len(files) > 15
-    assert [name for name in files if not (site / name).exists()] == []
+    lists = re.findall(r"^const (?:RUNNER|PATH) = (\[.*\])\.map", text, re.MULTILINE)
+    runner, path = map(json.loads, lists)
+    assert {"live/live.js", "live/pyodide/pyodide.asm.wasm"} <= set(runner)
+    assert {"index.html", "learn/13-how-it-bends.html", "learn/exercises.html"} <= set(path)
+    assert [name for name in runner + path if not (site / name).exists()] == []
     assert "DIGEST" not in text.partition("const KEPT")[2].partition(";")[0]

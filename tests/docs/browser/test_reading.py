@@ -9,7 +9,7 @@ from tests.learn import chapters
 pytestmark = pytest.mark.slow
 
 PAGES = ("index.html", "tutorial.html", "gallery.html", "reference/derivatives.html", "api.html", "compiler.html")
-CHAPTERS = ["learn/index.html", *(f"learn/{page.stem}.html" for page in chapters.CHAPTERS)]
+CHAPTERS = ["learn/index.html", "learn/exercises.html", *(f"learn/{page.stem}.html" for page in chapters.CHAPTERS)]
 LIVE = ("tutorial.html", "gallery.html", "learn/11-attention.html")  # seen with their editors; the others are alike
 
 
@@ -59,8 +59,8 @@ def test_a_cell_is_reached_and_left_by_keyboard(open_page):
     page = open_page("tutorial.html")
     page.locator(".cm-content").first.wait_for()
     page.get_by_role("button", name="Run all").focus()
-    page.keyboard.press("Tab")  # Reset
-    page.keyboard.press("Tab")
+    for _ in ("Reset", "My work", "the cell"):
+        page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Python, cell 1.")
     page.keyboard.press("Control+End")
     page.keyboard.type("\nif f:\npass")
@@ -69,6 +69,24 @@ def test_a_cell_is_reached_and_left_by_keyboard(open_page):
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Run cell 1"
+    page.get_by_text("My work").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Export"
+
+
+@pytest.mark.parametrize("name", ["tutorial.html", "learn/11-attention.html"])
+def test_the_first_cell_is_reached_with_few_keys(open_page, name):
+    page = open_page(name)
+    page.locator(".cm-content").first.wait_for()
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.classList.contains('skip-to-cell')"):
+            assert page.locator(".skip-to-cell").bounding_box()["width"] > 50  # it is seen while it has the focus
+            page.keyboard.press("Enter")
+        if page.evaluate("document.activeElement.closest('#cell-1') !== null"):
+            break
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Python, cell 1.")
 
 
 def test_the_reader_chooses_light_or_dark(open_page):

@@ -1,0 +1,169 @@
+// ---- The moons: a small network that trains on the home page, and the chain rule of one of its neurons in words ---------
+// It stands below the scripts of explore that train: see home.py. They, and this, are the inside of a function.
+
+const { network, points } = film;
+const say = () => {}; // the page says what it has to say beside the controls
+const LAST = 600; // steps: then the moons are told apart, and the page comes to rest
+const board = plane({ add: () => {}, pick: choose });
+const picture = networkView(network, touch);
+const lesson = lessons.programs[0];
+const words = html("section", { id: "words", "aria-label": "The chain rule of a neuron", tabindex: "0" });
+const status = html("p", { id: "step" });
+let [touched, example, running, drawn] = [null, null, true, null];
+
+/** Which operation of a loss's program is the sum of each neuron, and which its result: found by the parameters that are below. */
+function neuronsIn({ nodes: made, activations }) {
+  const below = [];
+  made.forEach(([kind, ...operands], index) => {
+    const found = kind === "p" ? [operands[0]] : typeof kind === "number" && !activations.includes(index) ? operands.flatMap((operand) => below[operand]) : [];
+    below[index] = [...new Set(found)].sort((one, other) => one - other);
+  });
+  return new Map(picture.cells.filter(({ weights }) => weights.length).map((cell) => {
+    const own = [...cell.weights.map(([, parameter]) => parameter), cell.bias].sort((one, other) => one - other).join();
+    const sum = below.findIndex((parameters) => parameters.join() === own);
+    const result = activations.find((index) => made[index][1] === sum) ?? sum;
+    return [cell, { sum, result }];
+  }));
+}
+const neurons = neuronsIn(lesson);
+const cellOf = new Map(picture.cells.map((cell) => [cell.node, cell]));
+
+/** The loss of an example with these numbers, and the gradient of all that it is computed from. */
+function passesOf(number, numbers) {
+  const { trainer, examples } = trainingNow();
+  const made = trainer.load(examples[number], numbers);
+  run(made);
+  addGradients(made, 1, new Float64Array(numbers.length));
+  return made;
+}
+
+/** The example with the largest loss: there is most to learn from it. */
+function hardest(numbers) {
+  const { trainer, examples } = trainingNow();
+  const losses = examples.map((given) => {
+    const made = trainer.load(given, numbers);
+    run(made);
+    return made.data[made.result];
+  });
+  return losses.indexOf(Math.max(...losses));
+}
+
+const times = (share, by) => `${inBrackets(share)} × ${inBrackets(by)}`;
+const line = (...parts) => html("p", { class: "line" }, ...parts);
+const strong = (text) => html("strong", {}, text);
+
+/** The chain rule of a neuron at an example, in words and numbers. */
+function chainRule(cell, number, numbers) {
+  const { data, shares, operations, result } = passesOf(number, numbers);
+  const { sum, result: out } = neurons.get(cell);
+  const inputOf = ([from]) => (cellOf.get(from).weights.length ? data[neurons.get(cellOf.get(from)).result] : inputs[cellOf.get(from).place]);
+  const inputs = points[number];
+  const terms = cell.weights.map((weight) => times(numbers[weight[1]], inputOf(weight))).join(" + ");
+  const parts = [
+    html("h2", {}, `${cell.name}, at the point with the ring`),
+    line("It adds up ", `${terms} + ${inBrackets(numbers[cell.bias])} = `, strong(readable(data[sum])), out === sum ? ": that is what the network says." : "."),
+  ];
+  const operation = operations.find(({ index }) => index === out);
+  if (out !== sum) parts.push(line(`Its ${operation.name} makes `, strong(readable(data[out])), " of that."));
+  const feeds = [...neurons].flatMap(([other, places]) => other.weights.filter(([from]) => from === cell.node).map(([, parameter]) => [other, parameter, shares[places.sum]]));
+  if (feeds.length) {
+    const listed = feeds.map(([, parameter, share]) => times(share, numbers[parameter])).join(" + ");
+    parts.push(line(`The loss is ${readable(data[result])}. ${feeds.length === 1 ? "One neuron uses this one" : `${feeds.length} neurons use this one, and their shares add`}: ${listed} = `, strong(readable(shares[out])), ". That is what the loss changes by for each unit of this neuron."));
+  } else parts.push(line(`The loss is ${readable(data[result])}. For each unit of this neuron it changes by `, strong(readable(shares[out])), "."));
+  if (out !== sum) {
+    const local = operation.rules[0](1, data[out], [data[sum]]);
+    parts.push(line(`The slope of ${operation.name} is ${readable(local)} here, so the sum passes on ${times(shares[out], local)} = `, strong(readable(shares[sum])), "."));
+  }
+  const rows = cell.weights.map((weight, place) => [`w${place + 1}`, weight[1], inputOf(weight), cellOf.get(weight[0]).name]);
+  const weights = rows.map(([name, parameter, input, from]) => html("tr", {}, html("th", { scope: "row" }, name), html("td", {}, `${times(shares[sum], input)} = ${readable(shares[sum] * input)}`), html("td", {}, from), html("td", {}, direction(shares[sum] * input))));
+  weights.push(html("tr", {}, html("th", { scope: "row" }, "b"), html("td", {}, readable(shares[sum])), html("td", {}, "nothing"), html("td", {}, direction(shares[sum]))));
+  const head = html("tr", {}, ...["weight", "its gradient", "times", "a step makes it"].map((name) => html("th", { scope: "col" }, name)));
+  parts.push(html("table", {}, html("thead", {}, head), html("tbody", {}, ...weights)));
+  return parts;
+}
+const direction = (gradient) => (gradient > 0 ? "smaller" : gradient < 0 ? "larger" : "stay");
+
+/** Shows a neuron's chain rule, or no longer; the training waits meanwhile, so that the numbers can be read. */
+function touch(cell) {
+  if (!cell.weights.length) return;
+  touched = touched === cell ? null : cell;
+  picture.mark(touched);
+  setRunning(touched === null);
+}
+
+function choose(point) {
+  example = point;
+  setRunning(false);
+}
+
+function setRunning(now) {
+  running = now && !isDone();
+  if (running) [touched, example] = [null, null];
+  picture.mark(touched);
+  drawn = null;
+  paint();
+  if (running) schedule();
+}
+
+const isDone = () => momentNow().step >= LAST || Boolean(stepAfter(momentNow())?.trouble);
+const hint = "Touch a neuron: it says how the loss changes with it, and with each of its weights.";
+
+function paint() {
+  const moment = momentNow();
+  if (drawn === moment) return;
+  drawn = moment;
+  const shown = example ?? (touched ? hardest(moment.numbers) : null);
+  showNetwork(board, picture, moment.numbers, points[shown ?? 0]);
+  board.ring(shown === null ? [] : [shown]);
+  chart.set(course.losses);
+  chart.mark(moment.step, course.losses[course.losses.length - 1]?.[1] ?? null);
+  const trouble = stepAfter(moment)?.trouble;
+  status.textContent = trouble ? `Step ${moment.step}: ${trouble.message}. A smaller rate may help.` : `Step ${moment.step}`;
+  words.replaceChildren(...(touched ? chainRule(touched, shown, moment.numbers) : [line(hint)]));
+  playButton.textContent = running ? "Pause" : isDone() ? "Start again" : "Go on";
+}
+
+const chart = lossChart();
+const playButton = html("button", { type: "button", id: "play", onclick: () => {
+  if (!running && isDone()) restart();
+  setRunning(!running);
+} });
+
+let waiting = false;
+let inSight = true;
+/** One step of the training for each picture, while the page is looked at. */
+function schedule() {
+  if (waiting || !inSight) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    if (!running || !place.isConnected) return;
+    if (trainOn()) course.now = course.moments.length - 1;
+    if (isDone()) running = false;
+    paint();
+    if (running) schedule();
+  });
+}
+
+/** Begins anew with another rate or activation. */
+function set(settings) {
+  restart(settings);
+  setRunning(true);
+}
+
+const kinds = film.targets.map((target) => Number(target > 0));
+board.set({ points, kinds, own: false }, square(points));
+restart(settings);
+new IntersectionObserver(([{ isIntersecting }]) => {
+  inSight = isIntersecting;
+  if (inSight && running) schedule();
+}).observe(themed);
+place.replaceChildren(
+  html("div", { id: "plane" }, board.figure),
+  html("div", { id: "stage" }, picture.element),
+  html("div", { id: "course" }, chart.figure, html("div", { class: "row" }, playButton, status)),
+  words,
+);
+picture.lay(); // before the page is drawn, so that nothing moves
+setRunning(true);
+return { set, repaint: () => ((drawn = null), paint()) };
