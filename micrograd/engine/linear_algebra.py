@@ -394,7 +394,9 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
     """
     a = np.asarray(a)
     _check_square(a, "cholesky")
-    factor = np.where(np.tri(a.shape[-1], dtype=bool), CHOLESKY(a)[0], 0.0)
+    factor = CHOLESKY(a)[0]
+    if a.shape[-1] <= LARGEST or not any(map(is_unknown, factor.flat)):
+        factor = np.where(np.tri(a.shape[-1], dtype=bool), factor, 0.0)
     return _t(factor) if upper else factor
 
 

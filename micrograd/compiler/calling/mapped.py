@@ -417,15 +417,19 @@ class RunOfMaps:
         self._given = maps.given
         self._state, self._total = np.zeros((2, maps._nodes.size))  # calls run one at a time
         end, self._stages = self._given, []
+        known = np.zeros(len(reached), dtype=bool)  # what one of those before reads, too
         for each in maps.all:
             needed = maps.needed(each.mapped)
+            needed = needed[~known[needed]]
+            known[needed] = True
             sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
             before = None
             if len(needed):
                 outputs = maps.outputs + needed - maps.inputs
                 before = _Part(made, outputs, sources, request, checked=False)
             end += len(each.mapped.made)
-            self._stages.append((each, part_of(needed), before, sources, each.wanted(reached)))
+            flows = before is not None and bool(reached[needed].any())
+            self._stages.append((each, part_of(needed), before, sources, each.wanted(reached), flows))
         self._sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
         self._last = _Part(made, slice(maps.outputs), self._sources, request, checked=True)
         self.program, self.made = self._last.program, self._last.made
@@ -456,13 +460,11 @@ class RunOfMaps:
         maps, total = self._maps, self._total
         total[:] = 0.0
         total[self._sources] = found
-        for each, needed, before, sources, wanted in reversed(self._stages):
-            if wanted is None:
-                continue
-            with np.errstate(all="ignore"):
-                each.back(state, total, wanted)
-            if before is not None:
+        for each, needed, before, sources, wanted, flows in reversed(self._stages):
+            if wanted is not None:
+                with np.errstate(all="ignore"):
+                    each.back(state, total, wanted)
+            if flows:
                 of_needed = total[needed].copy()
-                total[needed] = 0.0  # what was handed on is not, once more, by a map before that reads the same number
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
         return total[self._wanted]
