@@ -7,7 +7,8 @@ last factorisations are kept, and found by the numbers of the matrix: to compare
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,12 @@ _KEPT = 2  # factorisations; of each the matrix and its factors, both of n**2 nu
 
 
 @cache
-def _routines() -> Any:
-    """SciPy's module of LAPACK; None if SciPy is not installed."""
+def _routines(name: str = "lapack") -> Any:
+    """SciPy's module of LAPACK, or of BLAS; None if SciPy is not installed."""
     try:
-        from scipy.linalg import lapack
+        return import_module(f"scipy.linalg.{name}")
     except ImportError:
         return None
-    return lapack
 
 
 class _Factors(NamedTuple):
@@ -134,10 +134,10 @@ def solve_triangular(a: Any, b: Any, lower: bool) -> Any:
     """
     if not _is_plain(a) or b.ndim != 2 or len(b) != len(a):
         return np.linalg.solve(np.tril(a) if lower else np.triu(a), b)
-    if a.flags.f_contiguous:
-        found, failed = _routines().dtrtrs(a, b, lower=lower)
-    else:
-        found, failed = _routines().dtrtrs(a.T, b, lower=not lower, trans=1)
-    if failed:
+    if not np.diagonal(a).all():
         raise np.linalg.LinAlgError("Singular matrix")
-    return found
+    is_turned, columns = a.flags.c_contiguous, a.T if a.flags.c_contiguous else a
+    solved = partial(_routines("blas").dtrsm, 1.0, columns, lower=lower != is_turned)
+    if b.flags.f_contiguous:
+        return solved(b, trans_a=is_turned)
+    return solved(b.T, side=1, trans_a=not is_turned).T  # row by row, it is the transposed one: nothing is moved

@@ -10,6 +10,7 @@ they cannot do, such as a singular matrix, gives NaN, and the function runs eage
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,15 +190,17 @@ SOLVE = ArrayFunction("solve", lambda a, b: (lapack.solve(a, b),), _rule_of_solv
 
 def _triangular(lower: bool) -> ArrayFunction:
     """The function that solves equations with the lower or the upper triangle, and looks at no other element."""
-    half: Any = np.tril if lower else np.triu
 
     def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
         (g,), (x,), (a, b) = gradients, results, operands
         of_b = TRIANGULAR[not lower](_t(a), g)[0]
         return [
-            _summed_to(half(_product(-of_b, _t(x))), a.shape) if needed[0] else None,
+            _summed_to(half(of_b, x), a.shape) if needed[0] else None,
             _summed_to(of_b, b.shape) if needed[1] else None,
         ]
+
+    def half(of_b: Any, x: Any) -> Any:
+        return _below(_product(-of_b, _t(x)), 1.0) if lower else _t(_below(_product(x, _t(-of_b)), 1.0))
 
     def steps(a: Any, b: Any) -> tuple[Any, ...]:
         return (_from_below(a[::-1, ::-1], b[::-1])[::-1] if lower else _from_below(a, b),)
@@ -353,22 +356,30 @@ def _like_numpy(of_numpy: Any, *results: Any) -> Any:
 # Factors
 
 
-def _lower_half(a: Any) -> Any:
-    """The lower triangle, with half of the diagonal."""
-    return np.tril(a) - 0.5 * a * np.eye(a.shape[-1])
+@lru_cache(maxsize=8)
+def _weights(count: int, diagonal: float) -> Any:
+    """Ones below the diagonal, on which there is another number, and zeros above."""
+    return np.tri(count, k=-1) + diagonal * np.eye(count)
+
+
+def _below(a: Any, diagonal: float) -> Any:
+    """The lower triangle, its diagonal times a number."""
+    weights = _weights(a.shape[-1], diagonal)
+    return a * weights if a.dtype != object else np.where(weights > 0, a * weights, 0.0)
 
 
 def _rule_of_cholesky(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
     (g,), (factor,) = gradients, results
-    inner = _lower_half(_product(_t(factor), np.tril(g)))
+    inner = _below(_product(_t(factor), _below(g, 1.0)), 0.5)
     half = TRIANGULAR[False](_t(factor), inner)[0]
     whole = TRIANGULAR[False](_t(factor), _t(half))[0]
-    return [_to_triangle(whole, np.tri(factor.shape[-1], k=-1))]
+    return [_to_triangle(whole, lower=True)]
 
 
-def _to_triangle(slopes: Any, triangle: Any) -> Any:
+def _to_triangle(slopes: Any, lower: bool) -> Any:
     """The gradient of one triangle, below or above the diagonal: its elements stand for those of the other one too."""
-    return (slopes + _t(slopes)) * (triangle + 0.5 * np.eye(len(triangle)))
+    weights = _weights(slopes.shape[-1], 0.5)
+    return (slopes + _t(slopes)) * (weights if lower else weights.T)
 
 
 CHOLESKY = ArrayFunction(
@@ -383,7 +394,9 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
     """
     a = np.asarray(a)
     _check_square(a, "cholesky")
-    factor = np.where(np.tri(a.shape[-1], dtype=bool), CHOLESKY(a)[0], 0.0)
+    factor = CHOLESKY(a)[0]
+    if a.shape[-1] <= LARGEST or not any(map(is_unknown, factor.flat)):
+        factor = np.where(np.tri(a.shape[-1], dtype=bool), factor, 0.0)
     return _t(factor) if upper else factor
 
 
@@ -457,12 +470,12 @@ def _gaps(name: str, what: str) -> ArrayFunction:
     return ArrayFunction(f"gaps of {what}", forward, rule, lambda values: [(*values[:-1], values[-2])])
 
 
-def _rule_of_eigh(gradients: Any, results: Any, triangle: Any) -> list[Any]:
+def _rule_of_eigh(gradients: Any, results: Any, lower: bool) -> list[Any]:
     (of_w, of_v), (w, v) = gradients, results
     inner = of_w * np.eye(v.shape[-1])
     if not _is_zero(of_v):
         inner = inner + _GAPS_OF_EIGH(w)[0] * _product(_t(v), of_v)
-    return [_to_triangle(_times(v, inner, _t(v)), triangle)]
+    return [_to_triangle(_times(v, inner, _t(v)), lower)]
 
 
 _GAPS_OF_EIGH = _gaps("np.linalg.eigh", "eigenvalues")
@@ -476,8 +489,7 @@ def _eigen(uplo: Any) -> ArrayFunction:
         return w[..., None], v
 
     def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
-        below = np.tri(results[1].shape[-1], k=-1)
-        return _rule_of_eigh(gradients, results, below if uplo == "L" else below.T)
+        return _rule_of_eigh(gradients, results, uplo == "L")
 
     name = "eigh" if uplo == "L" else "eigh of the upper triangle"
     return ArrayFunction(name, forward, rule, lambda a: [(*a[:-1], 1), a])

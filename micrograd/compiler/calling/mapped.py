@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.walks import Edges
-from micrograd.compiler.numbers import all_finite, no_integers, part_of, taken
+from micrograd.compiler.numbers import all_finite, no_integers, part_of, stretches_of, taken
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.contexts.no_grad import differentiating
@@ -268,6 +268,7 @@ class _Elements:
 
     def __init__(self, places: Integers) -> None:
         self._places, self._steps = places, None
+        self._views: dict[int, Floats] = {}  # of the arrays of each run, which stay as long as this does
         self._first = int(places.flat[0]) if places.size else 0
         evenly = np.full(places.shape, self._first)
         steps = []
@@ -281,8 +282,10 @@ class _Elements:
         """Their numbers: a view where they lie evenly, or a copy."""
         if self._steps is None:
             return numbers.take(self._places)
-        steps = [step * numbers.itemsize for step in self._steps]
-        return as_strided(numbers[self._first :], self._places.shape, steps)
+        if (view := self._views.get(id(numbers))) is None:
+            steps = [step * numbers.itemsize for step in self._steps]
+            view = self._views[id(numbers)] = as_strided(numbers[self._first :], self._places.shape, steps)
+        return view
 
     def add(self, total: Floats, numbers: Floats) -> None:
         """Add to their numbers; to one that is an element more than once, each time."""
@@ -326,7 +329,7 @@ class _Part:
 
     def __init__(self, made: Made, outputs: Any, wanted: Integers, request: Request, *, checked: bool) -> None:
         graph, kept = part_of_graph(made.thing, outputs, wanted, checked=checked)
-        self._inputs = part_of(kept)
+        self._inputs = [part for _, part in stretches_of(kept)]
         request = replace(request, wanted=np.searchsorted(kept, wanted))
         rolled = run_stages(made._replace(thing=graph), "transpose", request)
         self.made = run_stages(rolled, "compile", request)
@@ -337,7 +340,10 @@ class _Part:
 
     def __call__(self, numbers: Floats, seeds: Floats | None = None) -> tuple[Floats, Floats]:
         """The outputs and the gradients."""
-        numbers = taken(numbers, self._inputs)
+        if len(self._inputs) == 1:
+            numbers = taken(numbers, self._inputs[0])
+        else:
+            numbers = np.concatenate([numbers[part] for part in self._inputs])
         if self._has_seeds:
             return self._run(np.append(numbers, np.zeros(self._outputs) if seeds is None else seeds))
         if seeds is None:
@@ -409,17 +415,21 @@ class RunOfMaps:
     def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
         self._maps, self._wanted = maps, wanted
         self._given = maps.given
-        self._state = np.zeros(maps._nodes.size)  # calls run one at a time
+        self._state, self._total = np.zeros((2, maps._nodes.size))  # calls run one at a time
         end, self._stages = self._given, []
+        known = np.zeros(len(reached), dtype=bool)  # what one of those before reads, too
         for each in maps.all:
             needed = maps.needed(each.mapped)
+            needed = needed[~known[needed]]
+            known[needed] = True
             sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
             before = None
             if len(needed):
                 outputs = maps.outputs + needed - maps.inputs
                 before = _Part(made, outputs, sources, request, checked=False)
             end += len(each.mapped.made)
-            self._stages.append((each, part_of(needed), before, sources, each.wanted(reached)))
+            flows = before is not None and bool(reached[needed].any())
+            self._stages.append((each, part_of(needed), before, sources, each.wanted(reached), flows))
         self._sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
         self._last = _Part(made, slice(maps.outputs), self._sources, request, checked=True)
         self.program, self.made = self._last.program, self._last.made
@@ -447,15 +457,14 @@ class RunOfMaps:
 
     def _back(self, state: Floats, found: Floats) -> Floats:
         """The gradients of the inputs, from those of the last program."""
-        maps, total = self._maps, np.zeros(len(state))
+        maps, total = self._maps, self._total
+        total[:] = 0.0
         total[self._sources] = found
-        for each, needed, before, sources, wanted in reversed(self._stages):
-            if wanted is None:
-                continue
-            with np.errstate(all="ignore"):
-                each.back(state, total, wanted)
-            if before is not None:
+        for each, needed, before, sources, wanted, flows in reversed(self._stages):
+            if wanted is not None:
+                with np.errstate(all="ignore"):
+                    each.back(state, total, wanted)
+            if flows:
                 of_needed = total[needed].copy()
-                total[needed] = 0.0  # what was handed on is not, once more, by a map before that reads the same number
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
         return total[self._wanted]
