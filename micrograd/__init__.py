@@ -233,9 +233,11 @@ __all__ = [
 ]
 
 __version__: str
+estimators: "ModuleType"
+learn: "ModuleType"
 
 if TYPE_CHECKING:
-    from micrograd import estimators, learn
+    from types import ModuleType
 else:  # which the type checkers would take for a module that has every name
 
     def __getattr__(name: str) -> object:
