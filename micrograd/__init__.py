@@ -99,24 +99,26 @@ __all__ = [
 __all__ += functional.__all__
 
 __version__: str
+estimators: "ModuleType"
+learn: "ModuleType"
 
 if TYPE_CHECKING:
     from types import ModuleType
+else:  # which the type checkers would take for a module that has every name
 
+    def __getattr__(name: str) -> object:
+        if name == "__version__":  # importlib.metadata takes longer to load than the rest of micrograd
+            from importlib.metadata import PackageNotFoundError, version
 
-def __getattr__(name: str) -> "ModuleType | str":
-    if name == "__version__":  # importlib.metadata takes longer to load than the rest of micrograd
-        from importlib.metadata import PackageNotFoundError, version
+            try:
+                return version("micrograd")
+            except PackageNotFoundError:  # as in the browser
+                return "not installed"
+        if name in ("estimators", "learn"):  # scikit-learn, and the learner's exercises, are loaded when asked for
+            from importlib import import_module
 
-        try:
-            return version("micrograd")
-        except PackageNotFoundError:  # as in the browser
-            return "not installed"
-    if name in ("estimators", "learn"):  # scikit-learn, and the learner's exercises, are loaded when asked for
-        from importlib import import_module
-
-        return import_module(f"micrograd.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return import_module(f"micrograd.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
