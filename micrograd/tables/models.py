@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import skops.io
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from micrograd._support.archives import most_unpacked, read_at_most
-from micrograd.tables.expected import TRUSTED, check_model
 from micrograd.tables.schema import read_schema
-from micrograd.tables.study import check_columns
+from micrograd.tables.study import check_columns, input_name, pipeline_of
 
 if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
-
     from micrograd._support.files import StrPath
 
 FORMAT = "micrograd model 3"
@@ -27,6 +28,13 @@ _TOLD = [
     "micrograd.tables.study.input_name",
     "numpy.dtype",
 ]
+_PARTS = (ColumnTransformer, TransformedTargetRegressor, Pipeline, SimpleImputer, MissingIndicator, OneHotEncoder,
+          StandardScaler, input_name)  # fmt: skip
+# The classes and functions that may be in a file
+TRUSTED = frozenset(
+    (*(f"{part.__module__}.{part.__qualname__}" for part in _PARTS), *_TOLD[:2], "builtins.str", "numpy.float64")
+)
+_LONGEST = 1_000_000  # characters of the settings of a pipeline
 
 
 class Model(NamedTuple):
@@ -93,8 +101,45 @@ def load(path: StrPath) -> Model:
     with open(path, "rb") as file:
         try:
             described, data = read_schema(read_at_most(file.read, most_unpacked()), TRUSTED)
-            check_model(described, FORMAT)
+            if not isinstance(described, dict) or described.get("format") != FORMAT:
+                said = described.get("format") if isinstance(described, dict) else None
+                raise ValueError(f"its format is {said!r:.80}, not {FORMAT!r}")
             content = skops.io.loads(data, trusted=_TOLD)
-            return Model(content["pipeline"], content["target"])
+            model = Model(content["pipeline"], content["target"])
+            _check(model)
+            return model
         except Exception as error:  # a damaged file may raise anything while it is read
             raise ValueError(f"{path} is no saved model, or damaged: {error}") from error
+
+
+def _check(model: Model) -> None:
+    """Refuse a model whose settings are not those of a study, or that cannot predict.
+
+    Raises:
+        ValueError: saying what is wrong.
+    """
+    names = model.pipeline.feature_names_in_.tolist()
+    if not all(isinstance(name, str) for name in (model.target, *names)):
+        raise ValueError("it has no names of columns")
+    template = pipeline_of(
+        None, len(model.columns["numbers"]), len(names), of_classes=hasattr(model.pipeline[-1], "classes_")
+    )
+    encoder, expected = model.pipeline[0], template[0]
+    parts, wanted = (
+        [(name, _shown(part), place) for name, part, place in each]
+        for each in (encoder.transformers_, expected.transformers)
+    )
+    if [_shown(encoder), *parts] != [_shown(expected), *wanted]:
+        raise ValueError("it encodes columns in another way than `micrograd train`")
+    numbers = {*model.columns["numbers"]}
+    for count in (1, 2):  # an array of the wrong shape may fit by chance to one number of rows
+        cells = {name: ([0.0] if name in numbers else [""]) * count + [None] for name in names}
+        inputs = model.inputs(pd.DataFrame(cells))
+        model.guessed(inputs)
+        if np.shape(model.pipeline.predict(inputs)) != (count + 1,):
+            raise ValueError("it does not predict a cell for each row")
+
+
+def _shown(estimator: Any) -> str:
+    """The settings of an estimator, and of those in it."""
+    return str(estimator.__repr__(N_CHAR_MAX=_LONGEST))
