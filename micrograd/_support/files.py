@@ -52,7 +52,7 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
         path: where to write; its folder must exist.
         data: what the file is to hold.
         durable: whether to wait until it is on disk. If not, a loss of power may leave a file that is cut off.
-            That is for files that have a checksum and can be made anew.
+            That is for files that have a checksum and can be made again.
 
     Raises:
         OSError: if it cannot be written, naming the path: no such folder, no permission, no space.
@@ -198,7 +198,7 @@ def _write(path: Path, data: bytes, durable: bool, private: bool, old: os.stat_r
 
 def _keep(descriptor: int, old: os.stat_result) -> None:
     """Give a file the owner, the group and the permissions of an old one, as far as this user may."""
-    for owner in (old.st_uid, -1):  # only root may give a file away; to a group of one's own, anyone may
+    for owner in (old.st_uid, -1):  # only root may give a file away; to their own group, anyone may
         with suppress(OSError):
             os.fchown(descriptor, owner, old.st_gid)
             break
