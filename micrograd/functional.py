@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
@@ -616,6 +616,10 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     return None if recorder is None else recorder.sum_of_products(xs, ys, start)
 
 
+@overload
+def mean(xs: Iterable[Scalar]) -> Scalar: ...
+@overload
+def mean(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any: ...
 def mean(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
     """The arithmetic mean.
 

@@ -30,8 +30,10 @@ from micrograd.engine.recorder import ContextEntry, holding, on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import ParamSpec
 
     Take = Callable[[int], Any]
+    P = ParamSpec("P")
 
 
 def scan(
@@ -97,7 +99,7 @@ def scan(
     return state, _stacked(_alike(outputs), 0, sequences.in_arrays)
 
 
-def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]:
     """The function that runs f for every item of its arguments, and puts together what f returns.
 
     As it is, f runs in Python once for each item: 10,000 items take 10,000 times as long as one, and all of their

@@ -321,12 +321,13 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         pulled.look_at(weights)
         if is_recorded:
             pulled.connect(outputs)
+        weighted = [
+            (weight, output)
+            for weight, output in zip(weights, outputs, strict=True)
+            if isinstance(output, Value) and (isinstance(weight, Value) or weight)
+        ]
         with differentiating():
-            terms = [
-                weight * output
-                for weight, output in zip(weights, outputs, strict=True)
-                if isinstance(output, Value) and (isinstance(weight, Value) or weight)
-            ]
+            terms = [weight * output for weight, output in weighted]
             total = sum(terms[1:], terms[0]) if terms else 0.0
         return tuple(pulled.gradients_of(total))
 
@@ -609,23 +610,23 @@ class _Equation:
         tolerance, most = required_number(tolerance, "the tolerance"), required_count(limit, "limit")
         numbers = [primitives.detach(number) for number in self._numbers]
         with no_grad():
-            for _ in range(most):
-                before, numbers = numbers, [primitives.detach(number) for number in step(numbers)]
-                if all(
-                    abs(new - old) <= tolerance * primitives.maximum(abs(new), 1.0)
-                    for new, old in zip(numbers, before, strict=True)
-                ):
-                    break
-            else:
-                raise ValueError(
-                    f"{self._name} has not converged after {limit} iterations: start nearer, or allow more of them"
-                )
+            numbers = self._converged(step, numbers, tolerance, most)
         order = len(running()) + 3  # of the derivatives that may be asked for
         for _ in range(
             order.bit_length()
         ):  # from the solution, each step of Newton's method doubles how many are right
             numbers = _newton(residual, numbers)
         return self._rebuilt(numbers)
+
+    def _converged(self, step: Any, numbers: list[Any], tolerance: float, most: int) -> list[Any]:
+        for _ in range(most):
+            before, numbers = numbers, [primitives.detach(number) for number in step(numbers)]
+            if all(
+                abs(new - old) <= tolerance * primitives.maximum(abs(new), 1.0)
+                for new, old in zip(numbers, before, strict=True)
+            ):
+                return numbers
+        raise ValueError(f"{self._name} has not converged after {most} iterations: start nearer, or allow more of them")
 
 
 def _newton(residual: Callable[[list[Any]], list[Any]], numbers: list[Any]) -> list[Any]:

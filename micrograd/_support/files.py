@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from micrograd._support.interrupts import finish
+from micrograd._support.leftovers import remove_leftovers, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,7 +159,7 @@ def _remove(path: Path) -> None:
 
 def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bool) -> None:
     """Write a temporary file and rename it to the target. Errors name the path that was given."""
-    temporary = target.with_name(f".micrograd-{os.urandom(8).hex()}.tmp")
+    temporary = target.with_name(temporary_name())
     try:
         _write(temporary, data, durable, private, None if private else _replaced(target))
         os.replace(temporary, target)
@@ -170,6 +171,7 @@ def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bo
         finish(lambda: _remove(temporary))
     if durable:
         _make_name_durable(target.parent)
+    remove_leftovers(target.parent)
 
 
 def _replaced(target: Path) -> os.stat_result | None:

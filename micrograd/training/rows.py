@@ -145,7 +145,7 @@ def _keep(key: Any, network: _Network) -> None:
     with _lock:
         _networks.setdefault(key, []).append(network)
         _networks.move_to_end(key)
-        while len(_networks) > KEPT:
+        if len(_networks) > KEPT:
             _networks.popitem(last=False)
 
 

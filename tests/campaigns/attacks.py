@@ -50,7 +50,9 @@ ATTACKS = {
         ("tests/compiler/test_all_or_nothing.py", "tests/engine/test_failures.py", "tests/training/test_fit.py")
     ),
     "answers that never end": Attack(("tests/learn/test_check.py",), "TestWhatNeverEnds"),
-    "bytes that are kept, in memory and on disk": Attack(("tests/compiler/test_cache_limits.py",)),
+    "bytes that are kept, in memory and on disk": Attack(
+        ("tests/compiler/test_cache_limits.py", "tests/support/test_leftovers.py")
+    ),
 }
 
 

@@ -133,7 +133,7 @@ class TestPages:
             "01-one-multiplication.html",
         )
         assert first["exercises"][0] == ("1.1", "A nudge")
-        assert (last["number"], last["page"]) == (13, "13-how-it-bends.html")
+        assert (last["number"], last["page"]) == (17, "17-tokens.html")
 
 
 class TestReference:

@@ -205,6 +205,10 @@ function widen(place) {
 /** Pages in frames are light or dark as the site is. */
 const themeOfSite = () => (document.body.getAttribute("data-md-color-scheme") === "slate" ? "dark" : "light");
 const tellTheme = (frame) => frame.contentWindow?.postMessage({ theme: themeOfSite() }, "*"); // its origin has no name
+addEventListener("message", ({ source, data }) => {
+  const frame = [...document.querySelectorAll(".cell-outputs iframe")].find(({ contentWindow }) => contentWindow === source);
+  if (frame && data?.height > 0) frame.style.height = `${Math.min(data.height, 0.9 * innerHeight)}px`;
+});
 new MutationObserver(() => document.querySelectorAll(".cell-outputs iframe").forEach(tellTheme)).observe(document.body, {
   attributeFilter: ["data-md-color-scheme"],
 });

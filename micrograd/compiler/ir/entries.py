@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.value import Value
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -353,7 +354,7 @@ class Mapped:
         first, last = self._bounds
         return first <= place <= last
 
-    def operands(self, place: int) -> list[int]:
+    def operands_of(self, place: int) -> list[int]:
         """The places that a gradient flows to from a result."""
         row, output = divmod(place - self._bounds[0], max(self.results.shape[1], 1))
         if row >= self.results.shape[0] or not self.results.size:
@@ -376,6 +377,68 @@ class Mapped:
         return found
 
 
+@dataclass(frozen=True)
+class Called:
+    """A call of a function of whole arrays, such as the solution of linear equations, for which nothing is written.
+
+    Attributes:
+        function: what is called.
+        operands: for each of them where its elements come from, as those of Mapped do, in an array of its shape; or
+            its numbers, where they are known.
+        hub: where the call itself is: all results depend on it, and it on all operands.
+        results: for each of them where its elements go, in an array of its shape.
+        has_gradient: whether gradients flow through it.
+    """
+
+    function: ArrayFunction
+    operands: tuple[Any, ...]
+    hub: Integers
+    results: tuple[Integers, ...]
+    has_gradient: bool
+
+    @property
+    def made(self) -> list[int]:
+        """Where the call and all of its results are, one after the other."""
+        found: list[int] = np.concatenate([self.hub, *map(np.ravel, self.results)]).tolist()
+        return found
+
+    @property
+    def is_given(self) -> list[bool]:
+        """Which operands are computed, or given at each run."""
+        return [operand.dtype != float for operand in self.operands]
+
+    def read(self) -> Integers:
+        """All that it reads."""
+        return np.concatenate([operand.ravel() for operand in self.operands if operand.dtype != float])
+
+    def numbered(self, numbers: Integers) -> Called:
+        """The same with a number for each place."""
+        operands = tuple(each if each.dtype == float else numbers[each] for each in self.operands)
+        results = tuple(numbers[each] for each in self.results)
+        return replace(self, operands=operands, hub=numbers[self.hub], results=results)
+
+    @cached_property
+    def _end(self) -> int:
+        return int(self.hub[0]) + 1 + sum(each.size for each in self.results)
+
+    def __contains__(self, place: int) -> bool:
+        return int(self.hub[0]) <= place < self._end
+
+    def computed(self, numbers: Sequence[float]) -> list[float]:
+        """All results, for the numbers that it reads."""
+        parts = iter(np.split(np.array(numbers), np.cumsum([o.size for o in self.operands if o.dtype != float])[:-1]))
+        arrays = [o if o.dtype == float else next(parts).reshape(o.shape) for o in self.operands]
+        found: list[float] = np.concatenate([np.ravel(each) for each in self.function.forward(*arrays)]).tolist()
+        return found
+
+    def operands_of(self, place: int) -> list[int]:
+        """The places that a gradient flows to from the call, or from a result."""
+        hub = int(self.hub[0])
+        if place != hub:
+            return [hub]
+        return self.read().tolist() if self.has_gradient else []
+
+
 class Trace(NamedTuple):
     """What a function did to its symbols, as plain data.
 
@@ -392,7 +455,8 @@ class Trace(NamedTuple):
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
         questions: what the function asked of numbers; see questions.py.
-        maps: the functions that run in many iterations. Their results are the last groups of the inputs.
+        maps: the functions that run in many iterations, and those of whole arrays. Their results are the last groups of
+            the inputs.
         decisions: what is decided when the program runs. Their results are groups of inputs, too.
         needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
@@ -411,7 +475,7 @@ class Trace(NamedTuple):
     depends_on_recording: bool = False
     takes_numbers: bool = False
     questions: tuple[Any, ...] = ()
-    maps: tuple[Mapped, ...] = ()
+    maps: tuple[Mapped | Called, ...] = ()
     decisions: tuple[Decided, ...] = ()
     needed: int = 0
     equals: EqualsInOrder | None = None
@@ -429,7 +493,7 @@ class Trace(NamedTuple):
         entries = self.operations
         primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
-            return next((each.operands(place) for each in self.maps if place in each), ())
+            return next((each.operands_of(place) for each in self.maps if place in each), ())
         first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
             return self.tables[second]

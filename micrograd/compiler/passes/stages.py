@@ -44,6 +44,7 @@ class Source(NamedTuple):
         rounding: where the function may decide on numbers, the relative errors of its program; see trace.
         takes_maps: whether functions that run in many iterations may be written once; see trace.
         takes_decisions: whether some decisions may be left to the program; see trace.
+        takes_calls: whether functions of whole arrays may be; see trace.
     """
 
     function: Callable[..., Any]
@@ -54,6 +55,7 @@ class Source(NamedTuple):
     rounding: float | None = None
     takes_maps: bool = False
     takes_decisions: bool = False
+    takes_calls: bool = False
 
 
 class Pass(NamedTuple):
@@ -118,7 +120,8 @@ class Made(NamedTuple):
 
 def run_stages(made: Made, last: str, request: Request) -> Made:
     """Run the passes that come after those that have run, up to and including the last one; say so if it takes long."""
-    thing, seconds, effects = made.thing, dict(made.seconds), dict(made.effects)
+    thing, seconds = made.thing, dict(made.seconds)
+    effects: dict[str, Effect | None] = {**made.effects}
     passes = (*request.passes, Pass("compile", lambda program, request: request.lower(program)))
     names = [each.name for each in passes]
     with without_collecting(), line_of(request.name):
@@ -126,6 +129,5 @@ def run_stages(made: Made, last: str, request: Request) -> Made:
             begin = time.perf_counter()
             thing = each.of(thing, request)
             seconds[each.name] = time.perf_counter() - begin
-            if (effect := effect_of(thing)) is not None:
-                effects[each.name] = effect
-    return Made(thing, seconds, effects)
+            effects[each.name] = effect_of(thing)
+    return Made(thing, seconds, {name: effect for name, effect in effects.items() if effect is not None})

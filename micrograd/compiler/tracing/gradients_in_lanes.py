@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import LITERAL, NO_PLACE
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, Called
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
@@ -52,6 +52,7 @@ class GradientsInLanes:
         self._first = array("q", self._equal.tobytes())  # the same, for places one by one
         self._is_literal = written.operations.are_literals()
         self._runs = list(written.operations.runs(0, root + 1))
+        self._calls: dict[int, Any] = {int(each.hub[0]): each for each in written.maps if isinstance(each, Called)}
         self._reached = self._marks_of(root, sources)
         self._is_reached = np.frombuffer(self._reached, dtype=bool)
         self._places = array("q", [NO_PLACE]) * len(self._equal)  # where the gradient of each is
@@ -72,6 +73,10 @@ class GradientsInLanes:
                             needed[operand] = needed[first[operand]] = True
                 continue
             part = is_needed[run.begin : run.end]
+            if (called := self._calls.get(run.begin)) is not None and part.any():
+                part[0] = True
+                read = np.array(called.operands_of(run.begin), dtype=np.int64)
+                is_needed[read] = is_needed[self._equal[read]] = True
             if run.is_chain:  # each reads all before it
                 part[:] = np.logical_or.accumulate(part.reshape(run.block.steps, -1)[::-1])[::-1].ravel()
             lanes = np.flatnonzero(part)
@@ -86,6 +91,8 @@ class GradientsInLanes:
                         reached[place] = place in sources or any(reached[first[o]] for o in operands(place))
                 continue
             part = is_source[run.begin : run.end]
+            if (called := self._calls.get(run.begin)) is not None:
+                part = part | is_reached[self._equal[called.operands_of(run.begin)]].any()
             for column in run.operands(entries):
                 part = part | is_reached[self._equal[column]]
             if run.is_chain:
@@ -97,7 +104,9 @@ class GradientsInLanes:
         """Write them, and give those of the places wanted."""
         self._places[self._first[self._root]] = self.tape.place(1.0)
         for run in reversed(self._runs):
-            if run.block is None or (run.is_chain and not self._is_sum_alone(run)):
+            if run.begin in self._calls and run.block is not None:
+                self._through_call(self._calls[run.begin])
+            elif run.block is None or (run.is_chain and not self._is_sum_alone(run)):
                 self._one_by_one(run)
             elif run.is_chain:
                 self._through_chain(run)
@@ -112,7 +121,9 @@ class GradientsInLanes:
         places, reached, tape = self._places, self._reached, self.tape
         marks = _Marks(reached)
         for place in range(run.end - 1, run.begin - 1, -1):
-            if places[place] == NO_PLACE or not reached[place]:
+            if place in self._calls:
+                self._through_call(self._calls[place])
+            if places[place] == NO_PLACE or not reached[place] or tape.operations.primitives[place] is INPUT:
                 continue
             if not any(reached[self._first[operand]] for operand in self.written.operands(place)):
                 continue
@@ -122,6 +133,21 @@ class GradientsInLanes:
                 if places[first] != NO_PLACE:
                     share = tape._symbol(places[first], Symbol) + share
                 places[first] = tape.place(share)
+
+    def _through_call(self, called: Any) -> None:
+        """Go through a call, all of whose results are complete."""
+        places = [self._found[each] for each in called.results]
+        if not self._reached[int(called.hub[0])] or all((each == NO_PLACE).all() for each in places):
+            return
+        seeds = []
+        for each in places:
+            is_nothing = (each == NO_PLACE).all()
+            seeds.append(np.zeros(each.shape) if is_nothing else np.where(each < 0, self.tape.place(0.0), each))
+        shares = self.tape.shares_of_call(called, seeds, lambda o: self._is_reached[self._equal[o]].any())
+        for targets, share in shares:
+            equal = self._equal[targets.ravel()]
+            chosen = np.flatnonzero(self._is_reached[equal])
+            self._add(equal[chosen], share.ravel()[chosen])
 
     def _through_lanes(self, run: Run) -> None:
         """Go through operations of one primitive, none of which reads another one."""

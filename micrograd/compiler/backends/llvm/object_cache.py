@@ -210,12 +210,11 @@ def _shrink(place: str, most: float) -> None:
 
 
 def _files(place: str) -> list[tuple[float, int, str]]:
-    """The entries in a folder, and what a killed process left: when each was last used, its bytes, and its path."""
+    """The entries in a folder: when each was last read or written, its bytes, and its path."""
     found = []
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
-            is_ours = len(entry.name) == _NAME or entry.name.endswith(".tmp")
-            if is_ours and entry.is_file(follow_symlinks=False):
+            if len(entry.name) == _NAME and entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
                 found.append((status.st_mtime, status.st_size, entry.path))
     return found
