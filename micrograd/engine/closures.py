@@ -1,6 +1,6 @@
 """Operations whose derivative is a closure: hand-written as in micrograd's lectures, or by a decorator.
 
-A primitive of the table serves all the nodes that it makes. Those here are made anew for each node, and
+A primitive of the table serves all the nodes that it makes. Those here are made again for each node, and
 keep what that node needs to pass its gradient on. What a closure computes is floats, so it cannot be
 differentiated a second time, and it cannot be copied: for both, register a primitive with a rule.
 """

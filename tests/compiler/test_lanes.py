@@ -425,6 +425,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5),

@@ -446,7 +446,7 @@ class CompiledFunction(Generic[P, R]):
         return self._specialised(given, is_recorded=is_recorded)
 
     def _specialise(self, given: Structure) -> Specialised:
-        """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
+        """The programs for these arguments, traced again where there are none, or gradients are wanted elsewhere."""
         special = self._kept.programs.get(given.key)
         if special is None:
             special = self._traced(given)
@@ -588,7 +588,7 @@ class CompiledFunction(Generic[P, R]):
 
 def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
     warn_user(
-        f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"{compiled} was traced again at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
         f"longer than it runs. Make a number that changes an argument, and change the data of a Value"
     )
 

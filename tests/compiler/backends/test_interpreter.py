@@ -118,7 +118,7 @@ def test_longer_sums_are_taken_in_their_order():
         assert executable.buffer[66:-1].tolist() == in_order
 
 
-@pytest.mark.parametrize("count", [1, 2, 100_000])
+@pytest.mark.parametrize("count", [1, 2, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_programs_of_any_length_take_no_function_for_a_kernel(count, new_machine, monkeypatch):
     """x, x - x / 2, ...: each number is half of the one before; signs change, as do patterns."""
     new_machine()

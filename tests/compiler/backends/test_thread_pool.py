@@ -258,6 +258,7 @@ def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
     assert counts == [3, 1, 1]  # nobody waits for those that were never called
 
 
+@pytest.mark.slow
 def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
     """Where many columns lie apart, a product copies them first: each thread to a place of its own."""
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
