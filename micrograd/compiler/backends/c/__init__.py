@@ -4,7 +4,10 @@ formulas.py     primitives as expressions of C
 regions.py      which numbers are read and written together, and which are needed for one iteration only
 words.py        many numbers by themselves, as a table
 memory.py       where these are: in arrays of the caller, tables, local variables, or the work array
-kernels.py      the kernels as loops and statements
+products.py     functions for products of matrices
+loops.py        a kernel as loops
+alike.py        functions that kernels of the same form share
+kernels.py      blocks of kernels as statements, loops and calls
 functions.py    a program as a function
 decisions.py    programs with choices and loops between them, as functions
 files.py        a whole source file and its header

@@ -152,8 +152,9 @@ def functions_of(
     else:
         for part in written:
             body, words = _body(part, memory, source, takes, writer.real)
-            own = [[home for home in homes if home in words] for homes in (takes, results)]
-            parts.append(Function(f"{name}_part_{len(parts) + 1}", *own, memory.work, "work" in words, body))
+            given_, written_to = ([home for home in homes if home in words] for homes in (takes, results))
+            part_name = f"{name}_part_{len(parts) + 1}"
+            parts.append(Function(part_name, given_, written_to, memory.work, "work" in words, body))
         lines = [f"    {part.name}({part.arguments});" for part in parts]
     end = [f"    {line}" for home in results for line in _copied_out(memory, home, positions[home])]
     start = [f"    {line}" for line in [*_filled(source, fixed), *_copied_in(memory, {k: positions[k] for k in given})]]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Item: TypeAlias = "Reduction | Map | Take | Words"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
-_LOOPS = 64  # kernels with loops of a part
+_LOOPS = 64  # of a part
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
 
 
@@ -175,13 +175,21 @@ def in_parts(blocks: Sequence[Block]) -> list[Block]:
     """The blocks, so divided that none has many loops: compilers of C take long over a large function."""
     found: list[Block] = []
     for block in blocks:
-        loops = np.cumsum([not is_scalar(kernel) for kernel in block.kernels])
+        loops = np.cumsum([_loops(kernel) for kernel in block.kernels])
         part = 0
         while part < len(block.kernels):
             end = int(np.searchsorted(loops, (loops[part - 1] if part else 0) + _LOOPS, side="right"))
+            end = max(end, part + 1)
             found.append(Block(1, block.kernels[part:end]))
             part = end
     return found
+
+
+def _loops(kernel: Item) -> int:
+    """How many loops a kernel has, about."""
+    if is_scalar(kernel):
+        return 0
+    return 1 if not isinstance(kernel, Reduction) or kernel.is_in_order else len(kernel.segments)
 
 
 def is_scalar(kernel: Item) -> bool:

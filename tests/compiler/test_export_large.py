@@ -1,0 +1,127 @@
+"""Exported programs of many kernels: products of matrices, functions that kernels share, parts, and the stack."""
+
+import itertools
+import subprocess
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from tests.compiler.c_files import STRICT, Built, needs_cc
+from tests.folders import ROOT
+from tests.test_suite import NAMES, tiny
+
+pytestmark = needs_cc
+
+
+def numbers(*shape):
+    """Numbers that differ, of both signs."""
+    count = int(np.prod(shape))
+    return (np.sin(1.0 + 0.7 * np.arange(count)) * (1 + np.arange(count) % 5)).reshape(shape)
+
+
+def check(function, tmp_path, *arguments, rel=1e-11, **options):
+    """The file, whose numbers are those of the eager function."""
+    file = Built(mg.compile(function).export(tmp_path / "f_0.c", *arguments, **options))
+    values = [mg.array(item) for item in arguments]
+    result = function(*values)
+    expected = [float(slope) for slope in mg.gradient(result, [leaf for item in values for leaf in item.flat])]
+    found, gradients = file.both(*arguments)
+    assert file.value(*arguments)[0] == pytest.approx(float(result.data), rel=rel)
+    assert found[0] == pytest.approx(float(result.data), rel=rel)
+    np.testing.assert_allclose(gradients, expected, rtol=rel, atol=rel * np.abs(expected).max())
+    return file
+
+
+def layer(x, w, b):
+    """Products of both kinds: terms side by side in the layer, and columns in its gradients."""
+    return mg.mean(
+        [mg.tanh(mg.dot(row, weights) + shift) ** 2 for row in x for weights, shift in zip(w, b, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(("rows", "outputs", "width"), [(12, 8, 32), (10, 6, 21), (14, 19, 35)])
+def test_products_of_matrices_are_computed_in_blocks(rows, outputs, width, precision, tmp_path):
+    """Whole blocks, and what is left over in rows, columns and terms."""
+    arguments = numbers(rows, width) / 9.0, numbers(outputs, width) / 5.0, numbers(outputs)
+    file = check(layer, tmp_path, *arguments, rel=1e-3 if precision == "float32" else 1e-11, precision=precision)
+    assert f"f_0_multiply_dots({rows}, {outputs}, {width}, 1," in file.source
+    assert f"f_0_multiply({outputs}, {width}, {rows}, 0," in file.source
+
+
+def test_sums_that_begin_with_zero_are_products_of_matrices_too(tmp_path):
+    def f(x, w):
+        return mg.mean([mg.sin(sum(a * b for a, b in zip(row, of, strict=True))) for row in x for of in w])
+
+    file = check(f, tmp_path, numbers(10, 21) / 9.0, numbers(6, 21) / 5.0)
+    assert "f_0_multiply" in file.source
+
+
+def looks_back(x, w):
+    """Each number looks at all before it, as letters in a transformer do."""
+    lengths = range(9, len(x))
+    return mg.mean([mg.logsumexp(x[:k]) * mg.dot(x[:k], w[:k]) for k in lengths])
+
+
+def here_and_there(x):
+    """Layers of more and more numbers, of products of others in no order."""
+    for count in (30, 40, 50, 60):
+        size = len(x)
+        places = [[(factor * k * k + k) % size for factor in (3, 7, 11, 13)] for k in range(count)]
+        x = [mg.sin(x[a] * x[b] + x[c] * x[d]) for a, b, c, d in places]
+    return mg.mean(x)
+
+
+def in_groups(x):
+    """Layers of groups, each of which reads numbers of a group in the same order as the others."""
+    for count in (12, 14, 16):
+        pairs = [(0, 3), (1, 1), (3, 0), (0, 4), (4, 2), (2, 4)]
+        x = [mg.sin(x[5 * group + a] * x[5 * group + b]) for group in range(count) for a, b in pairs]
+    return mg.mean(x)
+
+
+@pytest.mark.parametrize("count", [14, 40])
+def test_kernels_of_the_same_form_share_a_function(count, tmp_path):
+    """There is one function for all lengths; and where there are many kernels, they are in several functions."""
+    file = check(looks_back, tmp_path, numbers(count), numbers(count))
+    assert "void f_0_sum(int terms, double *result, const double *x, const double *y)" in file.source
+    assert file.source.count("f_0_sum(") > 2 * (count - 9)
+    assert ("f_0_value_part_2(inputs, outputs, work);" in file.source) == (count == 40)
+
+
+@pytest.mark.parametrize("function", [here_and_there, in_groups])
+def test_tables_are_arguments_of_shared_functions(function, tmp_path):
+    file = check(function, tmp_path, numbers(60))
+
+    assert "F_0_APART void f_0_" in file.source
+
+
+def test_a_table_that_repeats_is_written_once(tmp_path):
+    def f(x):
+        return mg.mean([mg.sin(a * b) for row in x for a, b in itertools.combinations(row, 2)])
+
+    file = check(f, tmp_path, numbers(60, 6))
+    assert "const int f_0_indices_1[15]" in file.source
+    assert "f_0_indices_1[row % 15] + 6 * (row / 15)" in file.source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stack_is_a_page_at_most(name, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
+    assert 0 < stack_of(tiny(name), tmp_path) <= 4096
+
+
+def stack_of(program, tmp_path):
+    """How many bytes a call takes at most: one function calls another, which may call two more."""
+    given, rest = program.data()
+    fast = mg.compile(lambda weights: program.scalars(weights, rest))
+    source, _ = fast.export(tmp_path / "f_0.c", given)
+    command = ["cc", *STRICT, "-fstack-usage", "-c", source, "-o", str(tmp_path / "f_0.o")]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("this C compiler does not measure stacks")
+    lines = (tmp_path / "f_0.su").read_text().splitlines()
+    sizes = {line.split()[0].rpartition(":")[2]: int(line.split()[1]) for line in lines}
+    called = max(sizes.pop("f_0"), sizes.pop("f_0_value"))
+    return called + sum(sorted(sizes.values())[-3:])
