@@ -2,7 +2,7 @@
 // The page has one graph and one number that says which step it is at. Everything shown follows from the two:
 // draw() puts the visible items in place, refresh() puts the step's numbers, colours and words in.
 
-const passes = JSON.parse(document.getElementById("data").textContent);
+const passes = globalThis.unpacked ?? JSON.parse(document.getElementById("data").textContent);
 const { nodes, groups, primitives, root } = passes;
 const themed = document.documentElement; // it has the colours
 const find = (id) => document.getElementById(id);

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from gzip import compress
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -61,6 +62,9 @@ FILM = (  # before the start of a page that shows a training
 )
 
 
+MOST_PLAIN = 1_000_000  # characters of data: a page with more has it compressed, and unpacks it before it starts
+
+
 def page(title: str, data: dict[str, Any]) -> str:
     """The text of the HTML file.
 
@@ -98,16 +102,29 @@ def filled(template: str, style: str, script: str, title: str, data: dict[str, A
     shown = escape(enclosed(title))
     # In JSON < is in strings only, and may be written as an escape. So no label can end the script
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    digests, element = [_digest(script)], f"<script>{script}</script>"
+    if len(embedded) > MOST_PLAIN:
+        columns = {name: _columns(data[name]) for name in ("nodes", "turns")}  # what is alike stands together
+        packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
+        embedded = b64encode(compress(packed.encode(), mtime=0)).decode()
+        unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
+        digests.append(_digest(unpacking))
+        element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
     parts = {
         "TITLE": shown,
         "STYLE DIGEST": _digest(style),
-        "SCRIPT DIGEST": _digest(script),
+        "SCRIPT DIGESTS": " ".join(f"'{digest}'" for digest in digests),
         "STYLE": style,
-        "SCRIPT": script,
+        "SCRIPT": element,
         "DATA": embedded,
     }
     first, *rest = template.split("<!--")  # in one pass, so that what is put in is not searched again
     return first + "".join(parts[name.strip()] + after for name, _, after in (part.partition("-->") for part in rest))
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Rows with the same names, as a list for each name."""
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 def _digest(text: str) -> str:

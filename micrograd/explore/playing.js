@@ -144,7 +144,7 @@ function setAll(on) {
   if (on) groups.forEach((group) => open.add(group.index));
   hovered = null;
   draw();
-  fit();
+  readableView();
   show();
 }
 

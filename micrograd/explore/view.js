@@ -50,15 +50,16 @@ const ROOM = 24;
 const low = matchMedia("(max-height: 480px) and (max-width: 820px)"); // the page then scrolls as a whole
 const tools = () => (low.matches ? ROOM : 64); // the room below, where buttons lie on the graph
 
-/** The first view: everything where that can be read, else as much as can be: the upper part, or the step's place. */
-function firstView() {
+/** Everything where that can be read, else as much as can be: the upper part, or the step's place. */
+function readableView() {
   const { width, height } = bounds();
-  if (scaleFor(size, width, height) >= READABLE || passes.film) return fit();
+  if (scaleFor(size, width, height) >= READABLE) return fit();
   view.scale = READABLE;
   const left = (width - size.width * READABLE) / 2;
   if (left >= ROOM) return moveTo({ scale: READABLE, x: left, y: ROOM });
-  centre(visible.get(itemsOf[steps[Math.min(1, steps.length - 1)].node ?? root]));
+  centre(visible.get(itemsOf[steps[Math.min(Math.max(at, 1), steps.length - 1)].node ?? root]));
 }
+const firstView = () => (passes.film ? fit() : readableView());
 
 function centre(shown) {
   const { width, height } = bounds();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import math
 import random
@@ -25,6 +26,7 @@ from micrograd.draw.text import enclosed
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients
 from micrograd.explore import arrangement
+from micrograd.explore import page as pages
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
 from micrograd.explore.passes import passes
@@ -42,6 +44,22 @@ def data_of(path):
 def explored(root, folder, **options):
     mg.explore(root, folder / "page.html", **options)
     return data_of(folder / "page.html")
+
+
+@pytest.mark.parametrize("requires_grad", [True, False], ids=["both passes", "forward only"])
+def test_a_large_page_has_the_same_data_compressed(tmp_path, monkeypatch, requires_grad):
+    x = Value(3.0, label="</script>", requires_grad=requires_grad)
+    plain = explored(mg.tanh(x * 0.1) + x, tmp_path)
+    assert bool(plain["turns"]) is requires_grad
+    monkeypatch.setattr(pages, "MOST_PLAIN", 100)
+    mg.explore(mg.tanh(x * 0.1) + x, tmp_path / "packed.html")
+    text = (tmp_path / "packed.html").read_text(encoding="utf-8")
+    packed = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)[1]
+    data = json.loads(gzip.decompress(base64.b64decode(packed)))
+    for name in ("nodes", "turns"):
+        columns = data[name]
+        data[name] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    assert data == plain
 
 
 def computed(formula, g, out, inputs):

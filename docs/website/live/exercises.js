@@ -72,6 +72,10 @@ function decorate() {
     let last = title.parentElement; // the task may go on below its first paragraph, up to its cell
     while (last.nextElementSibling && !last.nextElementSibling.matches(".cell, .cell-recorded, h1, h2, h3, p:has(> strong:first-child), .exercise-bar")) last = last.nextElementSibling;
     last.after(...parts);
+    if (LIST.test(location.pathname)) { // its last line is the link to the cell
+      parts[0].append(last.firstElementChild);
+      last.remove();
+    }
     shown.set(number, { title, bar: parts[0] });
   }
 }
@@ -101,8 +105,9 @@ function showPath(known) {
   const next = nextOne(known);
   const told = element("p", { className: "progress" }, `${count} of ${all.length} exercises are right`, next ? "; next: " : ". All done.");
   if (next) told.append(next, next.textContent.endsWith("?") ? " " : ". ");
-  if (notes()) told.append(element("button", { type: "button", onclick: () => confirm("Forget all progress that is kept in this browser?") && keepNotes("") }, "Forget it"));
   const isList = LIST.test(location.pathname);
+  if (!isList) told.append(element("a", { href: "exercises.html" }, "All exercises"), " ");
+  if (notes()) told.append(element("button", { type: "button", onclick: () => confirm("Forget all progress that is kept in this browser?") && keepNotes("") }, "Forget it"));
   const list = isList ? document.querySelector("article h2") : document.querySelector("article ol");
   list.before(told);
   const places = isList ? document.querySelectorAll("article h2") : document.querySelectorAll("article ol > li");

@@ -70,6 +70,10 @@ def test_all_of_the_graph_is_in_sight_and_can_be_read(show, name, size):
     assert cut == 0
     page.evaluate("go(Math.floor(0.75 * steps.length))")  # in the backward pass
     assert page.evaluate(SEEN)[0] >= 8
+    if page.locator("#expand").is_enabled():
+        page.evaluate("document.getElementById('expand').click()")
+        assert page.evaluate(SEEN)[0] >= 8
+        assert page.evaluate("[...document.querySelectorAll('#graph text')].length") > 0
 
 
 def test_what_is_too_much_for_the_page_is_shown_in_part_and_can_be_read(show):
