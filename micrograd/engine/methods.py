@@ -29,6 +29,12 @@ def method(primitive: Primitive) -> Callable[[Self], Self]:
     return applied
 
 
+def method_of_two(primitive: Primitive) -> Callable[[Self, Any], Any]:
+    """The method that applies a primitive of two operands."""
+    applied: Callable[[Self, Any], Any] = named(lambda self, other: self._applied_with(primitive, other), primitive)
+    return applied
+
+
 def operators(primitive: Primitive) -> tuple[Any, Any]:
     """An operator that few programs need, and its reflection."""
 
@@ -92,28 +98,17 @@ class Methods:
     relu = method(primitives.relu)
     silu = method(primitives.silu)
     gelu = method(primitives.gelu)
-
-    def maximum(self, other: Any) -> Any:
-        """See micrograd.maximum."""
-        return self._applied_with(primitives.maximum, other)
-
-    def minimum(self, other: Any) -> Any:
-        """See micrograd.minimum."""
-        return self._applied_with(primitives.minimum, other)
+    maximum = method_of_two(primitives.maximum)
+    minimum = method_of_two(primitives.minimum)
+    atan2 = arctan2 = method_of_two(further_primitives.atan2)
+    hypot = method_of_two(further_primitives.hypot)
+    betaln = method_of_two(further_primitives.betaln)
+    xlogy = method_of_two(further_primitives.xlogy)
+    rel_entr = method_of_two(further_primitives.rel_entr)
 
     def clip(self, low: Any, high: Any) -> Any:
         """See micrograd.clip."""
         return further_primitives.clip(self, low, high)
-
-    def atan2(self, other: Any) -> Any:
-        """See micrograd.atan2."""
-        return self._applied_with(further_primitives.atan2, other)
-
-    arctan2 = atan2
-
-    def hypot(self, other: Any) -> Any:
-        """See micrograd.hypot."""
-        return self._applied_with(further_primitives.hypot, other)
 
     def fma(self, y: Any, z: Any) -> Any:
         """See micrograd.fma."""
@@ -185,15 +180,3 @@ class Methods:
             0.0
         """
         self.grad = 0.0
-
-    def betaln(self, other: Any) -> Any:
-        """See micrograd.betaln."""
-        return self._applied_with(further_primitives.betaln, other)
-
-    def xlogy(self, other: Any) -> Any:
-        """See micrograd.xlogy."""
-        return self._applied_with(further_primitives.xlogy, other)
-
-    def rel_entr(self, other: Any) -> Any:
-        """See micrograd.rel_entr."""
-        return self._applied_with(further_primitives.rel_entr, other)
