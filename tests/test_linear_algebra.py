@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine import array_calls
+from micrograd.engine import array_calls, lapack
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -409,6 +409,59 @@ class TestOneNodeForEachCall:
         assert mg.hessian(lambda x: corner(x) * x[1])([3.0, 1.0]) == [[0.0, 0.0], [0.0, 0.0]]
 
 
+class TestLapack:
+    @pytest.fixture(params=["with SciPy", "without"])
+    def routines(self, request, monkeypatch):
+        if request.param == "without":
+            monkeypatch.setattr(lapack, "_routines", lambda name="lapack": None)
+
+    @pytest.mark.usefixtures("routines")
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_as_numpys_whatever_lies_where(self, order):
+        a, b = np.array(SQUARE, order=order), np.array(COLUMNS, order=order)
+        for matrix in (a, a.T, a[::-1, ::-1], both_signs(a)):
+            assert lapack.inv(matrix) == pytest.approx(np.linalg.inv(matrix), rel=1e-12)
+            assert lapack.det(matrix) == pytest.approx(np.linalg.det(matrix), rel=1e-12)
+            for found, expected in zip(lapack.slogdet(matrix), np.linalg.slogdet(matrix), strict=True):
+                assert found == pytest.approx(expected, rel=1e-12)
+            for columns in (b, b[::-1], b[:, ::-1]):
+                assert lapack.solve(matrix, columns) == pytest.approx(np.linalg.solve(matrix, columns), rel=1e-11)
+                for lower, half_of in ((True, np.tril), (False, np.triu)):
+                    expected = np.linalg.solve(half_of(matrix), columns)
+                    assert lapack.solve_triangular(matrix, columns, lower) == pytest.approx(expected, rel=1e-11)
+        assert lapack.cholesky(np.array(SYMMETRIC, order=order)) == pytest.approx(np.linalg.cholesky(SYMMETRIC))
+
+    @pytest.mark.usefixtures("routines")
+    def test_what_is_singular(self):
+        singular = np.zeros((2, 2))
+        for refused in (lapack.inv, lapack.cholesky, lambda a: lapack.solve(a, a)):
+            with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular|positive definite"):
+                refused(singular)
+        with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular"):
+            lapack.solve_triangular(np.triu(np.ones((2, 2)), 1), np.ones((2, 1)), lower=False)
+        assert lapack.det(singular) == 0.0
+        assert [float(part) for part in lapack.slogdet(singular)] == [0.0, -np.inf]
+
+    def test_a_matrix_is_factorised_once_for_both_directions(self, monkeypatch):
+        calls = []
+        routines = lapack._routines()
+
+        class Counting:
+            def __getattr__(self, name):
+                calls.append(name)
+                return getattr(routines, name)
+
+        monkeypatch.setattr(lapack, "_routines", lambda name="lapack": Counting())
+        a = mg.array(RANDOM.normal(size=(4, 4)))
+        np.linalg.solve(a, np.ones(4)).sum().backward()
+        np.linalg.det(a).backward()
+        assert calls.count("dgetrf") == 1
+
+    def test_without_scipy(self, monkeypatch):
+        monkeypatch.setattr(lapack, "import_module", lambda name: __import__("no_such_package"))
+        assert lapack._routines.__wrapped__() is None
+
+
 class TestLimits:
     def test_equal_eigenvalues_have_slopes_and_vectors_have_none(self):
         a = mg.array(np.diag([2.0, 5.0, 2.0]))
@@ -528,13 +581,25 @@ def test_near_singular_matrices_as_jax_has_them(name, data):
     }
     function = functions.get(name, lambda np_, a: getattr(np_.linalg, name)(a))
     f = lambda np_, a: np_.sum(function(np_, a))  # noqa: E731
-    values = mg.array(a)
-    result = f(np, values)
-    result.backward()
     expected, slopes = jax.value_and_grad(lambda a: f(jnp, a))(jnp.array(a))
     lost = 1e-12 / smallest**2
-    assert result.data == pytest.approx(float(expected), rel=lost, abs=lost)
-    assert mg.gradients(values) == pytest.approx(np.array(slopes), rel=lost, abs=lost * np.abs(slopes).max())
+    with pytest.MonkeyPatch.context() as patch:
+        if data.draw(st.booleans()):  # as larger matrices
+            for called in array_calls.ARRAY_FUNCTIONS.values():
+                patch.setattr(called, "largest", 1)
+        values = mg.array(a)
+        result = f(np, values)
+        result.backward()
+        fast = mg.compile(mg.value_and_grad(lambda a: f(np, a)), backend="numpy")
+        for value, found in ((result.data, mg.gradients(values)), fast(a)):
+            assert value == pytest.approx(float(expected), rel=lost, abs=lost)
+            assert found == pytest.approx(np.array(slopes), rel=lost, abs=lost * np.abs(slopes).max())
+        direction = random.normal(size=a.shape)
+        of_gradient = lambda a: (mg.grad(lambda a: f(np, a))(a) * direction).sum()  # noqa: E731
+        second = jax.grad(lambda a: (jax.grad(lambda a: f(jnp, a))(a) * direction).sum())(jnp.array(a))
+        lost = lost / smallest
+        for found in (mg.grad(of_gradient)(a), mg.compile(mg.grad(of_gradient), backend="numpy")(a)):
+            assert found == pytest.approx(np.array(second), rel=lost, abs=lost * (1 + np.abs(second).max()))
 
 
 SPECIAL_MATRICES = {

@@ -511,10 +511,6 @@ def test_a_number_as_a_dtype_or_a_width_is_refused_beside_values():
 @pytest.mark.parametrize("p", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc"])
 def test_condition_numbers(make, p):
     numbers = np.array([[2.0, 1.0], [0.5, 3.0]])
-    if make is not MODES.args[1][0] and p in (None, 2, -2, "nuc"):
-        with pytest.raises(mg.TraceError, match="svd would freeze"):
-            make(lambda x: np.linalg.cond(x, p))(mg.array(numbers))
-        return
     x = mg.array(numbers)
     found = make(lambda x: np.linalg.cond(x, p))(x)
     assert found.data == pytest.approx(np.linalg.cond(numbers, p), rel=1e-14)

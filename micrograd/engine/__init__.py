@@ -26,11 +26,10 @@ lost_gradients.py  what warns where a gradient is lost unsaid, as by math.exp(v)
 commit.py        all or nothing: many numbers set in one step
 stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks
 array_calls.py   functions of whole arrays, each call one node
+lapack.py        factorisations of matrices of floats, each of which is kept for the gradient
 linear_algebra.py  solutions, determinants and decompositions, as such functions
 value_arrays.py  arrays of Values, which NumPy asks first
 numpy_functions.py  what NumPy's functions make of Values: one table, for eager and compiled code
-array_calls.py   functions of whole arrays with a rule, each call of which is one node
-linear_algebra.py  linear algebra: what NumPy has of it, for arrays of Values
 signals.py       Fourier transforms, fits of polynomials and convolution
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser

@@ -13,8 +13,6 @@ from micrograd.engine.recorder import Recorder, recorder_on_top
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from micrograd.engine.array_calls import ArrayFunction
-
 
 class Tracer(Recorder):
     """What only a recorder of unknown numbers is asked, beside what each recorder is.
@@ -49,11 +47,11 @@ class Tracer(Recorder):
         """What another function of NumPy gives."""
         raise NotImplementedError
 
-    def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
+    def called(self, function: Any, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
         """What a function of whole arrays gives when the program runs; None if it is to be written in steps.
 
         Args:
-            function: what is called.
+            function: an ArrayFunction.
             arrays: its operands.
             has_gradient: whether gradients flow through it.
         """
