@@ -62,7 +62,7 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
     check_one_argument(argnums, "sparse_jacobian")
 
     def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
-        inputs = Inputs(arguments, argnums)
+        inputs = Inputs(arguments, argnums, as_numbers=True)
         result = inputs.run(f, settings)
         if isinstance(result, Value):
             raise TypeError(
@@ -103,7 +103,7 @@ def sparse_hessian(
     slopes = grad(f, argnums)
 
     def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
-        inputs = Inputs(arguments, argnums)
+        inputs = Inputs(arguments, argnums, as_numbers=True)
         found = flatten(inputs.run(slopes, settings), OUTPUT)[0]
         return _matrix(inputs, found, "sparse_hessian", triangle)
 
@@ -211,7 +211,7 @@ class NonlinearProgram:
             value, slopes = value_and_grad(objective)(point)
             if constraints is None:
                 return value, slopes, [], None
-            inputs = Inputs((point,), 0)
+            inputs = Inputs((point,), 0, as_numbers=True)
             residuals = _residuals(inputs.run(constraints, {}))  # once, for their values and their derivatives
             matrix = _matrix(inputs, residuals, "sparse_jacobian")
             return value, slopes, list(map(inputs.returned, residuals)), matrix

@@ -346,6 +346,11 @@ def _required_arguments(primals: Sequence[Any], name: str) -> tuple[Any, ...]:
 class Inputs:
     """The arguments of one call, with fresh Values in place of the numbers to differentiate by.
 
+    Args:
+        arguments: of the call.
+        argnums: which of them to differentiate by.
+        as_numbers: whether the results are plain numbers, whatever is given.
+
     Attributes:
         count: how many arguments there are to differentiate by.
         fresh: these Values.
@@ -353,7 +358,7 @@ class Inputs:
         is_connected: whether gradients flow from the results to Values around the call, so that they are graphs.
     """
 
-    def __init__(self, arguments: tuple[Any, ...], argnums: int | tuple[int, ...]) -> None:
+    def __init__(self, arguments: tuple[Any, ...], argnums: int | tuple[int, ...], as_numbers: bool = False) -> None:
         chosen = argnums if isinstance(argnums, tuple) else (argnums,)
         for number in chosen:
             if isinstance(number, bool) or not isinstance(number, int):
@@ -371,7 +376,8 @@ class Inputs:
         self.of_values = self.is_connected = False
         for number in chosen:
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
-            self.look_at(scalars)
+            if not as_numbers:  # else connect() sees by the results whether these can be numbers
+                self.look_at(scalars)
             fresh = _fresh(scalars, self._run)
             self._arguments[number] = rebuild(list(fresh))
             self._parts.append((len(fresh), rebuild))
@@ -388,7 +394,9 @@ class Inputs:
         """Note which kinds of numbers are given."""
         if values := [scalar for scalar in scalars if _is_value(scalar)]:
             self.of_values = True
-            self.is_connected = self.is_connected or (self._run.is_recorded and _any_reached(values))
+            self.is_connected = self.is_connected or (
+                self._run.is_recorded and any(is_unknown(value) or value.requires_grad for value in values)
+            )
 
     def run(self, f: Callable[..., Any], settings: dict[str, Any], as_written: bool = False) -> Any:
         """What f gives for the fresh Values; as_written says whether compiled functions inside run as written."""
@@ -486,15 +494,6 @@ def check_differentiable(f: object) -> None:
     """Raise a TypeError for what is no function."""
     if not callable(f):
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
-
-
-def _any_reached(values: list[Value]) -> bool:
-    """Whether gradients flow to one of these Values, or may flow to it in one of many iterations."""
-    unknown = [value for value in values if is_unknown(value)]
-    if any(value.requires_grad for value in values if not is_unknown(value)):
-        return True
-    tracer = tracer_on_top()
-    return bool(unknown) and ((tracer is not None and tracer.is_of_many) or reaches(unknown, [None, *running()]))
 
 
 def _is_value(scalar: Any) -> bool:

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 class Tracer(Recorder):
-    """What only a recorder of unknown numbers is asked, beside what each recorder is.
-
-    Attributes:
-        is_of_many: whether it records one iteration for many, which may be given other Values.
-    """
-
-    is_of_many = False
+    """What only a recorder of unknown numbers is asked, beside what each recorder is."""
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at an index that is a Value; a TypeError where that is no unknown int."""

@@ -82,14 +82,21 @@ def page(title: str, data: dict[str, Any]) -> str:
     styles, scripts = ("page", "film")[: 1 + is_film], (*SCRIPTS[:-1], *FILM[: len(FILM) * is_film], SCRIPTS[-1])
     style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in styles)
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
-    return filled(template, style, script, title, data)
+    if len(embedded := _embedded(data)) <= MOST_PLAIN:
+        return _put_together(template, style, [script], f"<script>{script}</script>", title, embedded)
+    columns = {name: _columns(data[name]) for name in ("nodes", "turns")}  # what is alike stands together
+    packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
+    unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
+    element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
+    embedded = b64encode(compress(packed.encode(), mtime=0)).decode()
+    return _put_together(template, style, [script, unpacking], element, title, embedded)
 
 
 def filled(template: str, style: str, script: str, title: str, data: dict[str, Any]) -> str:
     r"""The text of an HTML file: a template with its style, its script and their digests, the title and the data.
 
     Args:
-        template: with a comment in the place of each: TITLE, STYLE, STYLE DIGEST, SCRIPT, SCRIPT DIGEST, DATA.
+        template: with a comment in the place of each: TITLE, STYLE, STYLE DIGEST, SCRIPT, SCRIPT DIGESTS, DATA.
         style: CSS.
         script: JavaScript.
         title: shown as typed.
@@ -99,21 +106,19 @@ def filled(template: str, style: str, script: str, title: str, data: dict[str, A
         >>> filled("<title><!--TITLE--></title><p><!--DATA--></p>", "", "", "1 < 2", {"x": "</p>"})
         '<title>1 &lt; 2</title><p>{"x":"\\u003c/p>"}</p>'
     """
-    shown = escape(enclosed(title))
-    # In JSON < is in strings only, and may be written as an escape. So no label can end the script
-    embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    digests, element = [_digest(script)], f"<script>{script}</script>"
-    if len(embedded) > MOST_PLAIN:
-        columns = {name: _columns(data[name]) for name in ("nodes", "turns")}  # what is alike stands together
-        packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
-        embedded = b64encode(compress(packed.encode(), mtime=0)).decode()
-        unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
-        digests.append(_digest(unpacking))
-        element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
+    return _put_together(template, style, [script], f"<script>{script}</script>", title, _embedded(data))
+
+
+def _embedded(data: dict[str, Any]) -> str:
+    """The data as JSON in which no label can end the script: there < is in strings only, and written as an escape."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _put_together(template: str, style: str, scripts: list[str], element: str, title: str, embedded: str) -> str:
     parts = {
-        "TITLE": shown,
+        "TITLE": escape(enclosed(title)),
         "STYLE DIGEST": _digest(style),
-        "SCRIPT DIGESTS": " ".join(f"'{digest}'" for digest in digests),
+        "SCRIPT DIGESTS": " ".join(f"'{_digest(script)}'" for script in scripts),
         "STYLE": style,
         "SCRIPT": element,
         "DATA": embedded,

@@ -27,6 +27,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,16 @@ import micrograd as mg
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-casadi: Any = importlib.import_module("casadi") if importlib.util.find_spec("casadi") else None
-jax: Any = importlib.import_module("jax") if importlib.util.find_spec("jax") else None
 ROUNDS = 15
 WIDTHS = {1: 3, 4: 3, 5: 5}  # of the bands, by the number of the problem
+
+
+def _imported(name: str) -> Any:
+    """A package, imported when it is first asked for, as what is solved without it shall not wait; None without it."""
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+casadi, jax = cache(partial(_imported, "casadi")), cache(partial(_imported, "jax"))
 
 
 class Problem:
@@ -132,15 +139,15 @@ def ours(problem: Any, kind: str) -> Callable[..., Any]:
 
 def theirs(problem: Any, kind: str, n: int, m: int) -> tuple[Any, Callable[..., Any], Callable[..., Any]]:
     """CasADi's pattern, what writes its entries into a buffer, and its function."""
-    x, multipliers = casadi.SX.sym("x", n), casadi.SX.sym("l", m)
-    variables = casadi.vertsplit(x)
-    residuals = casadi.vertcat(*problem.constraints(variables))
+    x, multipliers = casadi().SX.sym("x", n), casadi().SX.sym("l", m)
+    variables = casadi().vertsplit(x)
+    residuals = casadi().vertcat(*problem.constraints(variables))
     if kind == "Jacobian":
-        matrix, inputs = casadi.jacobian(residuals, x), [x]
+        matrix, inputs = casadi().jacobian(residuals, x), [x]
     else:
-        total = problem.objective(variables) + casadi.dot(multipliers, residuals)
-        matrix, inputs = casadi.hessian(total, x)[0], [x, multipliers]
-    function = casadi.Function("f", inputs, [matrix])
+        total = problem.objective(variables) + casadi().dot(multipliers, residuals)
+        matrix, inputs = casadi().hessian(total, x)[0], [x, multipliers]
+    function = casadi().Function("f", inputs, [matrix])
     buffer, run = function.buffer()
     result, kept = np.zeros(matrix.nnz()), []
 
@@ -157,11 +164,11 @@ def theirs(problem: Any, kind: str, n: int, m: int) -> tuple[Any, Callable[..., 
 
 def band(number: int, n: int) -> Callable[..., Any]:
     """JAX's band of a Jacobian."""
-    jax.config.update("jax_enable_x64", True)  # there is no other way
-    jnp, width = jax.numpy, WIDTHS[number]
-    of_row = jax.grad(lambda window: Problem(jnp, number).residual(window, 0))
+    jax().config.update("jax_enable_x64", True)  # there is no other way
+    jnp, width = jax().numpy, WIDTHS[number]
+    of_row = jax().grad(lambda window: Problem(jnp, number).residual(window, 0))
     windows = np.arange(n - width + 1)[:, None] + np.arange(width)
-    compiled = jax.jit(lambda x: jax.vmap(of_row)(x[windows]))
+    compiled = jax().jit(lambda x: jax().vmap(of_row)(x[windows]))
     return lambda x: np.asarray(compiled(x))
 
 
@@ -179,8 +186,8 @@ def seconds(call: Callable[[], Any], least: float = 0.02) -> float:
 def chained_row(number: int, kind: str, n: int) -> list[str]:
     """The row of a matrix of a chained problem."""
     x = 0.3 + 0.2 * np.sin(np.arange(n))
-    has_band = jax is not None and kind == "Jacobian" and number in WIDTHS
-    problems = Problem(mg, number), casadi and Problem(casadi, number)
+    has_band = jax() is not None and kind == "Jacobian" and number in WIDTHS
+    problems = Problem(mg, number), casadi() and Problem(casadi(), number)
     return [f"5.{number}", *row(*problems, kind, x, band(number, n) if has_band else None)]
 
 
@@ -192,7 +199,7 @@ def row(problem: Any, of_casadi: Any, kind: str, x: Any, by_hand: Callable[..., 
     fast = ours(problem, kind)
     matrix = fast(*arguments)
     found = [kind, f"{n:,}", f"{matrix.nnz:,}", f"{time.process_time() - begin:.2f}"]
-    if casadi is None:
+    if casadi() is None:
         return [*found, f"{1e6 * seconds(lambda: fast(*arguments)):.0f}"]
     begin = time.process_time()
     pattern, call, function = theirs(of_casadi, kind, n, m)
@@ -273,11 +280,11 @@ def solve_with_ours() -> None:
 
 def solve_with_theirs() -> None:
     """Swing up the pole with CasADi."""
-    other, x = CartPole(casadi), casadi.SX.sym("x", CartPole(casadi).guess().size)
-    variables = casadi.vertsplit(x)
-    residuals = casadi.vertcat(*other.constraints(variables))
+    other, x = CartPole(casadi()), casadi().SX.sym("x", CartPole(casadi()).guess().size)
+    variables = casadi().vertsplit(x)
+    residuals = casadi().vertcat(*other.constraints(variables))
     options = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False}
-    solver = casadi.nlpsol("s", "ipopt", {"x": x, "f": other.objective(variables), "g": residuals}, options)
+    solver = casadi().nlpsol("s", "ipopt", {"x": x, "f": other.objective(variables), "g": residuals}, options)
     found = solver(x0=other.guess(), lbg=0, ubg=0)
     effort, defect = float(found["f"]), abs(np.array(found["g"])).max()
     sys.stdout.write(f"{effort} {defect}\n")
@@ -360,9 +367,9 @@ def bundle_row(cameras: int = 20, points: int = 200, observations: int = 1000) -
     matrix = slopes(x)
     ready = time.process_time() - begin
     primals = {"micrograd": lambda: primal(x), "NumPy": lambda: in_arrays(np, x)}
-    if jax is not None:
-        jax.config.update("jax_enable_x64", True)  # there is no other way
-        compiled = jax.jit(lambda x: in_arrays(jax.numpy, x))
+    if jax() is not None:
+        jax().config.update("jax_enable_x64", True)  # there is no other way
+        compiled = jax().jit(lambda x: in_arrays(jax().numpy, x))
         primals["JAX"] = lambda: np.asarray(compiled(x))
     for call in primals.values():
         np.testing.assert_allclose(call(), primal(x), rtol=1e-9, atol=1e-9)
@@ -379,7 +386,7 @@ def head() -> list[str]:
     ours = ["matrix", "n", "entries", "ready, s", "call, us"]
     of_casadi = ["CasADi's entries", "ready, s", "function, us", "ours / its", "buffer, us", "ours / its"]
     of_casadi += ["JAX's band, us"]
-    return ours + (of_casadi if casadi is not None else [])
+    return ours + (of_casadi if casadi() is not None else [])
 
 
 def main() -> None:
@@ -397,7 +404,7 @@ def main() -> None:
 
 def measure_collocation() -> None:
     """The callbacks, and complete solutions."""
-    problems = CartPole(mg), casadi and CartPole(casadi)
+    problems = CartPole(mg), casadi() and CartPole(casadi())
     rows = [row(*problems, kind, problems[0].guess()) for kind in ("Jacobian", "Hessian")]
     table("collocation of a cart-pole, 200 intervals", [head(), *rows])
     solvers = {"solve_with_ours": "cyipopt", "solve_with_theirs": "casadi"}

@@ -374,6 +374,23 @@ def test_a_body_may_look_at_a_sparse_matrix():
     assert mg.compile(lambda xs: sum(mg.vmap(body)(xs)))([0.5] * MANY) == MANY
 
 
+@pytest.mark.parametrize("transform", [mg.jacobian, mg.sparse_jacobian])
+def test_the_rows_of_a_jacobian_are_differentiated_once_each(transform, own_registry):
+    pytest.importorskip("scipy")
+    asked = []
+
+    def rule(g, out, x):
+        asked.append(x)
+        return g * 3.0
+
+    triple = mg.primitive("triple", "3*", lambda x: 3.0 * x, rule)
+    fast = mg.compile(transform(lambda xs: mg.vmap(lambda x: triple(x) * x)(xs)))
+    found = fast(np.arange(float(MANY)))
+    diagonal = found.diagonal() if transform is mg.sparse_jacobian else np.diag(np.array(found))
+    assert diagonal.tolist() == (6.0 * np.arange(MANY)).tolist()
+    assert len(asked) == MANY  # and not once more for each row, with all others
+
+
 class TestWritten:
     """Functions whose iterations differ, or remember something: as before, they are written out."""
 

@@ -397,9 +397,8 @@ class Tape(Tracer):
 
     def asked(self) -> Questions | None:
         """What takes questions; None where a number would be frozen."""
-        if self.is_open and self._has_iterations():
-            self.looks_into_maps = True  # their results are no numbers before the program runs
-            raise TraceError("a function decides on a number beside what mg.vmap gives")  # and is traced again
+        if self.is_open:
+            self._look_into_maps()  # their results are no numbers before the program runs
         return self.questions if self.is_open else None
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -671,7 +670,10 @@ class Tape(Tracer):
         return places
 
     def _look_into_maps(self) -> None:
-        self.looks_into_maps = self.looks_into_maps or self._has_iterations()
+        """End a trace in which a function is written once for many iterations: it has to be written out."""
+        if self._has_iterations():
+            self.looks_into_maps = True
+            raise TraceError("derivatives look into what mg.vmap runs")  # and it is traced again
 
     def _has_iterations(self) -> bool:
         """Whether a function is written once for many iterations."""

@@ -1,0 +1,204 @@
+"""Programs that decide on numbers: ``python tests/benchmarks/flow.py``, about three minutes; JAX where it is installed.
+
+Each runs at several inputs, which take different paths, with the gradient. The best of several rounds counts, per call,
+in processor time. What was not seen before is compiled before the first round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from functools import partial
+from importlib.util import find_spec
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+from run import table
+
+import micrograd as mg
+from micrograd import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def newton(x: Any) -> Any:
+    """The square root, until it is one."""
+    found = x
+    while abs(found * found - x) > 1e-9 * x:
+        found = 0.5 * (found + x / found)
+    return found
+
+
+def newton_by_while_loop(x: Any) -> Any:
+    """The same with mg.while_loop."""
+    return mg.while_loop(lambda y: abs(y * y - x) > 1e-9 * x, lambda y: 0.5 * (y + x / y), x)
+
+
+def bouncing_ball(x: Any, steps: int = 200) -> Any:
+    """The height of a ball that bounces off the floor, after some steps."""
+    height, speed = x, 0.0 * x
+    for _ in range(steps):
+        speed = speed - 0.01 * 9.81
+        height = height + 0.01 * speed
+        if height < 0:
+            height, speed = -0.9 * height, -0.9 * speed
+    return height
+
+
+def bouncing_ball_by_where(x: Any, steps: int = 200) -> Any:
+    """The same, with the answer as data: one body for all histories."""
+    height, speed = x, 0.0 * x
+    for _ in range(steps):
+        speed = speed - 0.01 * 9.81
+        height = height + 0.01 * speed
+        factor = mg.where(height < 0, -0.9, 1.0)
+        height, speed = factor * height, factor * speed
+    return height
+
+
+def adaptive_runge_kutta(x: Any) -> Any:
+    """Solve y' = -x * y from 1, to time 2, with a step that the estimated error decides."""
+    time, y, step = 0.0, 1.0, 0.25
+
+    def slope(y: Any) -> Any:
+        return -x * y
+
+    while time < 2.0:
+        step = min(step, 2.0 - time)
+        first = slope(y)
+        second = slope(y + step * 0.5 * first)
+        third = slope(y + step * 0.75 * second)
+        following = y + step * (2.0 * first + 3.0 * second + 4.0 * third) / 9.0
+        error = abs(step * (-5.0 * first + 6.0 * second + 8.0 * third - 9.0 * slope(following)) / 72.0)
+        if error < 1e-4:
+            time, y = time + step, following
+            step = 2.0 * step if error < 1e-5 else step
+        else:
+            step = 0.5 * step
+    return y
+
+
+def american_option(x: Any, steps: int = 20) -> Any:
+    """A put on a binomial tree that may be exercised at any time."""
+    up, discount = 1.02, 0.9995
+    chance = (1.0 / discount - 1.0 / up) / (up - 1.0 / up)
+    values = [mg.maximum(1.0 - x * up ** (2 * n - steps), 0.0) for n in range(steps + 1)]
+    for step in reversed(range(steps)):
+        values = [
+            mg.maximum(discount * (chance * values[n + 1] + (1.0 - chance) * values[n]), 1.0 - x * up ** (2 * n - step))
+            for n in range(step + 1)
+        ]
+    return values[0]
+
+
+def sorting(x: Any) -> Any:
+    """The weighted sum of five numbers in order, by Python's sorted."""
+    numbers = sorted([x, 2.0 - x, x * x - 1.0, 0.5 * x + 0.4, 3.0 * x - 2.0])
+    return sum(n * number for n, number in enumerate(numbers))
+
+
+def decision_tree(x: Any) -> Any:
+    """Four questions, one after the other."""
+    if x < 1.0:
+        return mg.sin(x) if x < 0.5 else mg.cos(x) * x
+    return mg.exp(-x) if x < 1.5 else mg.tanh(x) * x
+
+
+PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
+    "Newton's root": (newton, (1.0, 9.0)),
+    "Newton's root, `while_loop`": (newton_by_while_loop, (1.0, 9.0)),
+    "bouncing ball, `if`": (bouncing_ball, (1.0, 1.1)),
+    "bouncing ball, `mg.where`": (bouncing_ball_by_where, (1.0, 5.0)),
+    "adaptive Runge-Kutta": (adaptive_runge_kutta, (0.5, 3.0)),
+    "American option": (american_option, (0.8, 1.2)),
+    "sorting five numbers": (sorting, (0.1, 2.0)),
+    "decision tree": (decision_tree, (0.1, 2.0)),
+}
+
+
+def in_jax() -> dict[str, Callable[[float], Any]]:
+    """The value and the gradient of some of them, compiled by JAX; none where it is not installed."""
+    if find_spec("jax") is None:
+        return {}
+    import jax
+    from jax import lax
+    from jax import numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def root(x: Any) -> Any:
+        # while_loop has no reverse mode, so the gradient is that of the equation
+        found = lax.while_loop(lambda y: abs(y * y - x) > 1e-9 * x, lambda y: 0.5 * (y + x / y), x)
+        return lax.stop_gradient(found) + (x - lax.stop_gradient(found) ** 2) / (2.0 * lax.stop_gradient(found))
+
+    def ball(x: Any) -> Any:
+        def step(state: Any, _: Any) -> Any:
+            height, speed = state
+            speed = speed - 0.01 * 9.81
+            height = height + 0.01 * speed
+            state = lax.cond(height < 0, lambda h, s: (-0.9 * h, -0.9 * s), lambda h, s: (h, s), height, speed)
+            return state, None
+
+        return lax.scan(step, (x, 0.0 * x), None, length=200)[0][0]
+
+    def tree(x: Any) -> Any:
+        low = lambda x: lax.cond(x < 0.5, jnp.sin, lambda x: jnp.cos(x) * x, x)  # noqa: E731
+        high = lambda x: lax.cond(x < 1.5, lambda x: jnp.exp(-x), lambda x: jnp.tanh(x) * x, x)  # noqa: E731
+        return lax.cond(x < 1.0, low, high, x)
+
+    def ordered(x: Any) -> Any:
+        numbers = jnp.sort(jnp.stack([x, 2.0 - x, x * x - 1.0, 0.5 * x + 0.4, 3.0 * x - 2.0]))
+        return jnp.dot(jnp.arange(5.0), numbers)
+
+    of = {"Newton's root": root, "decision tree": tree, "sorting five numbers": ordered}
+    functions = {**of, "bouncing ball, `if`": ball, "bouncing ball, `mg.where`": ball}
+    made = {name: jax.jit(jax.value_and_grad(function)) for name, function in functions.items()}
+    return {name: lambda x, fast=fast: [float(part) for part in fast(x)] for name, fast in made.items()}
+
+
+def value_and_gradient(function: Callable[[Any], Any], x: float) -> tuple[float, float]:
+    """What a user calls for one point."""
+    point = Value(x)
+    result = function(point)
+    result.backward()
+    return result.data, point.grad
+
+
+def microseconds(function: Callable[[float], Any], points: list[float], rounds: int) -> float:
+    """Of a call, on average over the points, in the best round."""
+    best = float("inf")
+    for _ in range(rounds + 1):  # the first compiles
+        begin = process_time()
+        for point in points:
+            function(point)
+        best = min(best, process_time() - begin)
+    return best / len(points) * 1e6
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", type=int, default=40, help="inputs of each program")
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    others = in_jax()
+    lines = [["program", "eager", "compiled", "times", "JAX", "paths"]]
+    for name, (function, (low, high)) in PROGRAMS.items():
+        draw = random.Random(0)
+        points = [draw.uniform(low, high) for _ in range(options.points)]
+        fast = mg.compile(function)
+        for point in points:
+            expected, found = value_and_gradient(function, point), value_and_gradient(fast, point)
+            assert all(abs(a - b) <= 1e-9 * (1 + abs(a)) for a, b in zip(expected, found, strict=True)), (name, point)
+        eager, compiled = (
+            microseconds(partial(value_and_gradient, each), points, options.rounds) for each in (function, fast)
+        )
+        other = microseconds(others[name], points, options.rounds) if name in others else None
+        shown = [f"{eager:,.0f} µs", f"{compiled:,.1f} µs", f"{eager / compiled:,.1f}"]
+        lines.append([name, *shown, "" if other is None else f"{other:,.1f} µs", str(fast.cache_info().traces)])
+    table("Programs that decide on numbers, value and gradient, one call", lines)
+
+
+if __name__ == "__main__":
+    main()
