@@ -17,17 +17,16 @@ read, and is written for all the others at once. So a stencil of many rows takes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from micrograd._support.checks import is_unknown
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
 from micrograd.engine import further_primitives, primitives, special_functions
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from micrograd.compiler.ir.entries import Entries
     from micrograd.compiler.numbers import Integers
@@ -61,19 +60,18 @@ class Alike(NamedTuple):
     passed: list[int]
 
 
-def alike(outputs: Sequence[Any], dependence: Dependence, wanted: Collection[int]) -> Iterator[Alike]:
+def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[int]) -> Iterator[Alike]:
     """The rows that are alike.
 
     Args:
-        outputs: the rows' results, some of which may be plain numbers.
+        roots: by their numbers, the places of the rows' results.
         dependence: what lies between the places to differentiate by and these.
         wanted: the places to differentiate by.
 
     Yields:
         Three rows or more at a time.
     """
-    found = {row: place for row, output in enumerate(outputs) if (place := _place_of(output)) is not None}
-    roots = {row: place for row, place in found.items() if dependence.passes_on(dependence.equal[place])}
+    roots = {row: place for row, place in roots.items() if dependence.passes_on(dependence.equal[place])}
     if len(roots) < _FEWEST or dependence.written.maps:
         return
     program = _Program(dependence, wanted)
@@ -90,33 +88,6 @@ def alike(outputs: Sequence[Any], dependence: Dependence, wanted: Collection[int
                 are_alike[1:] = False
                 tries += 1
             left = left[~are_alike]
-
-
-def sources_of_rows(
-    outputs: Sequence[Any], alike: Sequence[Alike], dependence: Dependence, sources: Container[int]
-) -> tuple[list[list[int]], int]:
-    """For each output the sources that it depends on; and how many directions are less work than all rows."""
-    rows: list[list[int] | None] = [[] if _place_of(output) is None else None for output in outputs]
-    steps = 0
-    for numbers, places, passed in alike:
-        of_first = places[0].tolist()
-        steps += len(numbers) * sum([dependence.passes_on(of_first[column]) for column in passed])
-        chosen = [column for column in passed if of_first[column] in sources]
-        for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
-            rows[number] = row
-    found = []
-    for output, row in zip(outputs, rows, strict=True):
-        if row is None:
-            order = dependence.order(dependence.equal[output._place])
-            row = [place for place in order if place in sources]
-            steps += sum([dependence.passes_on(place) for place in order])
-        found.append(row)
-    return found, (steps - 1) // max(dependence.steps, 1)
-
-
-def _place_of(output: Any) -> int | None:
-    """The place of an output; None for a plain number."""
-    return output._place if is_unknown(output) else None
 
 
 class _Program:

@@ -27,12 +27,8 @@ from collections import defaultdict
 from itertools import count
 from typing import TYPE_CHECKING
 
-from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from micrograd.compiler.tracing.dependence import Dependence
 
 
 def coloured(rows: Sequence[Sequence[int]], most: int) -> dict[int, int] | None:
@@ -110,19 +106,3 @@ def star_coloured(rows: Mapping[int, Sequence[int]], most: int) -> dict[int, int
             for each in alike if len(alike) == 2 else alike[2:][-1:]:
                 ends[each].add(found[other])
     return found
-
-
-def is_symmetric(dependence: Dependence, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
-    """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
-
-    A user's rules may give what is no derivative: then only their own numbers are right.
-
-    Args:
-        dependence: what lies between what it is differentiated by and what is differentiated.
-        rows: for each row the columns of its entries.
-        columns: what the columns are, in the order of the rows.
-    """
-    if not dependence.is_kind(*OF_LIBRARY)[dependence.inside].all():
-        return False
-    entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
-    return all((place, row) in entries for row, place in entries)

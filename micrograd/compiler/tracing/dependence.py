@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd._support.checks import is_unknown
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.tracing import alike_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Container, Sequence
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.numbers import Booleans, Integers
@@ -170,6 +172,46 @@ class Dependence:
                     stack.append(operand)
         return sorted(found)
 
+    def alike(self, outputs: Sequence[Any], values: Collection[int]) -> list[alike_rows.Alike]:
+        """Those of the outputs that are computed alike."""
+        roots = {row: root for row, output in enumerate(outputs) if (root := _root(output)) is not None}
+        return list(alike_rows.alike(roots, self, values))
+
+    def rows(
+        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
+    ) -> tuple[list[list[int]], int]:
+        """For each output the sources that it depends on; and how many directions are less work than all rows."""
+        rows: list[list[int] | None] = [[] if _root(output) is None else None for output in outputs]
+        steps = 0
+        for numbers, places, passed in alike:
+            of_first = places[0].tolist()
+            steps += len(numbers) * sum([self.passes_on(of_first[column]) for column in passed])
+            chosen = [column for column in passed if of_first[column] in sources]
+            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
+                rows[number] = row
+        found = []
+        for output, row in zip(outputs, rows, strict=True):
+            if row is None:
+                order = self.order(self.equal[output._place])
+                row = [place for place in order if place in sources]
+                steps += sum([self.passes_on(place) for place in order])
+            found.append(row)
+        return found, (steps - 1) // max(self.steps, 1)
+
+    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
+        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
+
+        A user's rules may give what is no derivative: then only their own numbers are right.
+
+        Args:
+            rows: for each row the columns of its entries.
+            columns: what the columns are, in the order of the rows.
+        """
+        if not self.is_kind(*alike_rows.OF_LIBRARY)[self.inside].all():
+            return False
+        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
+        return all((place, row) in entries for row, place in entries)
+
     def is_large(self, roots: Sequence[Any], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
         left = times * self.steps
@@ -178,3 +220,8 @@ class Dependence:
             if left < 0:
                 return True
         return False
+
+
+def _root(output: Any) -> int | None:
+    """The place of an output; None for a plain number."""
+    return output._place if is_unknown(output) else None

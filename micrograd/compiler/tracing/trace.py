@@ -49,7 +49,7 @@ from micrograd.compiler.ir.entries import (
 )
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing import alike_rows, promotion
-from micrograd.compiler.tracing.colours import coloured, is_symmetric, star_coloured
+from micrograd.compiler.tracing.colours import coloured, star_coloured
 from micrograd.compiler.tracing.dependence import Dependence
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
@@ -540,9 +540,7 @@ class Tape(Tracer):
         values = _by_place(places)
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
-        return self._row_by_row(
-            outputs, list(alike_rows.alike(outputs, dependence, values)), dependence, values, create_graph
-        )
+        return self._row_by_row(outputs, dependence.alike(outputs, values), dependence, values, create_graph)
 
     @_unobserved
     def sparse_rows(
@@ -555,10 +553,10 @@ class Tape(Tracer):
         _, by_value, dependence = self._prepared(outputs, inputs, create_graph)
         places = list(by_value.values())  # all are copies, so each has its own
         values = {place: [number] for number, place in enumerate(places)}
-        alike = list(alike_rows.alike(outputs, dependence, values))
-        rows, least = alike_rows.sources_of_rows(outputs, alike, dependence, values)
+        alike = dependence.alike(outputs, values)
+        rows, least = dependence.rows(outputs, alike, values)
         colours, is_star = coloured(rows, least), False
-        if symmetric and is_symmetric(dependence, rows, places):
+        if symmetric and dependence.is_symmetric(rows, places):
             most = least if colours is None else max(colours.values(), default=0)
             if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
