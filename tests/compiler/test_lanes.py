@@ -245,6 +245,15 @@ def test_gradients_by_the_weights_of_a_layer_are_those_of_eager_code():
     assert numbers_of(mg.compile(slopes, backend="numpy")(x)) == pytest.approx(numbers_of(slopes(x)))
 
 
+def test_a_gradient_of_choices_after_other_choices_and_a_map_is_that_of_eager_code():
+    def function(x):
+        before = mg.where(x[0] > 0, x[0], 1.0) + sum(mg.vmap(lambda each: each * each)(x))
+        return [before, *mg.grad(lambda y: mg.where(y[0] > 1, y[0] * y[1], y[1]))(x[:2])]
+
+    x = np.arange(2.0, 42.0)
+    assert numbers_of(mg.compile(function, backend="numpy")(x)) == numbers_of(function(x))
+
+
 def test_gradients_of_a_long_chain_are_those_of_eager_code():
     def function(x):
         z = x[0]

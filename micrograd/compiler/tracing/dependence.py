@@ -21,7 +21,6 @@ import numpy as np
 from micrograd._support.checks import is_unknown
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.walks import Edges
-from micrograd.compiler.tracing import alike_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Sequence
@@ -172,13 +171,12 @@ class Dependence:
                     stack.append(operand)
         return sorted(found)
 
-    def alike(self, outputs: Sequence[Any], values: Collection[int]) -> list[alike_rows.Alike]:
-        """Those of the outputs that are computed alike."""
-        roots = {row: root for row, output in enumerate(outputs) if (root := _root(output)) is not None}
-        return list(alike_rows.alike(roots, self, values))
+    def roots(self, outputs: Sequence[Any]) -> dict[int, int]:
+        """The places of the outputs that are no plain numbers, by their numbers."""
+        return {row: root for row, output in enumerate(outputs) if (root := _root(output)) is not None}
 
     def rows(
-        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
+        self, outputs: Sequence[Any], alike: Sequence[tuple[Integers, Integers, list[int]]], sources: Container[int]
     ) -> tuple[list[list[int]], int]:
         """For each output the sources that it depends on; and how many directions are less work than all rows."""
         rows: list[list[int] | None] = [[] if _root(output) is None else None for output in outputs]
@@ -198,7 +196,7 @@ class Dependence:
             found.append(row)
         return found, (steps - 1) // max(self.steps, 1)
 
-    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
+    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int], library: Collection[Any]) -> bool:
         """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
 
         A user's rules may give what is no derivative: then only their own numbers are right.
@@ -206,8 +204,9 @@ class Dependence:
         Args:
             rows: for each row the columns of its entries.
             columns: what the columns are, in the order of the rows.
+            library: the primitives whose rules are not a user's.
         """
-        if not self.is_kind(*alike_rows.OF_LIBRARY)[self.inside].all():
+        if not self.is_kind(*library)[self.inside].all():
             return False
         entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
         return all((place, row) in entries for row, place in entries)

@@ -540,7 +540,13 @@ class Tape(Tracer):
         values = _by_place(places)
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
-        return self._row_by_row(outputs, dependence.alike(outputs, values), dependence, values, create_graph)
+        return self._row_by_row(
+            outputs,
+            list(alike_rows.alike(dependence.roots(outputs), dependence, values)),
+            dependence,
+            values,
+            create_graph,
+        )
 
     @_unobserved
     def sparse_rows(
@@ -553,10 +559,10 @@ class Tape(Tracer):
         _, by_value, dependence = self._prepared(outputs, inputs, create_graph)
         places = list(by_value.values())  # all are copies, so each has its own
         values = {place: [number] for number, place in enumerate(places)}
-        alike = dependence.alike(outputs, values)
+        alike = list(alike_rows.alike(dependence.roots(outputs), dependence, values))
         rows, least = dependence.rows(outputs, alike, values)
         colours, is_star = coloured(rows, least), False
-        if symmetric and dependence.is_symmetric(rows, places):
+        if symmetric and dependence.is_symmetric(rows, places, alike_rows.OF_LIBRARY):
             most = least if colours is None else max(colours.values(), default=0)
             if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
