@@ -556,7 +556,7 @@ class TestLimits:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["solve", "inv", "det", "slogdet", "cholesky", "eigvalsh", "qr", "svd", "pinv"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_near_singular_matrices_as_jax_has_them(name, data):
     """The smallest singular value is down to a millionth of the largest: error is counted in that much rounding."""
@@ -565,7 +565,7 @@ def test_near_singular_matrices_as_jax_has_them(name, data):
 
     jax.config.update("jax_enable_x64", True)
     n = data.draw(st.integers(2, 4))
-    seed, smallest = data.draw(st.integers(0, 10**6)), 10.0 ** data.draw(st.floats(-6, 0))
+    seed, smallest = data.draw(st.integers(0, 10**6)), 10.0 ** data.draw(st.floats(-6, -0.5))
     random = np.random.default_rng(seed)
     left, right = (np.linalg.qr(random.normal(size=(n, n)))[0] for _ in range(2))
     sizes = np.geomspace(smallest, 1.0, n)
