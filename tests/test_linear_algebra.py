@@ -272,6 +272,14 @@ class TestCallsInPrograms:
         f(c).backward()
         assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-9, abs=1e-9)
 
+    def test_an_element_that_is_given_several_times_gets_all_shares(self):
+        def f(x, y):
+            return (np.linalg.eigvalsh(mg.array([[x, y], [y, x]])) * np.array([1.0, 3.0])).sum()
+
+        x, y = Value(2.0), Value(0.5)
+        mg.compile(f, backend="numpy")(x, y).backward()
+        assert (x.grad, y.grad) == (pytest.approx(4.0), pytest.approx(2.0))
+
     def test_equal_eigenvalues_are_named_by_compiled_functions_too(self):
         fast = mg.compile(mg.grad(lambda a: np.linalg.eigh(a)[1][0, 0]), backend="numpy")
         assert np.isfinite(fast(SYMMETRIC)).all()
@@ -532,6 +540,17 @@ class TestLimits:
             mg.expm([[np.inf]])
         with pytest.raises(TypeError, match="an element of what inv takes must be a real number"):
             np.linalg.inv(np.array([[Value(1.0), "x"], [1.0, 2.0]], dtype=object).view(type(mg.array([1.0]))))
+
+    def test_gradients_in_a_function_for_jax(self):
+        jax = pytest.importorskip("jax")
+        before = jax.config.read("jax_enable_x64")
+        jax.config.update("jax_enable_x64", True)
+        try:
+            function, parameters = mg.to_jax(mg.grad(lambda x: (x * x * x).sum()), np.ones(20))
+            slopes = jax.grad(lambda x: function(parameters, x).sum())(np.arange(20.0))
+        finally:
+            jax.config.update("jax_enable_x64", before)
+        assert np.array(slopes) == pytest.approx(6.0 * np.arange(20.0))
 
     def test_what_has_no_numbers_in_it(self):
         assert mg.expm(np.zeros((2, 2))).tolist() == [[1.0, 0.0], [0.0, 1.0]]

@@ -532,10 +532,9 @@ class Tape(Tracer):
         found = self.gradients_in_lanes(self, self._so_far(), root._place, values).write(values)
         if not create_graph:
             at = np.array([slope._place for slope in found.values()], dtype=np.int64)
-            if self.as_floats:
-                begin = self.operations.append_block([primitives.detach], 1, len(at), [[at]])
-                at = np.arange(begin, begin + len(at))
-            found = dict(zip(found, self.symbols(at.tolist(), FloatSymbol), strict=True))
+            copied = primitives.detach if self.as_floats else primitives.identity
+            begin = self.operations.append_block([copied], 1, len(at), [[at]])
+            found = dict(zip(found, self.symbols(range(begin, begin + len(at)), FloatSymbol), strict=True))
         return {value: slope for place, slope in found.items() for value in values[place]}
 
     @_unobserved
