@@ -272,6 +272,14 @@ class TestCallsInPrograms:
         f(c).backward()
         assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-9, abs=1e-9)
 
+    def test_an_element_that_is_given_several_times_gets_all_shares(self):
+        def f(x, y):
+            return (np.linalg.eigvalsh(mg.array([[x, y], [y, x]])) * np.array([1.0, 3.0])).sum()
+
+        x, y = Value(2.0), Value(0.5)
+        mg.compile(f, backend="numpy")(x, y).backward()
+        assert (x.grad, y.grad) == (pytest.approx(4.0), pytest.approx(2.0))
+
     def test_equal_eigenvalues_are_named_by_compiled_functions_too(self):
         fast = mg.compile(mg.grad(lambda a: np.linalg.eigh(a)[1][0, 0]), backend="numpy")
         assert np.isfinite(fast(SYMMETRIC)).all()
@@ -533,6 +541,17 @@ class TestLimits:
         with pytest.raises(TypeError, match="an element of what inv takes must be a real number"):
             np.linalg.inv(np.array([[Value(1.0), "x"], [1.0, 2.0]], dtype=object).view(type(mg.array([1.0]))))
 
+    def test_gradients_in_a_function_for_jax(self):
+        jax = pytest.importorskip("jax")
+        before = jax.config.read("jax_enable_x64")
+        jax.config.update("jax_enable_x64", True)
+        try:
+            function, parameters = mg.to_jax(mg.grad(lambda x: (x * x * x).sum()), np.ones(20))
+            slopes = jax.grad(lambda x: function(parameters, x).sum())(np.arange(20.0))
+        finally:
+            jax.config.update("jax_enable_x64", before)
+        assert np.array(slopes) == pytest.approx(6.0 * np.arange(20.0))
+
     def test_what_has_no_numbers_in_it(self):
         assert mg.expm(np.zeros((2, 2))).tolist() == [[1.0, 0.0], [0.0, 1.0]]
         assert np.linalg.norm(mg.array([0.0, 3.0, -4.0]), 0).data == 2.0
@@ -557,7 +576,7 @@ class TestLimits:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["solve", "inv", "det", "slogdet", "cholesky", "eigvalsh", "qr", "svd", "pinv"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_near_singular_matrices_as_jax_has_them(name, data):
     """The smallest singular value is down to a millionth of the largest: error is counted in that much rounding."""
@@ -566,7 +585,7 @@ def test_near_singular_matrices_as_jax_has_them(name, data):
 
     jax.config.update("jax_enable_x64", True)
     n = data.draw(st.integers(2, 4))
-    seed, smallest = data.draw(st.integers(0, 10**6)), 10.0 ** data.draw(st.floats(-6, 0))
+    seed, smallest = data.draw(st.integers(0, 10**6)), 10.0 ** data.draw(st.floats(-6, -0.5))
     random = np.random.default_rng(seed)
     left, right = (np.linalg.qr(random.normal(size=(n, n)))[0] for _ in range(2))
     sizes = np.geomspace(smallest, 1.0, n)

@@ -524,11 +524,14 @@ class Tape(Tracer):
         lanes = self.gradients_in_lanes(self, dependence, root._place)
         if not lanes.are_wide:
             return self._gradients(root, dependence, values, create_graph)
-        return {
-            value: slope if create_graph else self.number_of(slope)
-            for place, slope in lanes.write(values).items()
-            for value in values[place]
-        }
+        found = lanes.write(values)
+        if not create_graph:
+            at = np.array([slope._place for slope in found.values()], dtype=np.int64)
+            if self.as_floats:
+                begin = self.operations.append_block([primitives.detach], 1, len(at), [[at]])
+                at = np.arange(begin, begin + len(at))
+            found = dict(zip(found, self.symbols(at.tolist(), FloatSymbol), strict=True))
+        return {value: slope for place, slope in found.items() for value in values[place]}
 
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
