@@ -87,6 +87,21 @@ def test_tables_are_arguments_of_shared_functions(tmp_path):
     assert "result[row] = x[x_at[row % 6] + 5 * (row / 6)] * y[y_at[row % 6] + 5 * (row / 6)];" in file.source
 
 
+def test_sums_of_numbers_that_a_table_leads_to(tmp_path):
+    def f(x):
+        for count in (12, 14, 16):
+            places = [[(k * k + 3 * n * n + n) % len(x) for n in range(11)] for k in range(count)]
+            x = [mg.sin(sum(x[place] for place in row)) for row in places]
+        return mg.mean(x)
+
+    check(f, tmp_path, numbers(60))
+
+
+def test_the_largest_of_many_numbers(tmp_path):
+    file = check(lambda x: mg.mean([mg.logsumexp(row) for row in x]), tmp_path, numbers(6, 20))
+    assert "largest = f_0_maximum(largest, x[" in file.source
+
+
 def test_a_table_that_repeats_is_written_once(tmp_path):
     def f(x):
         return mg.mean([mg.sin(a * b) for row in x for a, b in itertools.combinations(row, 2)])
