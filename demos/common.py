@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    import micrograd as mg
+    from micrograd.training import History
 
 # Colours that people tell apart who see colours differently (Okabe and Ito 2008).
 BLUE, ORANGE = "#0072b2", "#d55e00"
 DARK = "#333333"
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same pictures everywhere
     "font.size": 10,
     "axes.titlesize": 12,
@@ -160,7 +160,7 @@ def watched(rates: Callable[[int], float], steps: int, arguments: argparse.Names
     return rate
 
 
-def trained(history: mg.training.History, seconds: float) -> None:
+def trained(history: History, seconds: float) -> None:
     """Say how the training went; Ctrl-C ends it early, and the rest is about the network as it is then."""
     if not history.steps:
         raise KeyboardInterrupt
@@ -172,7 +172,8 @@ def trained(history: mg.training.History, seconds: float) -> None:
 
 def run(main: Callable[[], None]) -> None:
     """Run a demo to its end, or to Ctrl-C."""
-    sys.stdout.reconfigure(line_buffering=True)  # each line is seen when it is printed, in a file too
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # each line is seen when it is printed, in a file too
     try:
         main()
     except KeyboardInterrupt:

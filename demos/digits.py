@@ -87,6 +87,7 @@ def main() -> None:
     from micrograd.reports import page, scores
     from micrograd.tables.reading import read_table
     from micrograd.tables.study import network_of, prepare
+    from micrograd.training import History
 
     try:
         check_folder(arguments.output, page.FILES, overwrite=True)
@@ -120,7 +121,7 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Training interrupted")  # which trained says
         pipeline.fit(images, digits)
-    network, history = network_of(pipeline), mg.training.History()
+    network, history = network_of(pipeline), History()
     history.steps, history.interrupted = network.record_.losses, network.interrupted_
     trained(history, time.perf_counter() - start)
     minutes = eager_seconds(arguments.hidden, images) * len(images) * network.n_iter_ / 60
@@ -135,7 +136,7 @@ def main() -> None:
     drawn = plot(draw_misread, pixels, digits, probabilities, height=0.5 + 0.8 * height_of(misread))
     more = {"The images that were misread": drawn}
     image = {"image": [[f"pixel{SIDE * row + column}" for column in range(SIDE)] for row in range(SIDE)]}
-    how = {"more": more, "inputs": image, "title": "Reading handwritten digits"}
+    how: dict[str, Any] = {"more": more, "inputs": image, "title": "Reading handwritten digits"}
     page.write_report(pipeline, study, numbers, arguments.output, pictures=True, overwrite=True, **how)
     print(f"Report: {arguments.output / 'report.html'}")
 

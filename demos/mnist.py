@@ -19,7 +19,7 @@ import struct
 import time
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common import add_training, at_least_one, optional, read_options, run, trained, watched
 
@@ -44,7 +44,7 @@ class DigitReader(mg.nn.MLP):
     def __init__(self) -> None:
         super().__init__(SIDE * SIDE, [256, 10], activation="relu", initial="he")
 
-    def __call__(self, pixels: list[float]) -> list[mg.Value]:
+    def __call__(self, pixels: Any) -> list[mg.Value]:
         """A score for each digit."""
         # What stands for a pixel in a compiled program may be ink
         ink = [(index, pixel) for index, pixel in enumerate(pixels) if isinstance(pixel, mg.Value) or pixel]

@@ -76,7 +76,8 @@ def draw_boundary(model: mg.nn.MLP, points: list[Point], path: Path) -> None:
     axes.clabel(lines, levels=[-1, 1], fmt="%+.0f", fontsize=9)
     for moon, color, marker in ((1, BLUE, "o"), (-1, ORANGE, "s")):
         places = [place for place, which in points if which == moon]
-        axes.scatter(*zip(*places, strict=True), color=color, marker=marker, edgecolor="white", s=45, zorder=3)
+        across, up = zip(*places, strict=True)
+        axes.scatter(across, up, color=color, marker=marker, edgecolor="white", s=45, zorder=3)
     axes.axis("off")
     save_figure(figure, path)
 

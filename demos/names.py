@@ -11,12 +11,14 @@ accelerators, JAX makes as many of its processor.
 from __future__ import annotations
 
 import argparse
+import io
 import math
 import os
 import random
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from common import add_training, at_least_one, needs, read_options, run, trained, watched
 
@@ -169,7 +171,8 @@ def main() -> None:
     steps = arguments.steps or (COMPILED_STEPS * batch_size if arguments.compile else EAGER_STEPS)
     if not 0.01 <= arguments.temperature <= 100:
         parser.error(f"--temperature must be from 0.01 to 100, not {arguments.temperature}")
-    sys.stdout.reconfigure(errors="replace")  # whatever the alphabet, and whatever the terminal can show
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # whatever the alphabet, and whatever the terminal can show
 
     random.seed(arguments.seed)
     names = read_names(arguments.file)
@@ -180,7 +183,7 @@ def main() -> None:
 
     shuffled = random.sample(names, len(names))
     chosen = [shuffled[step % len(names)] for step in range(steps)]
-    examples = [[END, *(letters.index(letter) + 1 for letter in name), END] for name in chosen]
+    examples: list[Any] = [[END, *(letters.index(letter) + 1 for letter in name), END] for name in chosen]
     updates = math.ceil(steps / batch_size)
     rates = watched(mg.optim.linear(0.02, 0.0, updates), updates, arguments)
     optimizer = mg.optim.Adam(model.parameters(), rates, betas=(0.85, 0.99))

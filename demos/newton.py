@@ -12,7 +12,7 @@ report is a folder with
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common import BLUE, DARK, ORANGE, at_least_one, new_figure, optional, read_options, run, save_figure, with_report
 
@@ -33,7 +33,7 @@ LOWEST = (1.0, 1.0)
 RATE = 0.001  # of gradient descent; with twice as much it leaves the valley
 
 
-def valley(point: Point) -> mg.Value:
+def valley(point: Any) -> Any:
     """Rosenbrock's function (1960); works on Values, floats and whole grids of floats."""
     x, y = point
     return (1 - x) ** 2 + 100 * (y - x**2) ** 2
@@ -98,8 +98,11 @@ def draw_paths(newton: np.ndarray, descent: np.ndarray, path: Path) -> None:
     for step, side in ((100, "left"), (1000, "right"), (10_000, "right")):
         if step < len(descent):
             axes.plot(*descent[step], "s", color=ORANGE, markersize=7, markeredgecolor="white")
-            note = {"xytext": (12 if side == "left" else -12, 5), "textcoords": "offset points", "ha": side}
-            axes.annotate(f"step {step:,}", descent[step], color=ORANGE, weight="bold", **note)
+            away = (12 if side == "left" else -12, 5)
+            label = f"step {step:,}"
+            axes.annotate(
+                label, descent[step], xytext=away, textcoords="offset points", color=ORANGE, weight="bold", ha=side
+            )
     axes.plot(*LOWEST, "*", color=DARK, markersize=17, markeredgecolor="white", label="the lowest point")
     axes.annotate("start", START, xytext=(-8, -4), textcoords="offset points", ha="right", weight="bold")
     axes.legend(loc="lower left", framealpha=0.9, edgecolor="none", borderpad=0.8)
@@ -134,11 +137,11 @@ def main() -> None:
     print(f"{slope(start)}\n{curvature(start)}")
     walks = []
     for title, take_step in (("Newton's method", newton_step), ("Gradient descent", gradient_step)):
-        start = time.perf_counter()
+        begin = time.perf_counter()
         points = walk(take_step, arguments.steps)
         last = len(points) - 1
         shown = list(range(last)) if last < 30 else [0, *(10**power for power in range(9) if 10**power < last)]
-        print_walk(title, points, [*shown, last], time.perf_counter() - start)
+        print_walk(title, points, [*shown, last], time.perf_counter() - begin)
         walks.append(points)
     newton, descent = walks
     draw_paths(newton, descent, arguments.output / "paths.png")

@@ -113,9 +113,9 @@ def draw_path(
     from matplotlib.colors import LinearSegmentedColormap
 
     lengths, dampings = np.linspace(0.75, 1.6, 60), np.linspace(0.0, 0.6, 50)
-    grid = np.meshgrid(lengths, dampings)
+    over, down = np.meshgrid(lengths, dampings)
     distances = sum(
-        distance(swing(np.full(grid[0].shape, start), *grid, steps), measured) for start, measured in swings
+        distance(swing(np.full(over.shape, start), over, down, steps), measured) for start, measured in swings
     ) / len(swings)
     figure = new_figure(8, 5.6)
     axes = figure.add_subplot(title="How far from what was measured", xlabel="length, m", ylabel="damping, 1/s")

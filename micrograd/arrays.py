@@ -66,11 +66,11 @@ def array(
     result = numpy.empty(elements.shape, dtype=object)
     for index in numpy.ndindex(elements.shape):
         element = elements[index]
-        if not isinstance(element, Value):
+        if is_unknown(element) and element.is_number:  # of a compiled function
+            element = element.as_plain(Value)
+        elif not isinstance(element, Value):
             name = f"{label}[{', '.join(map(str, index))}]" if label else ""
             element = Value(element, label=name, requires_grad=requires_grad)
-        elif is_unknown(element) and isinstance(element, (float, int)):  # a plain number of a compiled function
-            element = element.as_plain(Value)
         result[index] = element
     return Value._array(result)
 

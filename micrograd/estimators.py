@@ -41,7 +41,16 @@ from micrograd.engine.value import Value
 from micrograd.explore import explore
 from micrograd.optim import constant, cosine
 from micrograd.training.recording import Recording
-from micrograd.training.rows import FUNCTIONS, Course, Plan, State, activated, network_of, outputs_of, train
+from micrograd.training.rows import (
+    FUNCTIONS,
+    Plan,
+    State,
+    TrainingConfiguration,
+    activated,
+    network_of,
+    outputs_of,
+    train,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -231,8 +240,8 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         watch = _Watch(self)
         if self.early_stopping and not going_on:
             parts = watch.hold_back(parts, chance)
-        course = self._course(parts, watch, chance, epochs=1 if going_on else self.max_iter)
-        self._train(parts, course)
+        configuration = self._configuration(parts, watch, chance, epochs=1 if going_on else self.max_iter)
+        self._train(parts, configuration)
         if watch.best is not None:
             self._set_parameters(watch.best)
         self.validation_scores_ = watch.scores if watch.scores else None
@@ -260,7 +269,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.loss_curve_: list[float] = []
         self.t_ = 0
 
-    def _course(self, parts: list[Floats], watch: _Watch, chance: Any, epochs: int) -> Course:
+    def _configuration(self, parts: list[Floats], watch: _Watch, chance: Any, epochs: int) -> TrainingConfiguration:
         """How to train on the rows, the targets and perhaps the weights."""
         rows, weight = len(parts[0]), float(parts[2].mean()) if len(parts) == 3 else 1.0
         batch_size = min(200 if isinstance(self.batch_size, str) else self.batch_size, rows)
@@ -269,7 +278,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             steps = self.max_iter * math.ceil(rows / batch_size)
             rate = cosine(self.learning_rate_init, self.learning_rate_init / 100, steps)
         is_weight = _flat([np.ones_like(coef) for coef in self.coefs_], [np.zeros_like(b) for b in self.intercepts_])
-        return Course(
+        return TrainingConfiguration(
             epochs=epochs,
             batch_size=batch_size,
             order=self._order(rows, chance),
@@ -293,15 +302,15 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
         return following
 
-    def _train(self, parts: list[Floats], course: Course) -> None:
-        """Train along a course, and keep what was learned."""
+    def _train(self, parts: list[Floats], configuration: TrainingConfiguration) -> None:
+        """Train along a configuration, and keep what was learned."""
         settings: tuple[float, ...] = (self.beta_1, self.beta_2, self.epsilon)
         if self.solver == "sgd":
             settings = (self.momentum, float(self.nesterovs_momentum))
         weights = [part / part.mean() for part in parts[2:]]
         plan = Plan(self._sizes(), self.activation, self.out_activation_, bool(weights), self.solver, settings)
         start = State(_flat(self.coefs_, self.intercepts_), self._solver_state, self._steps)
-        end, history = train(plan, start, np.column_stack([*parts[:2], *weights]), course)
+        end, history = train(plan, start, np.column_stack([*parts[:2], *weights]), configuration)
         self._solver_state, self._steps = end.solver, end.steps
         self._set_parameters(end.parameters)
         self.loss_curve_ = [*self.loss_curve_, *history.epochs]
@@ -309,7 +318,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else math.inf
         self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=math.inf)
         self.t_ += len(history.epochs) * len(parts[0])
-        self.interrupted_, self._film = history.interrupted, course.recording
+        self.interrupted_, self._film = history.interrupted, configuration.recording
         self.record_ = None if self._film is None else self._shown_part(self._film)
 
     def _warn(self, *, converged: bool) -> None:

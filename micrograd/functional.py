@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
@@ -19,11 +19,87 @@ from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value, applied_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Protocol
 
     from numpy import ndarray
 
     from micrograd.engine.primitive import Primitive
+
+    class _OfOne(Protocol):
+        """The type of a function of one operand."""
+
+        def __call__(self, x: Scalar) -> Scalar: ...
+
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "betaln",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "degrees",
+    "detach",
+    "digamma",
+    "dot",
+    "elu",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expit",
+    "expm1",
+    "floor",
+    "fma",
+    "gammaln",
+    "gelu",
+    "hypot",
+    "i0",
+    "i1",
+    "leaky_relu",
+    "lgamma",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_ndtr",
+    "logaddexp",
+    "logit",
+    "logsumexp",
+    "maximum",
+    "mean",
+    "minimum",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "radians",
+    "rel_entr",
+    "relu",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sin",
+    "sinc",
+    "sinh",
+    "softmax",
+    "softplus",
+    "sqrt",
+    "take",
+    "tan",
+    "tanh",
+    "where",
+    "xlogy",
+]
 
 # What a function of one operand is given is what it gives; a float for an int.
 Scalar = TypeVar("Scalar", Value, float, "Value | float", "ndarray[Any, Any]")
@@ -31,95 +107,216 @@ Scalar = TypeVar("Scalar", Value, float, "Value | float", "ndarray[Any, Any]")
 LARGEST = sys.float_info.max  # of the finite floats
 
 
-def exp(x: Scalar) -> Scalar:
-    """E to the power of x.
+def _of_one(primitive: Primitive, about: str, example: str, raises: str = "", *, name: str = "") -> _OfOne:
+    """The public function of a primitive of one operand, with its docstring.
 
-    Raises:
-        OverflowError: for x above 709.78, where no float is large enough.
-
-    Example:
-        >>> exp(0.0)
-        1.0
+    Args:
+        primitive: what it applies.
+        about: the first line of its docstring.
+        example: a call, and what it gives as a comment.
+        raises: an error, and for which operands.
+        name: of the function, if it is not that of the primitive.
     """
-    return x._applied(primitives.exp) if type(x) is Value else primitives.exp(x)
+
+    def function(x: Scalar) -> Scalar:
+        return x._applied(primitive) if type(x) is Value else primitive(x)
+
+    call, _, result = example.partition("  # ")
+    parts = [about, "Args:\n    x: a number, a Value, or an array of them.", f"Example:\n    >>> {call}\n    {result}"]
+    if raises:
+        parts.insert(2, f"Raises:\n    {raises}")
+    function.__doc__ = "\n\n".join(parts)
+    function.__name__ = function.__qualname__ = name or primitive.name
+    return function
 
 
-def expm1(x: Scalar) -> Scalar:
-    """exp(x) - 1, exact for small x too.
-
-    Raises:
-        OverflowError: for x above 709.78.
-
-    Example:
-        >>> expm1(1e-12)
-        1.0000000000005e-12
-    """
-    return x._applied(primitives.expm1) if type(x) is Value else primitives.expm1(x)
-
-
-def exp2(x: Scalar) -> Scalar:
-    """2 to the power of x.
-
-    Raises:
-        OverflowError: for x of 1024 and above, where no float is large enough.
-
-    Example:
-        >>> exp2(3.0)
-        8.0
-    """
-    return x._applied(further_primitives.exp2) if type(x) is Value else further_primitives.exp2(x)
-
-
-def log(x: Scalar) -> Scalar:
-    """The natural logarithm of x.
-
-    Raises:
-        ValueError: for x of 0 or below.
-
-    Example:
-        >>> log(1.0)
-        0.0
-    """
-    return x._applied(primitives.log) if type(x) is Value else primitives.log(x)
-
-
-def log1p(x: Scalar) -> Scalar:
-    """log(1 + x), exact for small x too.
-
-    Raises:
-        ValueError: for x of -1 or below.
-
-    Example:
-        >>> log1p(1e-12)
-        9.999999999995e-13
-    """
-    return x._applied(primitives.log1p) if type(x) is Value else primitives.log1p(x)
-
-
-def log2(x: Scalar) -> Scalar:
-    """The logarithm of x to base 2, exact for powers of 2.
-
-    Raises:
-        ValueError: for x of 0 or below.
-
-    Example:
-        >>> log2(8.0)
-        3.0
-    """
-    return x._applied(further_primitives.log2) if type(x) is Value else further_primitives.log2(x)
-
-
-def log10(x: Scalar) -> Scalar:
-    """The logarithm of x to base 10.
-
-    Raises:
-        ValueError: for x of 0 or below.
-
-    Example:
-        >>> log10(1000.0)
-        3.0
-    """
-    return x._applied(further_primitives.log10) if type(x) is Value else further_primitives.log10(x)
+# Exponentials, logarithms and roots
+exp = _of_one(primitives.exp, "e to the power of x.", "exp(0.0)  # 1.0", "OverflowError: for x above 709.78.")
+expm1 = _of_one(
+    primitives.expm1,
+    "exp(x) - 1, exact for small x too.",
+    "expm1(1e-12)  # 1.0000000000005e-12",
+    "OverflowError: for x above 709.78.",
+)
+exp2 = _of_one(
+    further_primitives.exp2, "2 to the power of x.", "exp2(3.0)  # 8.0", "OverflowError: for x of 1024 and above."
+)
+log = _of_one(primitives.log, "The natural logarithm of x.", "log(1.0)  # 0.0", "ValueError: for x of 0 or below.")
+log1p = _of_one(
+    primitives.log1p,
+    "log(1 + x), exact for small x too.",
+    "log1p(1e-12)  # 9.999999999995e-13",
+    "ValueError: for x of -1 or below.",
+)
+log2 = _of_one(
+    further_primitives.log2,
+    "The logarithm of x to base 2, exact for powers of 2.",
+    "log2(8.0)  # 3.0",
+    "ValueError: for x of 0 or below.",
+)
+log10 = _of_one(
+    further_primitives.log10,
+    "The logarithm of x to base 10.",
+    "log10(1000.0)  # 3.0",
+    "ValueError: for x of 0 or below.",
+)
+sqrt = _of_one(
+    primitives.sqrt,
+    "The square root of x. At 0 the derivative raises ZeroDivisionError.",
+    "sqrt(9.0)  # 3.0",
+    "ValueError: for x below 0.",
+)
+# Circular and hyperbolic functions
+sin = _of_one(primitives.sin, "The sine of x, in radians.", "sin(0.0)  # 0.0", "ValueError: for an infinite x.")
+cos = _of_one(primitives.cos, "The cosine of x, in radians.", "cos(0.0)  # 1.0", "ValueError: for an infinite x.")
+tan = _of_one(primitives.tan, "The tangent of x, in radians.", "tan(0.0)  # 0.0", "ValueError: for an infinite x.")
+asin = _of_one(
+    primitives.asin,
+    "The angle in [-pi/2, pi/2] whose sine is x. At -1 and 1 the derivative raises ZeroDivisionError.",
+    "asin(0.0)  # 0.0",
+    "ValueError: for x outside of [-1, 1].",
+)
+acos = _of_one(
+    primitives.acos,
+    "The angle in [0, pi] whose cosine is x. At -1 and 1 the derivative raises ZeroDivisionError.",
+    "acos(1.0)  # 0.0",
+    "ValueError: for x outside of [-1, 1].",
+)
+atan = _of_one(primitives.atan, "The angle in (-pi/2, pi/2) whose tangent is x.", "atan(0.0)  # 0.0")
+sinh = _of_one(
+    primitives.sinh,
+    "The hyperbolic sine of x.",
+    "sinh(0.0)  # 0.0",
+    "OverflowError: for x beyond 710.47 on either side.",
+)
+cosh = _of_one(
+    primitives.cosh,
+    "The hyperbolic cosine of x.",
+    "cosh(0.0)  # 1.0",
+    "OverflowError: for x beyond 710.47 on either side.",
+)
+tanh = _of_one(primitives.tanh, "The hyperbolic tangent of x.", "tanh(0.0)  # 0.0")
+asinh = _of_one(further_primitives.asinh, "The number whose hyperbolic sine is x.", "asinh(0.0)  # 0.0")
+acosh = _of_one(
+    further_primitives.acosh,
+    "The number of 0 and above whose hyperbolic cosine is x. At 1 the derivative raises ZeroDivisionError.",
+    "acosh(1.0)  # 0.0",
+    "ValueError: for x below 1.",
+)
+atanh = _of_one(
+    further_primitives.atanh,
+    "The number whose hyperbolic tangent is x.",
+    "atanh(0.0)  # 0.0",
+    "ValueError: for x outside of (-1, 1).",
+)
+sinc = _of_one(
+    further_primitives.sinc,
+    "sin(pi * x) / (pi * x), and 1 at 0, as in NumPy and PyTorch; accurate near whole numbers too.",
+    "sinc(0.0), sinc(0.5)  # (1.0, 0.6366197723675814)",
+)
+# Activations
+sigmoid = _of_one(
+    primitives.sigmoid,
+    "The logistic function 1 / (1 + exp(-x)); it neither overflows nor loses digits for any x.",
+    "sigmoid(0.0)  # 0.5",
+)
+softplus = _of_one(
+    primitives.softplus,
+    "log(1 + exp(x)), the smooth relu; it neither overflows nor loses digits for any x.",
+    "softplus(1e4)  # 10000.0",
+)
+relu = _of_one(primitives.relu, "x where it is positive, elsewhere 0. The derivative at 0 is 0.", "relu(-2.0)  # 0.0")
+silu = _of_one(primitives.silu, "x * sigmoid(x), also called swish.", "silu(0.0)  # 0.0")
+gelu = _of_one(
+    primitives.gelu,
+    "x times the normal distribution function of x (Hendrycks and Gimpel 2016, the exact form).",
+    "gelu(0.0)  # 0.0",
+)
+# Steps, and constants
+abs = _of_one(primitives.abs, "The absolute value of x. The derivative at 0 is 0.", "abs(-2.0)  # 2.0")
+sign = _of_one(
+    further_primitives.sign,
+    "1 where x is positive, -1 where it is negative, and 0 at 0. It has no gradient.",
+    "sign(-2.5)  # -1.0",
+)
+floor = _of_one(
+    further_primitives.floor,
+    "The highest whole number that is not above x, as a float (``math.floor(x)`` is an int). It has no gradient.",
+    "floor(-2.5)  # -3.0",
+)
+ceil = _of_one(
+    further_primitives.ceil,
+    "The lowest whole number that is not below x, as a float. It has no gradient.",
+    "ceil(-2.5)  # -2.0",
+)
+detach = _of_one(
+    primitives.detach,
+    "The number of x, as a constant that no gradient flows through.",
+    "detach(Value(2.0)).requires_grad  # False",
+)
+# The error function, the normal distribution, and gamma and Bessel functions, some of them by SciPy's names
+erf = _of_one(primitives.erf, "The error function of x.", "erf(0.0)  # 0.0")
+erfc = _of_one(
+    primitives.erfc, "1 - erf(x), with all its digits where erf(x) is nearly 1.", "erfc(10.0)  # 2.088487583762545e-45"
+)
+erfinv = _of_one(
+    further_primitives.erfinv,
+    "The inverse of erf.",
+    "erfinv(0.5)  # 0.4769362762044699",
+    "ValueError: for x outside of (-1, 1).",
+)
+ndtr = _of_one(
+    primitives.normal_cdf, "The probability that a normal variable is below x.", "ndtr(0.0)  # 0.5", name="ndtr"
+)
+log_ndtr = _of_one(
+    further_primitives.log_ndtr,
+    "The logarithm of ndtr(x), also where ndtr(x) is too small for a float.",
+    "log_ndtr(-100.0)  # -5005.524208694205",
+)
+ndtri = _of_one(
+    further_primitives.ndtri,
+    "The inverse of ndtr: the quantile of the normal distribution.",
+    "ndtri(0.975)  # 1.9599639845400536",
+    "ValueError: for x outside of (0, 1).",
+)
+expit = _of_one(
+    primitives.sigmoid, "The logistic function: sigmoid by SciPy's name.", "expit(0.0)  # 0.5", name="expit"
+)
+logit = _of_one(
+    further_primitives.logit,
+    "log(x / (1 - x)), the inverse of expit.",
+    "logit(0.5)  # 0.0",
+    "ValueError: for x outside of (0, 1).",
+)
+lgamma = _of_one(
+    further_primitives.lgamma,
+    "log(abs(gamma(x))), with all its digits near the roots at 1 and 2, which ``math.lgamma`` has not.",
+    "lgamma(3.0) == log(2.0), lgamma(2.0)  # (True, 0.0)",
+    "ValueError: for x of 0, -1, -2 and so on.",
+)
+gammaln = _of_one(
+    further_primitives.lgamma,
+    "log(abs(gamma(x))): lgamma by SciPy's name.",
+    "gammaln(1.0)  # 0.0",
+    "ValueError: for x of 0, -1, -2 and so on.",
+    name="gammaln",
+)
+digamma = _of_one(
+    further_primitives.digamma,
+    "The derivative of lgamma.",
+    "digamma(2.0) - digamma(1.0)  # 1.0",
+    "ZeroDivisionError: for x of 0, -1, -2 and so on.",
+)
+i0 = _of_one(
+    further_primitives.i0,
+    "The modified Bessel function of the first kind of order 0; infinite beyond 713.98 on either side.",
+    "i0(0.0)  # 1.0",
+)
+i1 = _of_one(
+    further_primitives.i1,
+    "The modified Bessel function of the first kind of order 1; infinite beyond 713.98 on either side.",
+    "i1(1.0)  # 0.565159103992485",
+)
 
 
 def logaddexp(x: Any, y: Any) -> Any:
@@ -130,166 +327,6 @@ def logaddexp(x: Any, y: Any) -> Any:
         1000.0
     """
     return logsumexp([x, y])
-
-
-def sqrt(x: Scalar) -> Scalar:
-    """The square root of x. Its derivative at 0 is infinite and raises ZeroDivisionError in backward.
-
-    Raises:
-        ValueError: for x below 0.
-
-    Example:
-        >>> sqrt(9.0)
-        3.0
-    """
-    return x._applied(primitives.sqrt) if type(x) is Value else primitives.sqrt(x)
-
-
-def sin(x: Scalar) -> Scalar:
-    """The sine of x, in radians.
-
-    Raises:
-        ValueError: for an infinite x.
-
-    Example:
-        >>> sin(0.0)
-        0.0
-    """
-    return x._applied(primitives.sin) if type(x) is Value else primitives.sin(x)
-
-
-def cos(x: Scalar) -> Scalar:
-    """The cosine of x, in radians.
-
-    Raises:
-        ValueError: for an infinite x.
-
-    Example:
-        >>> cos(0.0)
-        1.0
-    """
-    return x._applied(primitives.cos) if type(x) is Value else primitives.cos(x)
-
-
-def tan(x: Scalar) -> Scalar:
-    """The tangent of x, in radians.
-
-    Raises:
-        ValueError: for an infinite x.
-
-    Example:
-        >>> tan(0.0)
-        0.0
-    """
-    return x._applied(primitives.tan) if type(x) is Value else primitives.tan(x)
-
-
-def asin(x: Scalar) -> Scalar:
-    """The angle in [-pi/2, pi/2] whose sine is x. Its derivative at -1 and 1 is infinite and raises ZeroDivisionError.
-
-    Raises:
-        ValueError: for x outside [-1, 1].
-
-    Example:
-        >>> asin(0.0)
-        0.0
-    """
-    return x._applied(primitives.asin) if type(x) is Value else primitives.asin(x)
-
-
-def acos(x: Scalar) -> Scalar:
-    """The angle in [0, pi] whose cosine is x. Its derivative at -1 and 1 is infinite and raises ZeroDivisionError.
-
-    Raises:
-        ValueError: for x outside [-1, 1].
-
-    Example:
-        >>> acos(1.0)
-        0.0
-    """
-    return x._applied(primitives.acos) if type(x) is Value else primitives.acos(x)
-
-
-def atan(x: Scalar) -> Scalar:
-    """The angle in (-pi/2, pi/2) whose tangent is x.
-
-    Example:
-        >>> atan(0.0)
-        0.0
-    """
-    return x._applied(primitives.atan) if type(x) is Value else primitives.atan(x)
-
-
-def sinh(x: Scalar) -> Scalar:
-    """The hyperbolic sine of x.
-
-    Raises:
-        OverflowError: for x beyond 710.47 on either side.
-
-    Example:
-        >>> sinh(0.0)
-        0.0
-    """
-    return x._applied(primitives.sinh) if type(x) is Value else primitives.sinh(x)
-
-
-def cosh(x: Scalar) -> Scalar:
-    """The hyperbolic cosine of x.
-
-    Raises:
-        OverflowError: for x beyond 710.47 on either side.
-
-    Example:
-        >>> cosh(0.0)
-        1.0
-    """
-    return x._applied(primitives.cosh) if type(x) is Value else primitives.cosh(x)
-
-
-def tanh(x: Scalar) -> Scalar:
-    """The hyperbolic tangent of x.
-
-    Example:
-        >>> tanh(0.0)
-        0.0
-    """
-    return x._applied(primitives.tanh) if type(x) is Value else primitives.tanh(x)
-
-
-def asinh(x: Scalar) -> Scalar:
-    """The number whose hyperbolic sine is x.
-
-    Example:
-        >>> asinh(0.0)
-        0.0
-    """
-    return x._applied(further_primitives.asinh) if type(x) is Value else further_primitives.asinh(x)
-
-
-def acosh(x: Scalar) -> Scalar:
-    """The number of 0 and above whose hyperbolic cosine is x. At 1 its derivative is infinite, and raises.
-
-    Raises:
-        ValueError: for x below 1.
-
-    Example:
-        >>> acosh(1.0)
-        0.0
-    """
-    return x._applied(further_primitives.acosh) if type(x) is Value else further_primitives.acosh(x)
-
-
-def atanh(x: Scalar) -> Scalar:
-    """The number whose hyperbolic tangent is x.
-
-    Raises:
-        ValueError: for x outside of (-1, 1).
-
-    Example:
-        >>> atanh(0.0)
-        0.0
-    """
-    return x._applied(further_primitives.atanh) if type(x) is Value else further_primitives.atanh(x)
 
 
 def atan2(y: Any, x: Any) -> Any:
@@ -351,114 +388,6 @@ def radians(x: Scalar) -> Scalar:
     return further_primitives.radians(x)
 
 
-def sinc(x: Scalar) -> Scalar:
-    """sin(pi * x) / (pi * x), and 1 at 0: the sinc of NumPy and PyTorch. It has all its digits near whole numbers too.
-
-    Example:
-        >>> sinc(0.0), sinc(0.5)
-        (1.0, 0.6366197723675814)
-    """
-    return x._applied(further_primitives.sinc) if type(x) is Value else further_primitives.sinc(x)
-
-
-def lgamma(x: Scalar) -> Scalar:
-    """The natural logarithm of the absolute value of the gamma function at x.
-
-    Near its roots at 1 and 2 it has all its digits, which ``math.lgamma`` has not.
-
-    Raises:
-        ValueError: for x of 0, -1, -2 and so on, where the gamma function is infinite.
-
-    Example:
-        >>> lgamma(3.0) == log(2.0), lgamma(2.0)
-        (True, 0.0)
-    """
-    return x._applied(further_primitives.lgamma) if type(x) is Value else further_primitives.lgamma(x)
-
-
-def digamma(x: Scalar) -> Scalar:
-    """The derivative of lgamma.
-
-    Raises:
-        ZeroDivisionError: for x of 0, -1, -2 and so on.
-
-    Example:
-        >>> digamma(2.0) - digamma(1.0)
-        1.0
-    """
-    return x._applied(further_primitives.digamma) if type(x) is Value else further_primitives.digamma(x)
-
-
-def sigmoid(x: Scalar) -> Scalar:
-    """The logistic function 1 / (1 + exp(-x)); it neither overflows nor loses digits for any x.
-
-    Example:
-        >>> sigmoid(0.0)
-        0.5
-    """
-    return x._applied(primitives.sigmoid) if type(x) is Value else primitives.sigmoid(x)
-
-
-def softplus(x: Scalar) -> Scalar:
-    """log(1 + exp(x)), the smooth relu; it neither overflows nor loses digits for any x.
-
-    Example:
-        >>> softplus(1e4)
-        10000.0
-    """
-    return x._applied(primitives.softplus) if type(x) is Value else primitives.softplus(x)
-
-
-def relu(x: Scalar) -> Scalar:
-    """X where it is positive, elsewhere 0. The derivative at 0 is 0.
-
-    Example:
-        >>> relu(-2.0)
-        0.0
-    """
-    return x._applied(primitives.relu) if type(x) is Value else primitives.relu(x)
-
-
-def silu(x: Scalar) -> Scalar:
-    """X * sigmoid(x), also called swish.
-
-    Example:
-        >>> silu(0.0)
-        0.0
-    """
-    return x._applied(primitives.silu) if type(x) is Value else primitives.silu(x)
-
-
-def gelu(x: Scalar) -> Scalar:
-    """X times the normal distribution function of x (Hendrycks and Gimpel 2016, the exact form).
-
-    Example:
-        >>> gelu(0.0)
-        0.0
-    """
-    return x._applied(primitives.gelu) if type(x) is Value else primitives.gelu(x)
-
-
-def erf(x: Scalar) -> Scalar:
-    """The error function of x.
-
-    Example:
-        >>> erf(0.0)
-        0.0
-    """
-    return x._applied(primitives.erf) if type(x) is Value else primitives.erf(x)
-
-
-def erfc(x: Scalar) -> Scalar:
-    """1 - erf(x), with all its digits where erf(x) is nearly 1.
-
-    Example:
-        >>> erfc(10.0)
-        2.088487583762545e-45
-    """
-    return x._applied(primitives.erfc) if type(x) is Value else primitives.erfc(x)
-
-
 def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
     """X where it is positive, elsewhere slope * x. The derivative at 0 is the slope.
 
@@ -479,48 +408,6 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
         0.0
     """
     return applied_with(x, primitives.elu, alpha)
-
-
-def abs(x: Scalar) -> Scalar:
-    """The absolute value of x. The derivative at 0 is 0.
-
-    Example:
-        >>> abs(-2.0)
-        2.0
-    """
-    return x._applied(primitives.abs) if type(x) is Value else primitives.abs(x)
-
-
-def sign(x: Scalar) -> Scalar:
-    """1 where x is positive, -1 where it is negative, and 0 at 0. No gradient flows through it.
-
-    Example:
-        >>> sign(-2.5)
-        -1.0
-    """
-    return x._applied(further_primitives.sign) if type(x) is Value else further_primitives.sign(x)
-
-
-def floor(x: Scalar) -> Scalar:
-    """The highest whole number that is not above x, as a float. No gradient flows through it.
-
-    ``math.floor(x)`` of a Value is an int.
-
-    Example:
-        >>> floor(-2.5)
-        -3.0
-    """
-    return x._applied(further_primitives.floor) if type(x) is Value else further_primitives.floor(x)
-
-
-def ceil(x: Scalar) -> Scalar:
-    """The lowest whole number that is not below x, as a float. No gradient flows through it.
-
-    Example:
-        >>> ceil(-2.5)
-        -2.0
-    """
-    return x._applied(further_primitives.ceil) if type(x) is Value else further_primitives.ceil(x)
 
 
 def maximum(x: Any, *others: Any) -> Any:
@@ -622,14 +509,79 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
     return [take(column, index) for column in zip(*sequence, strict=True)]
 
 
-def detach(x: Any) -> Any:
-    """The number of x, as a constant that no gradient flows through.
+def polygamma(n: int, x: Any) -> Any:
+    """The n-th derivative of digamma.
+
+    Args:
+        n: the order, an int of 0 or more.
+        x: a number, a Value or an array; above 0 if n is 1 or more.
+
+    Raises:
+        TypeError: if n is no int.
+        ValueError: if n is below 0; and for x of 0 or below, if n is 1 or more.
 
     Example:
-        >>> detach(Value(2.0)).requires_grad
-        False
+        >>> polygamma(1, 1.0)
+        1.6449340668482264
     """
-    return x._applied(primitives.detach) if type(x) is Value else primitives.detach(x)
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"the order of polygamma must be an int, not {type(n).__name__}: {n!r:.80}")
+    if n < 0:
+        raise ValueError(f"the order of polygamma must be 0 or more, not {n}")
+    return further_primitives.digamma_slope(x, order=int(n)) if n else further_primitives.digamma(x)
+
+
+def betaln(x: Any, y: Any) -> Any:
+    """The natural logarithm of the beta function of two positive numbers.
+
+    Raises:
+        ValueError: if one of them is 0.
+
+    Example:
+        >>> round(betaln(2.0, 1e9), 12)  # the difference of lgammas would keep 7 digits
+        -41.446531674893
+    """
+    return applied_with(x, further_primitives.betaln, y)
+
+
+def xlogy(x: Any, y: Any) -> Any:
+    """X * log(y), and 0 where x is 0, whatever y is.
+
+    Raises:
+        ValueError: for y of 0 or below, unless x is 0.
+
+    Example:
+        >>> xlogy(0.0, 0.0), xlogy(2.0, 1.0)
+        (0.0, 0.0)
+    """
+    return applied_with(x, further_primitives.xlogy, y)
+
+
+def entr(x: Any) -> Any:
+    """-x * log(x), and 0 where x is 0: what one outcome adds to an entropy.
+
+    Raises:
+        ValueError: for x below 0.
+
+    Example:
+        >>> entr(0.0), entr(1.0)
+        (0.0, 0.0)
+    """
+    return 0.0 - applied_with(x, further_primitives.xlogy, x)
+
+
+def rel_entr(x: Any, y: Any) -> Any:
+    """X * log(x / y), and 0 where x is 0: what one outcome adds to a relative entropy (Kullback-Leibler divergence).
+
+    Raises:
+        ValueError: if the quotient is below 0.
+        ZeroDivisionError: for y of 0.
+
+    Example:
+        >>> rel_entr(0.5, 0.5), rel_entr(0.0, 0.5)
+        (0.0, 0.0)
+    """
+    return applied_with(x, further_primitives.rel_entr, y)
 
 
 def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
@@ -664,18 +616,33 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     return None if recorder is None else recorder.sum_of_products(xs, ys, start)
 
 
-def mean(xs: Iterable[Any]) -> Any:
+@overload
+def mean(xs: Iterable[Scalar]) -> Scalar: ...
+@overload
+def mean(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any: ...
+def mean(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
     """The arithmetic mean.
 
+    Args:
+        xs: a sequence of numbers or Values; with an axis, an array of them, or nested lists of one shape.
+        axis: along which to take it, as in np.mean: an int, from the end where it is negative, or a tuple of ints.
+        keepdims: whether that axis stays, with one element.
+
+    Returns:
+        One number or Value; with an axis, an array of the axes that are left, where there are some.
+
     Raises:
-        ValueError: if there is nothing to take the mean of.
-        TypeError: if there is something else than numbers and Values.
+        ValueError: if there is nothing to take the mean of, there is no such axis, or an array of several dimensions
+            comes without an axis.
+        TypeError: if there is something else than numbers and Values, or axis is no int.
 
     Example:
         >>> mean([1.0, 2.0, 6.0])
         3.0
+        >>> mean([[1.0, 2.0], [3.0, 6.0]], axis=0)
+        array([2., 4.])
     """
-    return _mean(_some(xs, "mean"))
+    return _along(mean, _mean, xs, axis, "mean", keepdims)
 
 
 def _mean_of(terms: Sequence[Any]) -> Any:
@@ -704,11 +671,7 @@ def logsumexp(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, k
         >>> logsumexp([[1e4, 0.0], [-800.0, 0.0]], axis=1)
         array([10000.,     0.])
     """
-    if axis is not None:
-        return reduced(logsumexp, [_with_axes(xs, "logsumexp")], axis, "logsumexp", keepdims=keepdims)
-    if keepdims:
-        raise ValueError("keepdims is for an array: give the axis")
-    return _logsumexp(_some(xs, "logsumexp"))
+    return _along(logsumexp, _logsumexp, xs, axis, "logsumexp", keepdims)
 
 
 def _logsumexp_of(terms: Sequence[Any]) -> Any:
@@ -758,14 +721,24 @@ def _softmax_of(terms: Sequence[Any]) -> Any:
         raise ZeroDivisionError("softmax of nothing but -inf: there is nothing to normalise") from None
 
 
+def _along(
+    function: Callable[..., Any], of_terms: Callable[..., Any], xs: Any, axis: Any, name: str, keepdims: bool
+) -> Any:
+    """What a function makes of a sequence; or with an axis, of each row of an array."""
+    if axis is not None:
+        return reduced(function, [_with_axes(xs, name)], axis, name, keepdims=keepdims)
+    if keepdims:
+        raise ValueError("keepdims is for an array: give the axis")
+    return of_terms(_some(xs, name))
+
+
 def _with_axes(xs: Iterable[Any], name: str) -> Any:
     return array_with_axes(xs, f"{name} takes a sequence of numbers or Values")
 
 
 def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
     if (dimensions := getattr(xs, "ndim", 1)) != 1:
-        instead = "call it for each row" if name == "mean" else "give the axis"
-        raise ValueError(f"{name} takes a sequence, not an array of {dimensions} dimensions: {instead}")
+        raise ValueError(f"{name} takes a sequence, not an array of {dimensions} dimensions: give the axis")
     if not (terms := required_sequence(xs, f"{name} takes a sequence of numbers or Values")):
         raise ValueError(f"{name} of nothing: give at least one number or Value")
     check_numbers(terms, f"an element of what {name} takes")

@@ -26,12 +26,14 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import Operand, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
 from micrograd.engine.calls import remembering_turns
-from micrograd.engine.recorder import Layer, holding, on_top
+from micrograd.engine.recorder import ContextEntry, holding, on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import ParamSpec
 
     Take = Callable[[int], Any]
+    P = ParamSpec("P")
 
 
 def scan(
@@ -97,7 +99,7 @@ def scan(
     return state, _stacked(_alike(outputs), 0, sequences.in_arrays)
 
 
-def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]:
     """The function that runs f for every item of its arguments, and puts together what f returns.
 
     As it is, f runs in Python once for each item: 10,000 items take 10,000 times as long as one, and all of their
@@ -282,7 +284,7 @@ def while_loop(
 # Who takes the turns
 
 
-class Turns(Layer):
+class Turns(ContextEntry):
     """Another way of running a function turn after turn; one is in use for one thread or asyncio task."""
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd import functional
 from micrograd._support.axes import array_with_axes, checked_axes, reduced
@@ -29,11 +29,27 @@ if TYPE_CHECKING:
 
     Axis: TypeAlias = int | tuple[int, ...] | None
 
+One = TypeVar("One", Value, float, "Value | float")  # a loss of Values is a Value, one of floats a float
+
 __all__ = ["binary_cross_entropy", "cross_entropy", "hinge", "mean_squared_error"]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+@overload
+def mean_squared_error(predictions: One, targets: Any, axis: None = None) -> One: ...
+
+
+@overload
+def mean_squared_error(
+    predictions: Sequence[One] | Sequence[Sequence[One]], targets: Any, axis: None = None
+) -> One: ...
+
+
+@overload
+def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any: ...
 
 
 def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any:
@@ -68,6 +84,18 @@ def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any
     return _mean("mean_squared_error", squared_error, pairs)
 
 
+@overload
+def hinge(scores: One, targets: Any, axis: None = None) -> One: ...
+
+
+@overload
+def hinge(scores: Sequence[One] | Sequence[Sequence[One]], targets: Any, axis: None = None) -> One: ...
+
+
+@overload
+def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any: ...
+
+
 def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
     """The max-margin loss: the mean of relu(1 - target * score).
 
@@ -99,6 +127,27 @@ def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
         return primitives.relu(1 - target * score)
 
     return _mean("hinge", margin, _pairs(scores, targets))
+
+
+@overload
+def binary_cross_entropy(
+    logits: One, targets: Any, axis: None = None, weights: Sequence[float] | None = None
+) -> One: ...
+
+
+@overload
+def binary_cross_entropy(
+    logits: Sequence[One] | Sequence[Sequence[One]],
+    targets: Any,
+    axis: None = None,
+    weights: Sequence[float] | None = None,
+) -> One: ...
+
+
+@overload
+def binary_cross_entropy(
+    logits: Any, targets: Any, axis: Axis = None, weights: Sequence[float] | None = None
+) -> Any: ...
 
 
 def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None, weights: Sequence[float] | None = None) -> Any:
@@ -152,6 +201,19 @@ def _sides(weights: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         raise ValueError(f"weights must be two numbers, for 0 and for 1, not {len(numbers)}")
     of_0, of_1 = numbers
     return lambda logit: of_0 * primitives.softplus(logit), lambda logit: of_1 * primitives.softplus(-logit)
+
+
+@overload
+def cross_entropy(
+    logits: Sequence[One] | Sequence[Sequence[One]],
+    targets: Any,
+    axis: int = -1,
+    weights: Sequence[float] | None = None,
+) -> One: ...
+
+
+@overload
+def cross_entropy(logits: Any, targets: Any, axis: int = -1, weights: Sequence[float] | None = None) -> Any: ...
 
 
 def cross_entropy(logits: Any, targets: Any, axis: int = -1, weights: Sequence[float] | None = None) -> Any:

@@ -14,7 +14,7 @@ import random
 from functools import cache
 from inspect import Parameter, signature
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from micrograd import functional
 from micrograd._support.axes import array_of_objects
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from numpy import ndarray
     from typing_extensions import Self
 
 __all__ = ["MLP", "Convolution2d", "Dropout", "Embedding", "Layer", "LayerNorm", "Module", "Neuron", "Sequential"]
@@ -267,7 +268,13 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
             self.nonlin = False
         self._activation = _activation(activation)
 
-    def __call__(self, x: Sequence[Any]) -> Any:
+    @overload
+    def __call__(self, x: Sequence[Value | float]) -> Value: ...
+
+    @overload
+    def __call__(self, x: Sequence[Any] | ndarray[Any, Any]) -> Any: ...
+
+    def __call__(self, x: Any) -> Any:
         """The neuron's output for nin numbers or Values; for a batch of points, one along the first axis, of each.
 
         Raises:
@@ -325,11 +332,11 @@ class Layer(Module, remembered=False):
             kwargs["initial"] = spread(required_count(nin, "nin"), required_count(nout, "nout"))
         self.neurons = [Neuron(nin, **kwargs) for _ in range(required_count(nout, "nout"))]
 
-    def outputs(self, x: Sequence[Any]) -> list[Any]:
+    def outputs(self, x: Sequence[Any] | ndarray[Any, Any]) -> list[Value]:
         """The neurons' outputs: a list, also of a single one."""
         return [neuron(x) for neuron in self.neurons]
 
-    def __call__(self, x: Sequence[Any]) -> Any:
+    def __call__(self, x: Sequence[Any] | ndarray[Any, Any]) -> Any:
         """The neurons' outputs; the bare output of a single one, as in micrograd. For a batch of points, of each."""
         if _is_batch(x):
             return _answers(self, x)
@@ -375,7 +382,7 @@ class MLP(Module, remembered=False):
             for i in range(count)
         ]
 
-    def __call__(self, x: Sequence[Any]) -> Any:
+    def __call__(self, x: Sequence[Any] | ndarray[Any, Any]) -> Any:
         """The network's outputs for nin numbers or Values: a list, or the bare Value of a single one.
 
         Args:
@@ -505,6 +512,12 @@ class Embedding(Module):
     def __init__(self, count: int, size: int, initial: str | float = 1.0) -> None:
         size = required_count(size, "size")
         self.rows = [_initial_weights(size, initial, 1) for _ in range(required_count(count, "count"))]
+
+    @overload
+    def __call__(self, index: int | Value) -> list[Value]: ...
+
+    @overload
+    def __call__(self, index: Any) -> list[Any]: ...
 
     def __call__(self, index: Any) -> Any:
         """The row with an index, as a list; for a list or an array of indices, the row of each.

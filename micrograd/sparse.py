@@ -211,8 +211,10 @@ class NonlinearProgram:
             value, slopes = value_and_grad(objective)(point)
             if constraints is None:
                 return value, slopes, [], None
-            residuals = _residuals(constraints(point))
-            return value, slopes, residuals, sparse_jacobian(constraints)(point)
+            inputs = Inputs((point,), 0)
+            residuals = _residuals(inputs.run(constraints, {}))  # once, for their values and their derivatives
+            matrix = _matrix(inputs, residuals, "sparse_jacobian")
+            return value, slopes, list(map(inputs.returned, residuals)), matrix
 
         def lagrangian(point: Any, multipliers: Any, factor: Any) -> Any:
             total = factor * objective(point)

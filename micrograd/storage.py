@@ -64,7 +64,7 @@ class Storage:
             found = set(map(_storage_of, leaves))
             if len(found) == 1 and (storage := found.pop()):
                 return storage, storage.position(leaves)
-            old = [storage for storage in found if storage]
+            old: list[Storage] = list(filter(None, found))
             stored = list(chain.from_iterable(storage.leaves for storage in old))
             users = [user for storage in old for user in storage.users]
             used = set(chain.from_iterable(user.leaves for user in users))

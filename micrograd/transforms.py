@@ -321,12 +321,13 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         pulled.look_at(weights)
         if is_recorded:
             pulled.connect(outputs)
+        weighted = [
+            (weight, output)
+            for weight, output in zip(weights, outputs, strict=True)
+            if isinstance(output, Value) and (isinstance(weight, Value) or weight)
+        ]
         with differentiating():
-            terms = [
-                weight * output
-                for weight, output in zip(weights, outputs, strict=True)
-                if isinstance(output, Value) and (isinstance(weight, Value) or weight)
-            ]
+            terms = [weight * output for weight, output in weighted]
             total = sum(terms[1:], terms[0]) if terms else 0.0
         return tuple(pulled.gradients_of(total))
 
@@ -387,9 +388,7 @@ class Inputs:
         """Note which kinds of numbers are given."""
         if values := [scalar for scalar in scalars if _is_value(scalar)]:
             self.of_values = True
-            self.is_connected = self.is_connected or (
-                self._run.is_recorded and any(is_unknown(value) or value.requires_grad for value in values)
-            )
+            self.is_connected = self.is_connected or (self._run.is_recorded and _any_reached(values))
 
     def run(self, f: Callable[..., Any], settings: dict[str, Any], as_written: bool = False) -> Any:
         """What f gives for the fresh Values; as_written says whether compiled functions inside run as written."""
@@ -487,6 +486,15 @@ def check_differentiable(f: object) -> None:
     """Raise a TypeError for what is no function."""
     if not callable(f):
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
+
+
+def _any_reached(values: list[Value]) -> bool:
+    """Whether gradients flow to one of these Values, or may flow to it in one of many iterations."""
+    unknown = [value for value in values if is_unknown(value)]
+    if any(value.requires_grad for value in values if not is_unknown(value)):
+        return True
+    tracer = tracer_on_top()
+    return bool(unknown) and ((tracer is not None and tracer.is_of_many) or reaches(unknown, [None, *running()]))
 
 
 def _is_value(scalar: Any) -> bool:
@@ -609,23 +617,23 @@ class _Equation:
         tolerance, most = required_number(tolerance, "the tolerance"), required_count(limit, "limit")
         numbers = [primitives.detach(number) for number in self._numbers]
         with no_grad():
-            for _ in range(most):
-                before, numbers = numbers, [primitives.detach(number) for number in step(numbers)]
-                if all(
-                    abs(new - old) <= tolerance * primitives.maximum(abs(new), 1.0)
-                    for new, old in zip(numbers, before, strict=True)
-                ):
-                    break
-            else:
-                raise ValueError(
-                    f"{self._name} has not converged after {limit} iterations: start nearer, or allow more of them"
-                )
+            numbers = self._converged(step, numbers, tolerance, most)
         order = len(running()) + 3  # of the derivatives that may be asked for
         for _ in range(
             order.bit_length()
         ):  # from the solution, each step of Newton's method doubles how many are right
             numbers = _newton(residual, numbers)
         return self._rebuilt(numbers)
+
+    def _converged(self, step: Any, numbers: list[Any], tolerance: float, most: int) -> list[Any]:
+        for _ in range(most):
+            before, numbers = numbers, [primitives.detach(number) for number in step(numbers)]
+            if all(
+                abs(new - old) <= tolerance * primitives.maximum(abs(new), 1.0)
+                for new, old in zip(numbers, before, strict=True)
+            ):
+                return numbers
+        raise ValueError(f"{self._name} has not converged after {most} iterations: start nearer, or allow more of them")
 
 
 def _newton(residual: Callable[[list[Any]], list[Any]], numbers: list[Any]) -> list[Any]:

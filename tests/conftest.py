@@ -56,6 +56,12 @@ def pytest_runtest_call(item):
         return (yield)
 
 
+def pytest_itemcollected(item):
+    """Mark the tests of pages and of the site, which stand in folders of their own."""
+    if "browser" in item.path.parts:
+        item.add_marker("browser")
+
+
 def pytest_collection_finish():
     """Let the collector leave out all that is loaded by now: a test that has it collect is many times as fast."""
     gc.collect()

@@ -58,6 +58,7 @@ def _run(action, kind, place, error):
     count = _Count(place, error)
     tracing = kind == "signal"
     before = sys.gettrace() if tracing else sys.getprofile()
+    sys._getframe().f_trace_opcodes = tracing  # Python 3.12 traces no instructions if this comes after the next line
     (sys.settrace if tracing else sys.setprofile)(count.at_instruction if tracing else count.at_call)
     try:
         action()

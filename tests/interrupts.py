@@ -38,6 +38,7 @@ def interrupted_at(count, action):
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 traces no instructions if this comes after the next line
     sys.settrace(trace)
     try:
         return action()

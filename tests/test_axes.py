@@ -76,6 +76,12 @@ class TestNumbers:
         same(mg.logsumexp(x, axis=axis, keepdims=True), np_logsumexp(x, axis, keepdims=True))
 
     @each_axis
+    def test_mean(self, shape, axis):
+        x = sample(shape)
+        same(mg.mean(x, axis), x.mean(axis=axis))
+        same(mg.mean(x, axis=axis, keepdims=True), x.mean(axis=axis, keepdims=True))
+
+    @each_axis
     def test_softmax(self, shape, axis):
         x = sample(shape)
         found = mg.softmax(x, axis)
@@ -271,8 +277,9 @@ WRONG = [
     ("mg.softmax(x, axis=v)", TypeError, "axis must be an int or a tuple of ints, not Value"),
     ("mg.softmax(x)", ValueError, "softmax takes a sequence, not an array of 2 dimensions: give the axis"),
     ("mg.logsumexp(x)", ValueError, "logsumexp takes a sequence, not an array of 2 dimensions: give the axis"),
-    ("mg.mean(x)", ValueError, "mean takes a sequence, not an array of 2 dimensions: call it for each row"),
+    ("mg.mean(x)", ValueError, "mean takes a sequence, not an array of 2 dimensions: give the axis"),
     ("mg.logsumexp([1.0], keepdims=True)", ValueError, "keepdims is for an array: give the axis"),
+    ("mg.mean([1.0], keepdims=True)", ValueError, "keepdims is for an array: give the axis"),
     ("mg.softmax(3.0, axis=0)", TypeError, "softmax takes a sequence of numbers or Values, not float: 3.0"),
     ("mg.softmax('ab', axis=0)", TypeError, "softmax takes a sequence of numbers or Values, not str: 'ab'"),
     ("mg.softmax(np.array(3.0), axis=0)", ValueError, "axis 0 is out of range for an array of 0 dimensions"),

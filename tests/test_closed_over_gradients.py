@@ -240,6 +240,7 @@ TRANSFORMS = [
 ]
 
 
+@pytest.mark.slow
 @given(expressions())
 @settings(max_examples=150, deadline=None)
 def test_random_nestings_against_differences_of_the_outer_function(expression):

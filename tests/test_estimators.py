@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy.sparse import csr_array
 from sklearn import neural_network
 from sklearn.base import clone
@@ -37,6 +38,9 @@ TARGETS = {
 KINDS = TARGETS["two classes"]
 # What scikit-learn skips for its own networks too: they have no decision_function, and take NumPy's arrays only.
 SKIPPED = {"check_array_api_input", "check_classifiers_multilabel_output_format_decision_function"}
+NO_NAMES = pytest.mark.skipif(
+    sklearn.__version__.startswith("1.7."), reason="its own networks raise where classes have names"
+)
 
 
 def name_of(target):
@@ -102,7 +106,7 @@ class TestBesideScikitLearn:
             assert ours.predict_proba(ROWS) == pytest.approx(theirs.predict_proba(ROWS))
             assert ours.predict_log_proba(ROWS) == pytest.approx(theirs.predict_log_proba(ROWS))
 
-    @pytest.mark.parametrize("target", ["two classes", "number"])
+    @pytest.mark.parametrize("target", [pytest.param("two classes", marks=NO_NAMES), "number"])
     def test_early_stopping_ends_and_keeps_what_theirs_does(self, target):
         settings = {"early_stopping": True, "max_iter": 60, "n_iter_no_change": 3, "alpha": 0.0, "tol": 0.001}
         ours = quick(target, **settings, validation_fraction=1 / 3).fit(ROWS, TARGETS[target])

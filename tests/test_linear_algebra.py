@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -33,8 +34,8 @@ def both_signs(a):
     return np.stack([a, 2 * a + np.eye(len(a))])
 
 
-# A function, and the arrays that it is called with; those that compiled functions have come first
-COMPILED = {
+# A function, and the arrays that it is called with; those that compiled functions have steps for come first
+IN_STEPS = {
     "solve": (np.linalg.solve, SQUARE, COLUMNS),
     "solve of a vector": (np.linalg.solve, SQUARE, VECTOR),
     "solve of a stack": (lambda a, b: np.linalg.solve(both_signs(a), b), SQUARE, COLUMNS),
@@ -67,7 +68,7 @@ COMPILED = {
     "norm -inf of a matrix": (lambda a: np.linalg.norm(a, -np.inf, axis=(0, 1)), TALL),
     "norm fro of a stack": (lambda a: np.linalg.norm(both_signs(a), "fro", axis=(1, 2)), SQUARE),
 }
-EAGER = {
+CALLED = {
     "eigh": (lambda a: np.concatenate([np.linalg.eigh(half(a))[0][None], np.linalg.eigh(half(a))[1]]), SYMMETRIC),
     "eigh of the upper triangle": (lambda a: np.linalg.eigh(a, UPLO="U").eigenvectors, SYMMETRIC),
     "eigh of the lower triangle": (lambda a: np.linalg.eigh(a)[1], SYMMETRIC),
@@ -102,8 +103,7 @@ OF_SCIPY = {
         COLUMNS,
     ),
 }
-EVERY = {name: (case[0], *case) for name, case in {**COMPILED, **EAGER}.items()} | OF_SCIPY
-TRACED = {name: case for name, case in EVERY.items() if name not in EAGER and name != "expm"}
+EVERY = {name: (case[0], *case) for name, case in {**IN_STEPS, **CALLED}.items()} | OF_SCIPY
 
 
 def weighted(result):
@@ -153,16 +153,17 @@ class TestOfEach:
         assert hessian == pytest.approx(hessian.T, rel=1e-8, abs=1e-10 * (1 + np.abs(expected).max()))
 
 
+ON_JAX = ("solve", "slogdet of a stack", "cho_solve", "eigh", "svd", "expm")
 BACKENDS = [
-    *((name, "numpy") for name in TRACED),
-    *((name, "llvm") for name in ("solve", "qr of a wide matrix", "slogdet of a stack", "cho_solve")),
-    *(pytest.param(name, "jax", marks=pytest.mark.slow) for name in ("solve", "slogdet of a stack", "cho_solve")),
+    *((name, "numpy") for name in EVERY),
+    *((name, "llvm") for name in (*ON_JAX, "qr of a wide matrix")),
+    *(pytest.param(name, "jax", marks=pytest.mark.slow) for name in ON_JAX),
 ]
 
 
 @pytest.mark.parametrize(("name", "backend"), BACKENDS)
 def test_compiled_as_eagerly(name, backend):
-    ours, _, *operands = TRACED[name]
+    ours, _, *operands = EVERY[name]
     f, point = of_one_point(ours, operands)
     fast = mg.compile(f, backend=backend)
     values, others = [*map(Value, point)], [*map(Value, point)]
@@ -170,6 +171,164 @@ def test_compiled_as_eagerly(name, backend):
     assert result.data == pytest.approx(expected.data, rel=1e-11)
     slopes = mg.gradient(expected, others)
     assert mg.gradient(result, values) == pytest.approx(slopes, rel=1e-9, abs=1e-10 * np.abs(slopes).max())
+
+
+def compiled_only(function, *arguments, backend="numpy"):
+    """What a compiled function gives at its second call; an error if that ran eagerly."""
+
+    def refused(*arguments):
+        raise AssertionError("it runs eagerly")
+
+    fast = mg.compile(function, backend=backend)
+    fast(*arguments)
+    fast.function = refused
+    return fast(*arguments)
+
+
+OF_MATRICES = {
+    "solve": lambda a: np.linalg.solve(a, SQUARE),
+    "solve of numbers": lambda a: np.linalg.solve(SQUARE, a) * a,
+    "inv": np.linalg.inv,
+    "det": lambda a: np.linalg.det(a) * a,
+    "slogdet": lambda a: np.linalg.slogdet(a)[1] * np.linalg.slogdet(a)[0] * a,
+    "cholesky": np.linalg.cholesky,
+    "qr": lambda a: np.linalg.qr(a)[1],
+    "eigh": lambda a: np.linalg.eigh(a)[1] * np.linalg.eigvalsh(a),
+    "svd": lambda a: np.linalg.svd(a)[0] + np.linalg.svd(a, compute_uv=False),
+    "pinv": np.linalg.pinv,
+    "expm": mg.expm,
+    "solve_triangular": lambda a: mg.solve_triangular(a, SQUARE, lower=True),
+    "matrix_power": lambda a: np.linalg.matrix_power(np.linalg.inv(a), 3),
+    "fft": lambda a: np.fft.fft2(a).imag * a,
+}
+
+
+def tangent(f, a):
+    """How fast a function of a matrix changes in one direction."""
+    return mg.jvp(lambda *x: f(mg.array(x).reshape(3, 3)), a.ravel().tolist(), LADDER.ravel().tolist())[1]
+
+
+DERIVATIVES = {
+    "the gradient": lambda f: mg.grad(f),
+    "the Hessian": lambda f: mg.hessian(f),
+    "the gradient of a gradient": lambda f: mg.grad(lambda a: (mg.grad(f)(a) * LADDER).sum()),
+    "a tangent": lambda f: partial(tangent, f),
+    "a Jacobian": lambda f: mg.jacobian(lambda a: np.array([f(a), f(a * a)])),
+}
+LADDER = np.arange(9.0).reshape(3, 3)
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_derivatives_in_compiled_functions_by_calls_of_lapack(name, derivative, monkeypatch):
+    """As those of large matrices are computed, whose steps would be too many."""
+    for function in array_calls.ARRAY_FUNCTIONS.values():
+        monkeypatch.setattr(function, "largest", 1)
+    of_matrix = DERIVATIVES[derivative](lambda a: (OF_MATRICES[name](a) * LADDER).sum())
+    found, expected = compiled_only(of_matrix, SYMMETRIC), of_matrix(SYMMETRIC)
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["solve", "det", "cholesky", "eigh", "svd", "expm"])
+def test_large_matrices_are_called_when_the_program_runs(name):
+    size = 30
+    a = np.eye(size) + RANDOM.normal(size=(size, size)) / 20
+    a, weights = np.arange(1.0, size + 1) * (a @ a.T), RANDOM.normal(size=(size, size))
+    of_matrix = {"solve": lambda a: np.linalg.solve(a, weights)}.get(name) or OF_MATRICES[name]
+
+    def f(a):
+        return (of_matrix(a + a.T) * weights).sum()
+
+    found, slopes = compiled_only(mg.value_and_grad(f), a, backend="llvm")
+    assert found == pytest.approx(f(a), rel=1e-10)
+    direction = RANDOM.normal(size=a.shape)
+    step = 1e-6 * direction
+    assert (slopes * direction).sum() == pytest.approx((f(a + step) - f(a - step)) / 2e-6, rel=1e-5)
+
+
+class TestCallsInPrograms:
+    def test_gradients_of_values_and_of_what_they_are_made_of(self):
+        def f(a, b):
+            x = np.linalg.eigh(mg.sin(b) * (a + a.T))[1]
+            return (x * LADDER).sum() + np.linalg.svd(x + a)[1].sum()
+
+        fast = mg.compile(f, backend="numpy")
+        (a, b), (c, d) = [(mg.array(SQUARE), Value(0.7)) for _ in range(2)]
+        result, expected = fast(a, b), f(c, d)
+        result.backward()
+        expected.backward()
+        assert result.data == pytest.approx(expected.data, rel=1e-13)
+        assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-10, abs=1e-12)
+        assert b.grad == pytest.approx(d.grad, rel=1e-10)
+        assert "eigh: one call, of 3 x 3" in fast.explain()
+        assert fast.cache_info().program_bytes > 0
+
+    def test_gradients_of_gradients_that_a_compiled_function_gives(self):
+        def f(a):
+            return mg.grad(lambda a: (np.linalg.eigh(a + a.T)[1] * LADDER).sum())(a * a).sum()
+
+        a, c = mg.array(SQUARE), mg.array(SQUARE)
+        mg.compile(f, backend="numpy")(a).backward()
+        f(c).backward()
+        assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-9, abs=1e-9)
+
+    def test_equal_eigenvalues_are_named_by_compiled_functions_too(self):
+        fast = mg.compile(mg.grad(lambda a: np.linalg.eigh(a)[1][0, 0]), backend="numpy")
+        assert np.isfinite(fast(SYMMETRIC)).all()
+        with pytest.raises(ValueError, match=r"the eigenvalues 0 and 1 of np\.linalg\.eigh are equal"):
+            fast(np.diag([2.0, 5.0, 2.0]))
+        of_values = mg.compile(lambda a: np.linalg.eigh(a)[1][0, 0], backend="numpy")
+        with pytest.raises(ValueError, match="the eigenvalues 0 and 1"):
+            of_values(mg.array(np.diag([2.0, 5.0, 2.0]))).backward()
+
+    def test_nothing_flows_under_no_grad(self):
+        with mg.no_grad():
+            result = mg.compile(lambda a: np.linalg.eigvalsh(a).sum(), backend="numpy")(mg.array(SYMMETRIC))
+            found = mg.compile(mg.grad(lambda a: np.linalg.eigvalsh(a)[0]), backend="numpy")(SYMMETRIC)
+        assert not result.requires_grad
+        assert found == pytest.approx(mg.grad(lambda a: np.linalg.eigvalsh(a)[0])(SYMMETRIC))
+
+        def detached(a):
+            with mg.no_grad():
+                size = np.linalg.eigvalsh(a)[-1]
+            return size * a.sum()
+
+        a = mg.array(SYMMETRIC)
+        mg.compile(detached, backend="numpy")(a).backward()
+        assert mg.gradients(a) == pytest.approx(np.linalg.eigvalsh(SYMMETRIC)[-1] * np.ones((3, 3)))
+
+    def test_a_function_decides_on_what_is_called(self):
+        def f(a):
+            return a.sum() if np.linalg.eigvalsh(a)[0] < 1.5 else np.linalg.eigh(a)[0].sum()
+
+        fast = mg.compile(f, backend="numpy")
+        for a in (SYMMETRIC, SYMMETRIC - 3 * np.eye(3), SYMMETRIC + np.eye(3)):
+            assert fast(a) == pytest.approx(f(a), rel=1e-12)
+        assert fast.has_paths()
+
+    def test_iterations_and_calls_in_one_function(self):
+        def f(a):
+            return sum(mg.vmap(lambda x: mg.sin(x) * mg.exp(x) * x)(list(np.linalg.eigvalsh(a @ a.T))))
+
+        a = RANDOM.normal(size=(200, 3))
+        found = mg.compile(mg.value_and_grad(f), backend="llvm")(a)
+        assert found[0] == pytest.approx(f(a), rel=1e-10)
+
+    def test_singular_values_of_least_squares(self):
+        fast = mg.compile(lambda a, b: np.linalg.lstsq(a, b, rcond=1e-10), backend="numpy")
+        x, squares, rank, singular = fast(TALL, LONG)
+        for found, expected in zip((x, squares, rank, singular), np.linalg.lstsq(TALL, LONG, rcond=1e-10), strict=True):
+            assert found == pytest.approx(expected)
+        assert fast(np.ones((4, 2)), LONG)[2] == 1  # of which the sums have another shape: it runs eagerly
+
+    def test_a_file_has_steps_or_is_refused(self, tmp_path):
+        assert mg.compile(lambda a, b: np.linalg.lstsq(a, b, rcond=None)[0].sum()).export(
+            tmp_path / "least.c", mg.array(TALL), mg.array(LONG)
+        )
+        with pytest.raises(mg.TraceError, match=r"eigh would freeze .* outside of the compiled function"):
+            mg.compile(lambda a: np.linalg.eigvalsh(a)[0]).export(tmp_path / "eigen.c", mg.array(SYMMETRIC))
+        with pytest.raises(mg.TraceError, match="det of more than 24 rows or columns"):
+            mg.compile(np.linalg.det).export(tmp_path / "det.c", mg.array(np.eye(30)))
 
 
 class TestOneNodeForEachCall:
@@ -337,16 +496,7 @@ class TestLimits:
         fast = mg.compile(lambda a: np.linalg.slogdet(a)[0] * a[0, 1], backend="numpy")
         assert fast(a).data == -2.0
 
-    @pytest.mark.parametrize("name", ["eigh", "svd"])
-    def test_what_compiled_functions_do_not_have(self, name):
-        with pytest.raises(mg.TraceError, match=rf"{name} would freeze .* outside of the compiled function"):
-            mg.compile(getattr(np.linalg, name), backend="numpy")(mg.array(SQUARE))
-
-    def test_large_matrices_are_for_eager_functions(self):
-        a = mg.array(np.eye(30))
-        with pytest.raises(mg.TraceError, match="det of more than 24 rows or columns"):
-            mg.compile(np.linalg.det, backend="numpy")(a)
-
+    @pytest.mark.filterwarnings("ignore:Calling expm with arguments of dtype=object")  # so SciPy 1.18 warns, too
     def test_scipys_own_function_says_which_one_to_write(self):
         with pytest.warns(mg.GradientWarning, match=r"scipy converts .* write mg\.expm"):
             scipy.linalg.expm(mg.array(SQUARE))

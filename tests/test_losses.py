@@ -385,6 +385,8 @@ class TestWeights:
         ("call", "kind", "words"),
         [
             (lambda: mg.losses.cross_entropy([0.0, 1.0], 0, weights=[1.0]), ValueError, "each of 2 classes, not 1"),
+            (lambda: mg.losses.cross_entropy([0.0, 1.0], 0, weights=[1.0] * 3), ValueError, "each of 2 classes, not 3"),
+            (lambda: mg.losses.binary_cross_entropy(0.0, 1, weights=[1.0] * 3), ValueError, "for 0 and for 1, not 3"),
             (lambda: mg.losses.cross_entropy([0.0, 1.0], 0, weights=[1.0, -1.0]), ValueError, "not negative"),
             (lambda: mg.losses.cross_entropy([0.0, 1.0], 0, weights=3.0), TypeError, "weights must be a list"),
             (lambda: mg.losses.binary_cross_entropy(0.0, 1, weights=[1.0]), ValueError, "for 0 and for 1"),

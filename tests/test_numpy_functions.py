@@ -435,6 +435,7 @@ def test_what_is_no_matrix_is_refused_by_its_shape(name, make):
 
 
 @MODES
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
 @pytest.mark.parametrize(
     ("error", "message", "function"),
     [
@@ -479,7 +480,7 @@ def test_single_numbers_of_numpy_are_arrays_where_numpy_has_them_so(function):
         assert isinstance(found, np.ndarray) is isinstance(expected, np.ndarray)
         assert found == pytest.approx(expected, rel=1e-15)
     assert mg.compile(lambda x: np.real(x) * 2, backend="numpy")(0.5) == 1.0
-    assert np.real(Value(0.5)).shape == mg.compile(np.real, backend="numpy")(Value(0.5)).shape == ()
+    assert np.shape(np.real(Value(0.5))) == np.shape(mg.compile(np.real, backend="numpy")(Value(0.5))) == ()
     assert mg.compile(lambda x: np.i0(x[0]), backend="numpy")(mg.array([0.0])).data == 1.0
 
 
@@ -593,3 +594,41 @@ def test_a_picked_number_has_derivatives_and_a_picture_as_where_has():
     assert [each.requires_grad for each in np.where([True, False], constants, 0)] == [False, False]
     with mg.no_grad():
         assert not np.where([False], mg.array([x]), 2.0)[0].requires_grad
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("q", [0.0, 0.3, 1.0, [0.1, 0.5], [[0.2], [0.9]]], ids=repr)
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((7,), None), ((7,), 0), ((1,), 0), ((3, 4), -1), ((2, 3, 4), (0, 2)), ((2, 3, 4), None)]
+)
+def test_quantiles_are_numpys(shape, axis, q, keepdims):
+    numbers = np.random.default_rng(0).normal(size=shape).round(1)
+    for function, parts in ((np.quantile, q), (np.percentile, 100 * np.array(q))):
+        found = function(mg.array(numbers), parts, axis=axis, keepdims=keepdims)
+        expected = function(numbers, parts, axis=axis, keepdims=keepdims)
+        assert np.shape(found) == np.shape(expected)
+        assert np.array_equal(mg.numbers(found), expected)
+
+
+def test_the_gradient_of_a_quantile_goes_to_its_two_neighbours():
+    x = mg.array([3.0, 1.0, 2.0])
+    np.percentile(x, 30).backward()
+    assert mg.gradients(x) == pytest.approx([0.0, 0.4, 0.6])
+    assert math.isnan(np.quantile(mg.array([1.0, math.nan]), 0.2).data)
+    assert np.quantile(mg.array([1.0, math.inf]), 0.0).data == 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: np.quantile(x, 1.5), "quantiles from 0 to 1, and np.percentile from 0 to 100, not 1.5"),
+        (lambda x: np.quantile(x[:0], 0.5), "at least one element"),
+        (lambda x: np.quantile(x, 0.5, method="lower"), "give q as numbers, and leave out=, weights= and other meth"),
+        (lambda x: np.percentile(x, x), "give q as numbers"),
+        (lambda x: np.nanquantile(x, 0.5), "leave what is NaN out, and write np.quantile"),
+        (lambda x: np.nanpercentile(x, 50), "leave what is NaN out, and write np.quantile"),
+    ],
+)
+def test_quantiles_that_there_are_not(function, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        function(mg.array([1.0, 2.0]))

@@ -72,6 +72,7 @@ def test_strategies_are_loaded_when_they_are_asked_for():
         _ = mg.testing.strategy
 
 
+@pytest.mark.slow
 def test_no_module_takes_the_name_of_what_its_package_offers():
     """Whoever imports it, if only inside of a function, would find it under that name from then on."""
     code = """

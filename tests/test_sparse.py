@@ -495,6 +495,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], bool]] = {
 }
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from("".join(OPERATIONS)), st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=12
@@ -547,6 +548,22 @@ def test_a_constant_that_is_closed_over_is_read_at_each_call() -> None:
     assert fast([1.0, 1.0]).toarray().tolist() == [[2.0, 0.0], [0.0, 1.0]]
     scale.data = 3.0
     assert fast([1.0, 1.0]).toarray().tolist() == [[3.0, 0.0], [0.0, 1.0]]
+
+
+def test_values_that_require_no_gradient_are_constants_among_the_arguments(way: Any) -> None:
+    x, weight = [Value(number, requires_grad=False) for number in (1.0, 2.0)], Value(3.0, requires_grad=False)
+
+    def residuals(x: Any, weight: Any) -> list[Any]:
+        return [x[0] * weight, x[0] * x[1]]
+
+    for function in residuals, mg.compile(residuals):
+        slopes = way(mg.sparse_jacobian(function))
+        assert slopes(x, weight).toarray().tolist() == [[3.0, 0.0], [2.0, 1.0]]
+        with pytest.raises(ValueError, match=r"use mg\.jacobian, or mg\.detach"):
+            slopes(x, Value(3.0))
+        assert way(mg.sparse_jacobian(function, 1))(x, weight).toarray().tolist() == [[1.0], [0.0]]
+    curvature = way(mg.sparse_hessian(lambda x: x[0] * x[1] ** 2))
+    assert curvature(x).toarray().tolist() == [[0.0, 4.0], [4.0, 2.0]]
 
 
 # What cannot be

@@ -12,6 +12,7 @@ import pickle
 import random
 import threading
 import weakref
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -284,7 +285,11 @@ class TestLeavesThatAreUsedNoMore:
 class TestManyParameters:
     """More than are updated at a time."""
 
-    COUNT = 33_000
+    COUNT = 1_100
+
+    @pytest.fixture(autouse=True)
+    def small_blocks(self, monkeypatch):
+        monkeypatch.setattr(optim, "_BLOCK", 512)
 
     @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
     def test_steps_give_the_numbers_of_single_updates(self, one_by_one, make):
@@ -301,7 +306,7 @@ class TestManyParameters:
         optimizer.step()
         assert [leaf.data for leaf in leaves] == [1e200] * (self.COUNT - 1) + [0.5e200]
 
-    @pytest.mark.parametrize("where", [0, 20_000, COUNT - 1])
+    @pytest.mark.parametrize("where", [0, 700, COUNT - 1])
     def test_nothing_is_stepped_where_one_would_not_be_finite(self, where):
         leaves, optimizer = stepped(count=self.COUNT)
         leaves[where].grad = 1e200
@@ -542,7 +547,7 @@ class TestLife:
         for watcher in watchers:
             watcher.join()
         assert all(found == sorted(found) for found in seen)
-        assert {leaf.data for leaf in leaves} == {sum([0.1] * 200)}
+        assert {leaf.data for leaf in leaves} == {[*accumulate([0.1] * 200)][-1]}  # as sum() does up to Python 3.11
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork")
     def test_a_forked_child_goes_on_by_itself(self):
@@ -605,6 +610,8 @@ CASES = {case.__name__: case for case in (step, zero_grad, look, set_data, backw
 ALLOWED = {}
 
 
+@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", CASES)
 def test_all_or_nothing_wherever_something_fails(name, kind):

@@ -7,7 +7,7 @@ import operator
 import sys
 from functools import lru_cache
 from itertools import takewhile
-from numbers import Complex, Real
+from numbers import Complex, Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class Operand:
     __slots__ = ()
 
     known: ClassVar[bool] = True  # whether its number is known; while a function is traced it is not
+    is_number: ClassVar[bool] = False  # whether it stands for a plain number, as it may while a function is traced
 
     @staticmethod
     def _apply(primitive: Any, *operands: Any) -> Any:
@@ -82,6 +83,11 @@ def is_array(value: object) -> bool:
 def is_unknown(value: object) -> bool:
     """Whether this stands for a number that is not known yet, because a function is being traced."""
     return isinstance(value, Operand) and not value.known
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is an int, or stands for a plain integer, of Python or of NumPy."""
+    return isinstance(value, Integral if is_unknown(value) else int)
 
 
 def check_class(value: Any, replacing: str) -> None:

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from micrograd import functional
 from micrograd.command.corrections import corrected
 from micrograd.command.tokens import tokens_of
-from micrograd.engine import scipy_functions
 from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.primitive import PRIMITIVES
 from micrograd.engine.value import Value
@@ -63,7 +62,7 @@ def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
     """
     found: dict[str, tuple[int, Callable[..., Any]]] = {}
     for name, primitive in PRIMITIVES.items():
-        public = getattr(functional, name, None) or getattr(scipy_functions, name, None)
+        public = getattr(functional, name, None)
         function = public if TABLE.get(name) is primitive else primitive
         count = len(primitive.derivatives) - len(getattr(function, "__defaults__", None) or ())
         if function and count in (1, 2) and name != "detach":

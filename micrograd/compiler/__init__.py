@@ -73,7 +73,7 @@ def compile(
     The function is traced at its first call, with symbols in the place of numbers, and again for each
     new structure of its arguments. Numbers and Values in the arguments may change from call to call, and
     so may the Values that it closes over. Everything else that it closes over is part of the program; if it
-    is replaced, the function is traced anew at the next call.
+    is replaced, the function is traced again at the next call.
 
     Args:
         function: returns a Value, or containers of Values, computed with the operators and functions of

@@ -92,13 +92,13 @@ class _Detector(Recorder):
         """What a node gives to its operands: finite gradients, for a finite one."""
         return _checked_shares(node, gradient, give)
 
-    def quietly(self) -> Recorder:
+    def under_no_grad(self) -> Recorder:
         """Check what is computed under no_grad, too."""
         return _Detector(quiet(self.inner))
 
-    def aloud(self) -> Recorder | None:
+    def under_derivative(self) -> Recorder | None:
         """Check what is recorded where a derivative is asked for."""
-        loud = self.inner and self.inner.aloud()
+        loud = self.inner and self.inner.under_derivative()
         return _Detector(loud) if loud else None
 
 

@@ -33,7 +33,9 @@ _OF_NUMPY |= {"pow": "power", "div": "divide"}
 class errors(RecorderContext):  # noqa: N801  # used as a function is, as np.errstate
     """Let operations give infinity or NaN, as NumPy does, where they would raise an error of arithmetic.
 
-    The default everywhere is to raise. Derivatives follow where the graph was made inside; that of a compiled function,
+    The default everywhere is to raise, but for operators whose result is too large: ``+ - * / **`` give infinity, as
+    products of floats do; ``mg.detect_anomaly`` finds them, and neither ``fit`` nor an optimiser goes on with infinite
+    numbers. Derivatives follow where the graph was made inside; that of a compiled function,
     where its ``backward()`` is inside, too. A compiled function runs as it is written at calls in which a number is not
     finite. In ``fit``, the final loss of an example must still be finite.
 
@@ -41,7 +43,8 @@ class errors(RecorderContext):  # noqa: N801  # used as a function is, as np.err
     thread or asyncio task only. A block inside of another one takes its place.
 
     Args:
-        overflow: "inf" where a result is too large for a float, as that of exp(1000); "raise" for an error.
+        overflow: "inf" where the result of a function is too large for a float, as that of exp(1000); "raise" for an
+            error.
         divide: "inf" where finite numbers give an infinity exactly, as 1 / 0 and log(0); "raise" for an error.
         invalid: "nan" where there is no result, as that of log(-1) and 0 / 0; "raise" for an error.
 
@@ -107,13 +110,13 @@ class _Forgiving(Recorder):
         """What a node gives to its operands, which the inner recorder may look at."""
         return give() if self.inner is None else self.inner.shares(node, gradient, give)
 
-    def quietly(self) -> Recorder:
+    def under_no_grad(self) -> Recorder:
         """The same under no_grad."""
         return _Forgiving(quiet(self.inner), self._allowed)
 
-    def aloud(self) -> Recorder | None:
+    def under_derivative(self) -> Recorder | None:
         """The same where a derivative is asked for under no_grad."""
-        loud = self.inner and self.inner.aloud()
+        loud = self.inner and self.inner.under_derivative()
         return _Forgiving(loud, self._allowed) if loud else None
 
 
@@ -148,10 +151,7 @@ def _forgiving(primitive: Primitive, allowed: frozenset[str]) -> Primitive:
 
 def _forward(primitive: Primitive, allowed: frozenset[str], *inputs: float) -> float:
     try:
-        result: Any = primitive.forward(*inputs)
-        if type(result) is complex:  # a negative base in a rule of the power
-            raise ValueError("math domain error")
-        return result
+        return primitive.forward(*inputs)
     except (ArithmeticError, ValueError) as error:
         result = _ieee(primitive, inputs)
         kind = "invalid" if math.isnan(result) else "overflow" if isinstance(error, OverflowError) else "divide"

@@ -51,7 +51,7 @@ class _Nothing(Recorder):
         """False: a node whose derivative is a closure becomes a constant, as all others do."""
         return False
 
-    def aloud(self) -> Recorder:
+    def under_derivative(self) -> Recorder:
         """A recorder that records: somebody asks for a derivative."""
         return Everything()
 
@@ -70,7 +70,7 @@ class Everything(Recorder):
 def differentiating() -> Iterator[None]:
     """Record inside, under no_grad too, because somebody asks for a derivative."""
     outer = recorder_on_top()
-    if outer is None or (recorder := outer.aloud()) is None:
+    if outer is None or (recorder := outer.under_derivative()) is None:
         yield
     else:
         with using(recorder):
@@ -79,7 +79,7 @@ def differentiating() -> Iterator[None]:
 
 def quiet(outer: Recorder | None) -> Recorder:
     """A new recorder that records nothing inside of another one."""
-    return (outer and outer.quietly()) or _Nothing()
+    return (outer and outer.under_no_grad()) or _Nothing()
 
 
 class no_grad(RecorderContext):  # noqa: N801  # used as a function is, as in PyTorch

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd.contexts.no_grad import Everything
 from micrograd.engine.calls import remembered, tick
-from micrograd.engine.recorder import RUNS_LATER, Layer, holding, on_top, recorder_on_top, using
+from micrograd.engine.recorder import RUNS_LATER, ContextEntry, holding, on_top, recorder_on_top, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
-class Block(Layer):
+class Block(ContextEntry):
     """One run through a block.
 
     Attributes:

@@ -52,7 +52,6 @@ def plot(draw: Callable[..., None], *what: Any, height: float = 3.75) -> str:
         height: of the plot, in inches.
     """
     import matplotlib as mpl
-    import matplotlib.colors
     from matplotlib.figure import Figure
 
     picture = io.StringIO()
@@ -60,13 +59,19 @@ def plot(draw: Callable[..., None], *what: Any, height: float = 3.75) -> str:
         warnings.filterwarnings("ignore", "Glyph .* missing")  # only measured here; the browser draws it
         draw(figure := Figure(figsize=(5.0, height), layout="constrained"), *what)
         for axes in figure.axes:
-            for line in axes.lines:  # scikit-learn draws some in black
-                line.set_color(INK if mpl.colors.same_color(line.get_color(), "black") else line.get_color())
-            if axes.get_legend():
-                axes.legend()
+            _in_ink(axes)
         figure.savefig(picture, format="svg", metadata={"Date": None}, transparent=True)
     text = picture.getvalue()
     return text[text.index("<svg") :].replace(INK, "currentColor")
+
+
+def _in_ink(axes: Any) -> None:
+    from matplotlib.colors import same_color
+
+    for line in axes.lines:  # scikit-learn draws some in black
+        line.set_color(INK if same_color(line.get_color(), "black") else line.get_color())
+    if axes.get_legend():
+        axes.legend()
 
 
 def draw_losses(figure: Any, batches: Any, validation: Any) -> None:

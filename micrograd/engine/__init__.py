@@ -15,7 +15,6 @@ further_primitives.py   the rest of the table
 floats.py        forward functions that Python's math lacks
 composites.py    forward functions that are formulas over other primitives
 special_functions.py    sinc, the gamma function, Bessel functions and quantiles, which are longer formulas
-scipy_functions.py      SciPy's special functions by its names
 closures.py      operations whose derivative is a closure
 order.py         every Value after its operands
 higher_order.py  gradients that are graphs themselves

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {}
+LARGEST = 24  # rows or columns; of a matrix with more, some n ** 3 operations take long to compile
 
 
 class ArrayFunction:
@@ -40,9 +41,12 @@ class ArrayFunction:
         forward: takes arrays of floats, and gives a tuple of them.
         rule: takes the gradients of the results, the results, the operands, and which operands need a gradient; gives
             the gradient of each operand, or None. All are arrays of floats or of Values.
+        shapes: takes the shapes of the operands, and gives those of the results.
         steps: takes one matrix of each operand, of symbols and numbers, and gives the matrices of the results; None if
-            compiled functions do not have it.
-        largest: how many rows and columns the steps are for.
+            compiled functions have to call it when they run.
+        largest: up to which size compiled functions have the steps; beyond, they call it if they can.
+        size: takes the operands; by default, the number of rows or of columns.
+        is_gradient: whether it is the rule of another function.
     """
 
     def __init__(
@@ -50,10 +54,14 @@ class ArrayFunction:
         name: str,
         forward: Callable[..., tuple[Any, ...]],
         rule: Callable[..., Sequence[Any]],
+        shapes: Callable[..., Sequence[tuple[int, ...]]],
         steps: Callable[..., tuple[Any, ...]] | None = None,
-        largest: float = 24,  # some n ** 3 operations are written down
+        largest: float = LARGEST,
+        size: Callable[..., float] | None = None,
+        is_gradient: bool = False,
     ) -> None:
-        self.name, self.forward, self.rule, self.steps, self.largest = name, forward, rule, steps, largest
+        self.name, self.forward, self.rule, self.shapes, self.steps = name, forward, rule, shapes, steps
+        self.largest, self._size, self.is_gradient = largest, size or _size, is_gradient
         self._parts: list[Result] = []  # the primitives of single elements, which all calls have in common
         ARRAY_FUNCTIONS[name] = self
 
@@ -61,7 +69,7 @@ class ArrayFunction:
         """The results: arrays of floats where all operands are, and else arrays of Values."""
         arrays = [np.asarray(operand) for operand in operands]
         if all(array.dtype != object for array in arrays):
-            return self.forward(*(array.astype(float) for array in arrays))
+            return self.forward(*(np.asarray(array, dtype=float) for array in arrays))
         if (tracer := tracer_on_top()) is not None:
             objects = (a.dtype == object for a in arrays)
             symbols = [tracer.array(a).view(np.ndarray) if o else a for a, o in zip(arrays, objects, strict=True)]
@@ -107,8 +115,10 @@ class ArrayFunction:
 
     def _traced(self, arrays: Sequence[Any], tracer: Any) -> tuple[Any, ...]:
         """The results for arrays of symbols, matrix by matrix."""
-        size = max(max(array.shape[-2:]) for array in arrays)
-        if self.steps is None or size > self.largest:
+        is_large = self.steps is None or self._size(*arrays) > self.largest
+        if is_large and (made := tracer.called(self, arrays)) is not None:
+            return made
+        if self.steps is None or (is_large and self._size is _size):
             what = "" if self.steps is None else f" of more than {self.largest} rows or columns"
             tracer.refused(f"{self.name}{what}", "Call it outside of the compiled function, and pass the result in.")
         shape = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
@@ -116,7 +126,7 @@ class ArrayFunction:
         steps: Any = self.steps
         found = {index: steps(*(stack[index] for stack in stacks)) for index in np.ndindex(shape)}
         if not found:
-            return self.forward(*(np.zeros(array.shape) for array in arrays))
+            return tuple(map(np.zeros, self.shapes(*(array.shape for array in arrays))))
         made = []
         value = next((x for array in arrays for x in array.flat if is_value(x)), None)
         for part, first in enumerate(next(iter(found.values()))):
@@ -197,7 +207,8 @@ class ArrayCall(Primitive):
         moving = [(share, found[o]) for share, o in zip(shares, node._x, strict=True) if o in found]
         terms = [share * tangent for share, tangent in moving]
         leaves = [leaf for array in seeds for leaf in array.flat]
-        slopes = gradients(sum(terms[1:], terms[0]), leaves, create_graph)
+        total = sum(terms)
+        slopes = gradients(total, leaves, create_graph) if is_value(total) else {}
         return [[slopes.get(leaf, 0.0) for leaf in leaves]]
 
     def _needed(self) -> list[bool]:
@@ -295,6 +306,11 @@ class Seeds(float):
         return Seeds(other, None) + self
 
 
+def _size(*arrays: Any) -> float:
+    """The number of rows or of columns."""
+    return float(max(max(array.shape[-2:]) for array in arrays))
+
+
 def _as_value(value: Any, x: Any) -> Any:
     """A result that is a plain number, such as the 0 in a corner, as a Value like the other results."""
     return x if isinstance(x, Operand) else value._apply(primitives.where, 1.0, float(x), value)
@@ -302,7 +318,7 @@ def _as_value(value: Any, x: Any) -> Any:
 
 def is_value(x: object) -> bool:
     """Whether it is a Value, or stands for one, and for no plain number."""
-    return isinstance(x, Operand) and not isinstance(x, (float, int))
+    return isinstance(x, Operand) and not x.is_number
 
 
 def _elements(array: Any, name: str) -> tuple[Any, Any, list[Any]]:

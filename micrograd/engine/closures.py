@@ -1,6 +1,6 @@
 """Operations whose derivative is a closure: hand-written as in micrograd's lectures, or by a decorator.
 
-A primitive of the table serves all the nodes that it makes. Those here are made anew for each node, and
+A primitive of the table serves all the nodes that it makes. Those here are made again for each node, and
 keep what that node needs to pass its gradient on. What a closure computes is floats, so it cannot be
 differentiated a second time, and it cannot be copied: for both, register a primitive with a rule.
 """
@@ -17,6 +17,9 @@ from micrograd.engine.stored import bring_up_to_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
 
 
 def _refuse_graphs(primitive: Primitive) -> None:
@@ -47,7 +50,7 @@ class HandWritten(Primitive):
         bring_up_to_date()
         check_unchanged(node._x, node._y)  # the closure reads the numbers that its operands have now
         children = list(dict.fromkeys(node._x))
-        involved = [node, *children]
+        involved, receivers = [node, *children], [child for child in children if child.requires_grad]
         with changing_gradients:
             undo = keeping_gradients(involved)
             try:
@@ -55,7 +58,7 @@ class HandWritten(Primitive):
                 for child in children:
                     child._grad = 0.0
                 self.backpropagate()
-                return [(child, child._grad) for child in children if child.requires_grad]
+                return [(child, child._grad) for child in receivers]
             finally:
                 commit(undo)
 
@@ -119,7 +122,7 @@ class Operation(Primitive):
         raise TypeError(f"the operation {self.name!r} of one call cannot be copied or pickled; make it a primitive")
 
 
-def operation(function: Callable[..., Any]) -> Callable[..., Any]:
+def operation(function: Callable[P, Any]) -> Callable[P, Any]:
     """Make an operation out of a function that returns its value and a function to backpropagate.
 
     Args:

@@ -146,7 +146,7 @@ def lower_power(on: Any, x: Any, y: Any, k: Any) -> Any:
     base = x
     if on.somewhere(size < 1e-307):
         base = on.where(size < 1e-307, on.where(on.equal(y, k - 1), 1.0, x), x)
-    power = base**lower
+    power = on.pow(base, lower)
     lost = y - (lower + k)  # it is NaN where y is infinite
     rounded = on.abs(lost) > 0
     if on.somewhere(rounded):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.order import recorded
 from micrograd.engine.primitive import LEAF
-from micrograd.engine.recorder import Layer, holding, on_top, recorder_on_top
+from micrograd.engine.recorder import ContextEntry, holding, on_top, recorder_on_top
 from micrograd.engine.tracer import Tracer, tracer_on_top
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 INPUT_OF_A_TRANSFORM = ("the input of a transform",)  # what such a leaf has for _x, where other leaves have ()
 
 
-class Differentiation(Layer):
+class Differentiation(ContextEntry):
     """One run of a function by a transform, which differentiates it.
 
     Attributes:

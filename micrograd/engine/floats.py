@@ -10,10 +10,13 @@ if TYPE_CHECKING:
 
 
 def power(x: float, y: float) -> float:
-    """X to the power of y, for a real result."""
+    """X to the power of y, for a real result; infinity where it is too large, as a product of floats gives it."""
     if x < 0 and not y.is_integer() and math.isfinite(y):
         raise ValueError("a negative base with a fractional exponent has no real value")
-    return x**y
+    try:
+        return x**y
+    except OverflowError:
+        return -math.inf if x < 0 and y % 2 == 1 else math.inf
 
 
 def maximum(x: float, y: float) -> float:

@@ -45,7 +45,11 @@ def _hand_on(node: Node) -> None:
         return
     _emptying.append(True)
     try:
-        while _waiting:
-            _waiting.pop()
+        _pop_all()
     finally:
         _emptying.clear()
+
+
+def _pop_all() -> None:
+    while _waiting:
+        _waiting.pop()

@@ -7,6 +7,7 @@ floats, and a graph, to be differentiated again, where they are Values.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_unchanged, explained
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from micrograd.engine.recorder import Shares
+
+_is_leaf = attrgetter("is_leaf")
 
 
 def shares(node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None) -> Shares:
@@ -155,7 +158,7 @@ def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
         if running and any(node._uses > walk.floor for node in topological_order(root) if not node.is_leaf):
             raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
         found = adjoints(root, start, create_graph)
-        leaves = [node for node in found if node.is_leaf]
+        leaves = list(filter(_is_leaf, found))
         with changing(leaves):
             for leaf in leaves:
                 found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
@@ -195,9 +198,10 @@ def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Share
         return graphs
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
+    asked = [
+        (operand, rule)
+        for operand, rule in zip(operands, primitive.derivatives, strict=True)
+        if rule and operand.requires_grad and (useful is None or operand in useful)
+    ]
     with refusing_floats("a rule must be written with operators and mg.exp, not math.exp, to be differentiated again"):
-        return [
-            (operand, rule(gradient, node, *operands))
-            for operand, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule and operand.requires_grad and (useful is None or operand in useful)
-        ]
+        return [(operand, rule(gradient, node, *operands)) for operand, rule in asked]

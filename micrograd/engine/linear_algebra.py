@@ -2,21 +2,23 @@
 
 Rules are those of Giles (2008, An extended collection of matrix derivative results), of Magnus and Neudecker (Matrix
 Differential Calculus), of Golub and Pereyra (1973) for the pseudoinverse, and of Murray (2016) for Cholesky's factor.
-They take arrays of floats or of Values, with any number of leading axes. The steps, which compiled functions consist
-of, are Householder's and Cholesky's algorithms for one small matrix of symbols. What they cannot do, such as a
-singular matrix, gives NaN, and the function runs eagerly, which says what is wrong.
+They take arrays of floats or of Values, with any number of leading axes. Numbers go to LAPACK. The steps, which
+compiled functions have in its place for a small matrix of symbols, are Householder's and Cholesky's algorithms. What
+they cannot do, such as a singular matrix, gives NaN, and the function runs eagerly, which says what is wrong.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import is_unknown
-from micrograd.engine import primitives
-from micrograd.engine.array_calls import ArrayFunction, is_value
+from micrograd.engine import lapack, primitives
+from micrograd.engine.array_calls import LARGEST, ArrayFunction, is_value
+from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +50,14 @@ def _floats(array: Any) -> Any:
     return np.array([x._data if is_value(x) else x for x in array.flat], dtype=float).reshape(array.shape)
 
 
+def _like_first(a: Any, *_: Any) -> list[tuple[int, ...]]:
+    return [a]
+
+
+def _with_columns(a: Any, b: Any) -> list[tuple[int, ...]]:
+    return [(*np.broadcast_shapes(a[:-2], b[:-2]), a[-1], b[-1])]
+
+
 # Products
 
 
@@ -60,7 +70,13 @@ def _rule_of_product(gradients: Any, results: Any, operands: Any, needed: Any) -
 
 
 PRODUCT = ArrayFunction(
-    "matmul", lambda a, b: (np.matmul(a, b),), _rule_of_product, lambda a, b: (np.matmul(a, b),), largest=math.inf
+    "matmul",
+    lambda a, b: (np.matmul(a, b),),
+    _rule_of_product,
+    lambda a, b: [(*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])],
+    lambda a, b: (np.matmul(a, b),),
+    LARGEST**3,
+    lambda a, b: a.shape[-2] * b[..., 0, :].size * a.shape[-1],  # products of numbers
 )
 
 
@@ -114,7 +130,7 @@ def _sum(terms: Any) -> Any:
 
 def _from_below(r: Any, b: Any) -> Any:
     """The solution of triangular equations, from the last row up."""
-    x = b[: r.shape[1]].copy()
+    x = b[: r.shape[1]].astype(object)
     for k in reversed(range(r.shape[1])):
         x[k] = (x[k] - r[k, k + 1 :] @ x[k + 1 :]) / r[k, k] if k + 1 < len(x) else x[k] / r[k, k]
     return x
@@ -139,8 +155,12 @@ def _steps_of_determinant(a: Any) -> tuple[Any, ...]:
 
 
 def _steps_of_logarithm(a: Any) -> tuple[Any, ...]:
-    r, _, _ = _reflected(a, np.empty((len(a), 0)))
-    return (np.array([[_sum(primitives.log(primitives.abs(r[k, k])) for k in range(len(a)))]], dtype=object),)
+    r, _, sign = _reflected(a, np.empty((len(a), 0)))
+    logarithm: Any = 0.0
+    for k in range(len(a)):
+        sign = primitives.where(r[k, k] < 0, -sign, sign)
+        logarithm = logarithm + primitives.log(primitives.abs(r[k, k]))
+    return np.array([[sign]], dtype=object), np.array([[logarithm]], dtype=object)
 
 
 def _steps_of_cholesky(a: Any) -> tuple[Any, ...]:
@@ -165,7 +185,31 @@ def _rule_of_solve(gradients: Any, results: Any, operands: Any, needed: Any) -> 
     ]
 
 
-SOLVE = ArrayFunction("solve", lambda a, b: (np.linalg.solve(a, b),), _rule_of_solve, _steps_of_solve)
+SOLVE = ArrayFunction("solve", lambda a, b: (lapack.solve(a, b),), _rule_of_solve, _with_columns, _steps_of_solve)
+
+
+def _triangular(lower: bool) -> ArrayFunction:
+    """The function that solves equations with the lower or the upper triangle, and looks at no other element."""
+
+    def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+        (g,), (x,), (a, b) = gradients, results, operands
+        of_b = TRIANGULAR[not lower](_t(a), g)[0]
+        return [
+            _summed_to(half(of_b, x), a.shape) if needed[0] else None,
+            _summed_to(of_b, b.shape) if needed[1] else None,
+        ]
+
+    def half(of_b: Any, x: Any) -> Any:
+        return _below(_product(-of_b, _t(x)), 1.0) if lower else _t(_below(_product(x, _t(-of_b)), 1.0))
+
+    def steps(a: Any, b: Any) -> tuple[Any, ...]:
+        return (_from_below(a[::-1, ::-1], b[::-1])[::-1] if lower else _from_below(a, b),)
+
+    name = f"solve with the {'lower' if lower else 'upper'} triangle"
+    return ArrayFunction(name, lambda a, b: (lapack.solve_triangular(a, b, lower),), rule, _with_columns, steps)
+
+
+TRIANGULAR = {lower: _triangular(lower) for lower in (False, True)}
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -182,9 +226,12 @@ def solve(a: Any, b: Any) -> Any:
     """
     a, b = np.asarray(a), np.asarray(b)
     _check_square(a, "solve")
-    if b.ndim == 1:
-        return SOLVE(a, b[:, None])[0][..., 0]
-    return SOLVE(a, b)[0]
+    return _of_columns(SOLVE, a, b)
+
+
+def _of_columns(function: ArrayFunction, a: Any, b: Any) -> Any:
+    """The solution for a vector, or for columns."""
+    return function(a, b[:, None])[0][..., 0] if b.ndim == 1 else function(a, b)[0]
 
 
 def _check_matrix(a: Any, name: str) -> None:
@@ -201,8 +248,9 @@ def _check_square(a: Any, name: str) -> None:
 
 INVERSE = ArrayFunction(
     "inv",
-    lambda a: (np.linalg.inv(a),),
-    lambda gradients, results, operands, needed: [-_times(_t(results[0]), gradients[0], _t(results[0]))],
+    lambda a: (lapack.inv(a),),
+    lambda gradients, results, operands, needed: [_times(-_t(results[0]), gradients[0], _t(results[0]))],
+    _like_first,
     lambda a: _steps_of_solve(a, np.eye(len(a))),
 )
 
@@ -218,7 +266,14 @@ def inv(a: Any) -> Any:
 
 
 def _cofactors(a: Any) -> Any:
-    """The slopes of the determinant of a matrix of floats; by its singular values, as there may be no inverse."""
+    """The slopes of the determinant; by singular values, where there is no inverse that is good for its digits."""
+    try:
+        inverse = lapack.inv(a)
+    except np.linalg.LinAlgError:
+        inverse = np.full(a.shape, np.inf)
+    sizes = [np.abs(each).sum(axis=-2).max(axis=-1, initial=0.0) for each in (a, inverse)]
+    if (sizes[0] * sizes[1] < _CONDITION).all():
+        return lapack.det(a)[..., None, None] * _t(inverse)
     u, s, vt = np.linalg.svd(a)
     count = s.shape[-1]
     others = np.where(np.eye(count, dtype=bool), 1.0, s[..., None, :]).prod(axis=-1)
@@ -226,15 +281,34 @@ def _cofactors(a: Any) -> Any:
     return sign[..., None, None] * np.matmul(u * others[..., None, :], vt)
 
 
-def _rule_of_determinant(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+_CONDITION = 1e5  # up to which an inverse has eleven digits
+
+
+def _rule_of_cofactors(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
     (g,), (out,), (a,) = gradients, results, operands
-    if a.dtype != object:
-        return [g * _cofactors(a)]
-    return [g * out * _t(INVERSE(a)[0])]
+    along = (g * out).sum(axis=(-2, -1), keepdims=True)
+    return [(along * out - _times(out, _t(g), out)) / DETERMINANT(a)[0]]
+
+
+COFACTORS = ArrayFunction(
+    "cofactors",
+    lambda a: (_cofactors(a),),
+    _rule_of_cofactors,
+    _like_first,
+    lambda a: (_steps_of_determinant(a)[0] * _t(_steps_of_solve(a, np.eye(len(a)))[0]),),
+)
+
+
+def _numbers_of_matrices(a: Any) -> list[tuple[int, ...]]:
+    return [(*a[:-2], 1, 1)]
 
 
 DETERMINANT = ArrayFunction(
-    "det", lambda a: (np.linalg.det(a)[..., None, None],), _rule_of_determinant, _steps_of_determinant
+    "det",
+    lambda a: (lapack.det(a)[..., None, None],),
+    lambda gradients, results, operands, needed: [gradients[0] * COFACTORS(operands[0])[0]],
+    _numbers_of_matrices,
+    _steps_of_determinant,
 )
 
 
@@ -247,8 +321,9 @@ def det(a: Any) -> Any:
 
 LOGARITHM = ArrayFunction(
     "logdet",
-    lambda a: (np.linalg.slogdet(a)[1][..., None, None],),
-    lambda gradients, results, operands, needed: [gradients[0] * _t(INVERSE(operands[0])[0])],
+    lambda a: tuple(part[..., None, None] for part in lapack.slogdet(a)),
+    lambda gradients, results, operands, needed: [gradients[1] * _t(INVERSE(operands[0])[0])],
+    lambda a: 2 * _numbers_of_matrices(a),
     _steps_of_logarithm,
 )
 
@@ -257,14 +332,19 @@ def slogdet(a: Any) -> Any:
     """The sign of the determinant, and the logarithm of its size; see np.linalg.slogdet (Giles 2008, 2.2.4)."""
     a = np.asarray(a)
     _check_square(a, "slogdet")
-    logarithm = LOGARITHM(a)[0][..., 0, 0][()]
-    if a.dtype == object and any(is_unknown(x) for x in a.flat):
-        determinant = np.asarray(DETERMINANT(a)[0][..., 0, 0])
-        signs = np.empty(determinant.shape, dtype=object)
-        for index in np.ndindex(determinant.shape):
-            signs[index] = primitives.where(determinant[index] < 0, -1.0, 1.0)
-        return _like_numpy(np.linalg.slogdet(np.eye(1)), signs[()], logarithm)
-    return _like_numpy(np.linalg.slogdet(_floats(a)), None, logarithm)
+    sign, logarithm = (part[..., 0, 0] for part in LOGARITHM(a))
+    return _like_numpy(np.linalg.slogdet(np.eye(1)), _as_numbers(sign)[()], logarithm[()])
+
+
+def _as_numbers(array: Any) -> Any:
+    """The plain numbers of an array of Values; of symbols, what stands for these."""
+    tracer = tracer_on_top()
+    if tracer is None or not any(map(is_unknown, array.flat)):
+        return _floats(array)
+    numbers = np.empty(array.shape, dtype=object)
+    for index in np.ndindex(array.shape):
+        numbers[index] = tracer.number_of(array[index]) if is_value(array[index]) else array[index]
+    return tracer.array(numbers)
 
 
 def _like_numpy(of_numpy: Any, *results: Any) -> Any:
@@ -276,25 +356,35 @@ def _like_numpy(of_numpy: Any, *results: Any) -> Any:
 # Factors
 
 
-def _lower_half(a: Any) -> Any:
-    """The lower triangle, with half of the diagonal."""
-    return np.tril(a) - 0.5 * a * np.eye(a.shape[-1])
+@lru_cache(maxsize=8)
+def _weights(count: int, diagonal: float) -> Any:
+    """Ones below the diagonal, on which there is another number, and zeros above."""
+    return np.tri(count, k=-1) + diagonal * np.eye(count)
+
+
+def _below(a: Any, diagonal: float) -> Any:
+    """The lower triangle, its diagonal times a number."""
+    weights = _weights(a.shape[-1], diagonal)
+    return a * weights if a.dtype != object else np.where(weights > 0, a * weights, 0.0)
 
 
 def _rule_of_cholesky(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
     (g,), (factor,) = gradients, results
-    inner = _lower_half(_product(_t(factor), np.tril(g)))
-    half = SOLVE(_t(factor), inner)[0]
-    whole = SOLVE(_t(factor), _t(half))[0]
-    return [_to_triangle(whole, np.tri(factor.shape[-1], k=-1))]
+    inner = _below(_product(_t(factor), _below(g, 1.0)), 0.5)
+    half = TRIANGULAR[False](_t(factor), inner)[0]
+    whole = TRIANGULAR[False](_t(factor), _t(half))[0]
+    return [_to_triangle(whole, lower=True)]
 
 
-def _to_triangle(slopes: Any, triangle: Any) -> Any:
+def _to_triangle(slopes: Any, lower: bool) -> Any:
     """The gradient of one triangle, below or above the diagonal: its elements stand for those of the other one too."""
-    return (slopes + _t(slopes)) * (triangle + 0.5 * np.eye(len(triangle)))
+    weights = _weights(slopes.shape[-1], 0.5)
+    return (slopes + _t(slopes)) * (weights if lower else weights.T)
 
 
-CHOLESKY = ArrayFunction("cholesky", lambda a: (np.linalg.cholesky(a),), _rule_of_cholesky, _steps_of_cholesky)
+CHOLESKY = ArrayFunction(
+    "cholesky", lambda a: (lapack.cholesky(a),), _rule_of_cholesky, _like_first, _steps_of_cholesky
+)
 
 
 def cholesky(a: Any, *, upper: bool = False) -> Any:
@@ -304,7 +394,9 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
     """
     a = np.asarray(a)
     _check_square(a, "cholesky")
-    factor = np.where(np.tri(a.shape[-1], dtype=bool), CHOLESKY(a)[0], 0.0)
+    factor = CHOLESKY(a)[0]
+    if a.shape[-1] <= LARGEST or not any(map(is_unknown, factor.flat)):
+        factor = np.where(np.tri(a.shape[-1], dtype=bool), factor, 0.0)
     return _t(factor) if upper else factor
 
 
@@ -316,10 +408,15 @@ def _rule_of_qr(gradients: Any, results: Any, operands: Any, needed: Any) -> lis
     (of_q, of_r), (q, r) = gradients, results
     of_r = np.triu(of_r)
     inner = _product(r, _t(of_r)) - _product(_t(of_q), q)
-    return [_t(SOLVE(r, _t(of_q + _product(q, _copied_up(inner))))[0])]
+    return [_t(TRIANGULAR[False](r, _t(of_q + _product(q, _copied_up(inner))))[0])]
 
 
-QR = ArrayFunction("qr", lambda a: tuple(np.linalg.qr(a)), _rule_of_qr, _steps_of_qr)
+def _shapes_of_qr(a: Any) -> list[tuple[int, ...]]:
+    count = min(a[-2:])
+    return [(*a[:-1], count), (*a[:-2], count, a[-1])]
+
+
+QR = ArrayFunction("qr", lambda a: tuple(np.linalg.qr(a)), _rule_of_qr, _shapes_of_qr, _steps_of_qr)
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
@@ -345,34 +442,43 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 # Eigenvalues and singular values
 
 
-def _inverse_gaps(numbers: Any, values: Any, name: str, what: str) -> Any:
-    """1 / (values[j] - values[i]) and 0 on the diagonal; equal ones are refused by their indexes.
+def _gaps(name: str, what: str) -> ArrayFunction:
+    """The function of values that gives 1 / (values[j] - values[i]), and 0 on the diagonal.
 
     Args:
-        numbers: of the values, as floats.
-        values: which the gaps are of, by rows.
-        name: of the function.
-        what: the values are called.
+        name: of the function that has the values.
+        what: the values are called; equal ones are refused by their indexes.
     """
-    diagonal = np.eye(numbers.shape[-1], dtype=bool)
-    gaps = np.abs(numbers[..., None, :] - numbers[..., :, None])
-    largest = np.abs(numbers).max(axis=-1, initial=0.0)[..., None, None]
-    same = np.argwhere((gaps <= 4e-16 * largest * numbers.shape[-1]) & ~diagonal)
-    if len(same):
-        *_, i, j = (int(place) for place in same[0])
-        raise ValueError(
-            f"the {what} {i} and {j} of {name} are equal, so their vectors have no derivative: differentiate the "
-            f"{what} only, or move the matrix away from where they meet"
-        )
-    return (1.0 - diagonal) / (values[..., None, :] - values[..., :, None] + 1.0 * diagonal)
+
+    def forward(values: Any) -> tuple[Any]:
+        count = values.shape[-2]
+        gaps = _t(values) - values
+        largest = np.abs(values).max(axis=(-2, -1), initial=0.0, keepdims=True)
+        same = np.argwhere((np.abs(gaps) <= 4e-16 * largest * count) & ~np.eye(count, dtype=bool))
+        if len(same):
+            *_, i, j = (int(place) for place in same[0])
+            raise ValueError(
+                f"the {what} {i} and {j} of {name} are equal, so their vectors have no derivative: differentiate the "
+                f"{what} only, or move the matrix away from where they meet"
+            )
+        return ((1.0 - np.eye(count)) / (gaps + np.eye(count)),)
+
+    def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+        slopes = gradients[0] * results[0] * results[0]
+        return [(slopes - _t(slopes)).sum(axis=-1, keepdims=True)]
+
+    return ArrayFunction(f"gaps of {what}", forward, rule, lambda values: [(*values[:-1], values[-2])])
 
 
-def _rule_of_eigh(gradients: Any, results: Any, triangle: Any) -> list[Any]:
+def _rule_of_eigh(gradients: Any, results: Any, lower: bool) -> list[Any]:
     (of_w, of_v), (w, v) = gradients, results
-    w, inner = w[..., 0], of_w * np.eye(v.shape[-1])
+    inner = of_w * np.eye(v.shape[-1])
     if not _is_zero(of_v):
-        inner = inner + _inverse_gaps(_floats(w), w, "np.linalg.eigh", "eigenvalues") * _product(_t(v), of_v)
-    return [_to_triangle(_times(v, inner, _t(v)), triangle)]
+        inner = inner + _GAPS_OF_EIGH(w)[0] * _product(_t(v), of_v)
+    return [_to_triangle(_times(v, inner, _t(v)), lower)]
+
+
+_GAPS_OF_EIGH = _gaps("np.linalg.eigh", "eigenvalues")
 
 
 def _eigen(uplo: Any) -> ArrayFunction:
@@ -383,10 +489,10 @@ def _eigen(uplo: Any) -> ArrayFunction:
         return w[..., None], v
 
     def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
-        below = np.tri(results[1].shape[-1], k=-1)
-        return _rule_of_eigh(gradients, results, below if uplo == "L" else below.T)
+        return _rule_of_eigh(gradients, results, uplo == "L")
 
-    return ArrayFunction("eigh" if uplo == "L" else "eigh of the upper triangle", forward, rule)
+    name = "eigh" if uplo == "L" else "eigh of the upper triangle"
+    return ArrayFunction(name, forward, rule, lambda a: [(*a[:-1], 1), a])
 
 
 EIGEN = {uplo: _eigen(uplo) for uplo in "LU"}
@@ -413,9 +519,7 @@ def _rule_of_svd(gradients: Any, results: Any, operands: Any, needed: Any) -> li
     rest = 0.0
     if not (_is_zero(of_u) and _is_zero(of_vt)):
         v, of_v = _t(vt), _t(of_vt)
-        squares, numbers = (s * s)[..., 0], _floats(s)[..., 0]
-        gaps = _inverse_gaps(numbers * numbers, squares, "np.linalg.svd", "singular values")
-        row = _t(s)
+        gaps, row = _GAPS_OF_SVD(s * s)[0], _t(s)
         of_left, of_right = gaps * _product(_t(u), of_u), gaps * _product(vt, of_v)
         inner = inner + (of_left + _t(of_left)) * row + s * (of_right + _t(of_right))
         left, right = of_u / row, of_v / row
@@ -431,7 +535,15 @@ def _singular(a: Any) -> tuple[Any, Any, Any]:
     return u, s[..., None], vt
 
 
-SINGULAR = ArrayFunction("svd", _singular, _rule_of_svd)
+_GAPS_OF_SVD = _gaps("np.linalg.svd", "singular values")
+
+
+def _shapes_of_svd(a: Any) -> list[tuple[int, ...]]:
+    count = min(a[-2:])
+    return [(*a[:-1], count), (*a[:-2], count, 1), (*a[:-2], count, a[-1])]
+
+
+SINGULAR = ArrayFunction("svd", _singular, _rule_of_svd, _shapes_of_svd)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -468,6 +580,9 @@ def _rule_of_pinv(gradients: Any, results: Any, operands: Any, needed: Any) -> l
 
 
 def _has_full_rank(a: Any) -> bool:
+    """Whether it is known to have."""
+    if any(is_unknown(x) for x in a.flat if a.dtype == object):
+        return False
     return bool((np.linalg.matrix_rank(_floats(a)) == min(a.shape[-2:])).all())
 
 
@@ -477,7 +592,9 @@ def _steps_of_pinv(a: Any) -> tuple[Any, ...]:
     return _steps_of_solve(a, np.eye(len(a)))
 
 
-PSEUDOINVERSE = ArrayFunction("pinv", lambda a: (np.linalg.pinv(a),), _rule_of_pinv, _steps_of_pinv)
+PSEUDOINVERSE = ArrayFunction(
+    "pinv", lambda a: (np.linalg.pinv(a),), _rule_of_pinv, lambda a: [(*a[:-2], a[-1], a[-2])], _steps_of_pinv
+)
 
 
 def pinv(a: Any, *others: Any, **settings: Any) -> Any:
@@ -497,19 +614,37 @@ def pinv(a: Any, *others: Any, **settings: Any) -> Any:
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The least-squares solution, the sums of squares left, the rank and singular values; see np.linalg.lstsq.
 
-    Rank and singular values are plain numbers.
+    Rank and singular values are plain numbers. A compiled function runs eagerly where there is no full rank, as the
+    shape of the sums depends on it; in a file that is exported, there is None in the place of the singular values.
     """
     a, b = np.asarray(a), np.asarray(b)
     columns = b[:, None] if b.ndim == 1 else b
     x = _product(pinv(a), columns)
     left = columns - _product(a, x)
-    if any(is_unknown(element) for element in np.ravel(a)):
+    tracer = tracer_on_top()
+    if tracer is not None and any(map(is_unknown, a.flat)):
         squares = (left * left).sum(axis=0) if a.shape[1] < len(a) else np.empty(0)
-        return (x[:, 0] if b.ndim == 1 else x), squares, min(a.shape), None
+        rcond = np.finfo(float).eps * max(a.shape) if rcond is None else rcond
+        found = tracer.called(_OF_FULL_RANK, [a, np.array([[rcond]])], has_gradient=False)
+        singular = None if found is None else _as_numbers(found[0][:, 0])
+        return (x[:, 0] if b.ndim == 1 else x), squares, min(a.shape), singular
     of_numbers = np.linalg.lstsq(_floats(a), np.zeros(len(a)), rcond=rcond)
     rank, singular = of_numbers[2:]
     squares = (left * left).sum(axis=0) if rank == a.shape[1] < len(a) else np.empty(0)
     return (x[:, 0] if b.ndim == 1 else x), squares, rank, singular
+
+
+def _singular_of_full_rank(a: Any, rcond: Any) -> tuple[Any]:
+    _, _, rank, singular = np.linalg.lstsq(a, np.zeros(len(a)), rcond=rcond.item())
+    if rank < min(a.shape):
+        raise np.linalg.LinAlgError(f"a matrix of rank {rank}")
+    return (singular[:, None],)
+
+
+# Called where the numbers are not known yet; the results are plain numbers, which have no gradient
+_OF_FULL_RANK = ArrayFunction(
+    "singular values", _singular_of_full_rank, lambda *_: [None, None], lambda a, rcond: [(min(a), 1)]
+)
 
 
 def cond(x: Any, p: Any = None) -> Any:
@@ -584,7 +719,7 @@ def _rule_of_exponential(gradients: Any, results: Any, operands: Any, needed: An
     return [whole[..., :n, n:]]
 
 
-EXPONENTIAL = ArrayFunction("expm", lambda a: (_exponential(a),), _rule_of_exponential)
+EXPONENTIAL = ArrayFunction("expm", lambda a: (_exponential(a),), _rule_of_exponential, _like_first)
 
 
 # What SciPy has in its modules, which ask no array for its own function; see arrays.py
@@ -599,13 +734,14 @@ def expm(a: Any) -> Any:
 
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     """The solution of equations with one triangle of a matrix."""
-    a = np.asarray(a)
+    a, b = np.asarray(a), np.asarray(b)
     _check_square(a, "solve_triangular")
     if trans not in (0, 1, "N", "T"):
         raise ValueError(f'trans must be 0 or "N", or 1 or "T" for the transposed triangle, not {trans!r:.80}')
-    triangle = np.tri(a.shape[-1], k=-1 if unit_diagonal else 0, dtype=bool)
-    triangle = np.where(triangle if lower else triangle.T, a, np.eye(a.shape[-1]) if unit_diagonal else 0.0)
-    return solve(_t(triangle) if trans in (1, "T") else triangle, b)
+    if unit_diagonal:
+        a = np.where(np.eye(a.shape[-1], dtype=bool), 1.0, a)
+    is_transposed = trans in (1, "T")
+    return _of_columns(TRIANGULAR[bool(lower) != is_transposed], _t(a) if is_transposed else a, b)
 
 
 def cho_solve(factor_and_lower: Any, b: Any) -> Any:

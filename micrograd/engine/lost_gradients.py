@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from dis import get_instructions
+from dis import get_instructions, stack_effect
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.callers import is_of_package
@@ -58,6 +58,7 @@ _EQUALITY = (
 )
 _IN_LIBRARY = "(see below)"  # in the place of advice that depends on which function of a library was called
 _MOST_KEPT = 4096
+_ATTRIBUTES = {"LOAD_METHOD", "LOAD_ATTR"}  # a method leaves its object on the stack, too
 _kept: dict[tuple[int, int], tuple[CodeType, str]] = {}  # the code is kept so that no other gets its id
 
 
@@ -127,10 +128,11 @@ def _examined(frame: FrameType) -> str:
     """What loses the gradient at the instruction that a frame is at; empty where the program says that it may."""
     code, offset = frame.f_code, frame.f_lasti
     instructions = list(get_instructions(code))
-    current = next(instruction for instruction in instructions if instruction.offset == offset)
+    number = next(n for n, instruction in enumerate(instructions) if instruction.offset == offset)
+    current = instructions[number]
     library = frame.f_globals.get("__name__", "").partition(".")[0]
     if "CALL" in current.opname:
-        function, names = _names_in_call(code, instructions, current)
+        function, names = _names_in_call(instructions, number)
         words = _PLAIN if library in _OF_ARRAYS else _EXPLICIT
         what = "" if words.intersection(names) else _lost_in_call(function)
     elif "COMPARE" in current.opname or current.opname == "BINARY_MODULO" or current.argrepr == "%":
@@ -169,14 +171,18 @@ def _lost_in_call(name: str) -> str:
     return f"{name or 'the function'} computes with its float. To keep the gradient, {advice}"
 
 
-def _names_in_call(code: CodeType, instructions: list[Instruction], call: Instruction) -> tuple[str, set[str]]:
+def _names_in_call(instructions: list[Instruction], call: int) -> tuple[str, set[str]]:
     """The name of the function that is called, and all names in the call but those of functions called inside of it."""
-    begin, end = _span(code, call)
-    others = {_span(code, other)[0] for other in instructions if "CALL" in other.opname} - {begin}
+    at = getattr(instructions[call], "positions", None)
+    span = _expression if at is None or at.col_offset is None else _columns
+    begin, end = span(instructions, call)
+    others = {span(instructions, n)[0] for n, other in enumerate(instructions) if "CALL" in other.opname} - {begin}
     function, names = [], set()
-    for instruction in instructions:
-        first, last = _span(code, instruction)
-        if instruction.opname.startswith("LOAD_") and begin <= first and last <= end and first not in others:
+    for number, instruction in enumerate(instructions):
+        if not instruction.opname.startswith("LOAD_"):
+            continue
+        first, last = span(instructions, number)
+        if begin <= first and last <= end and first not in others:
             name = str(instruction.argval)
             names.add(name)
             if first == begin and name.isidentifier():
@@ -184,10 +190,23 @@ def _names_in_call(code: CodeType, instructions: list[Instruction], call: Instru
     return ".".join(function), names
 
 
-def _span(code: CodeType, instruction: Instruction) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Where the source of an instruction begins and ends; the whole line where columns are not known (Python 3.10)."""
-    at = getattr(instruction, "positions", None)
-    if at is not None and at.col_offset is not None:
-        return (at.lineno, at.col_offset), (at.end_lineno, at.end_col_offset)
-    lines = [line or 0 for first, last, line in code.co_lines() if first <= instruction.offset < last]
-    return (lines[0], 0), (lines[0], 0)
+def _columns(instructions: list[Instruction], number: int) -> tuple[Any, Any]:
+    """Where the source of an instruction begins and ends."""
+    at: Any = instructions[number].positions
+    return (at.lineno or 0, at.col_offset or 0), (at.end_lineno or 0, at.end_col_offset or 0)
+
+
+def _expression(instructions: list[Instruction], number: int) -> tuple[Any, Any]:
+    """The first and the last instruction of an expression, by what each does to the stack; for Python 3.10."""
+    last, instruction = number, instructions[number]
+    missing = 1 if instruction.opname not in _ATTRIBUTES else 1 + stack_effect(instruction.opcode, instruction.arg)
+    while True:
+        instruction = instructions[number]
+        if instruction.opname == "JUMP_FORWARD":  # the end of one of two branches: only the other one is counted
+            other = instructions[number + 1].offset
+            number = next(n for n, each in enumerate(instructions) if "JUMP" in each.opname and each.argval == other)
+            instruction = instructions[number]
+        missing -= stack_effect(instruction.opcode, instruction.arg, jump=False)
+        if missing <= 0 or number == 0:
+            return number + (instruction.opname == "PUSH_NULL"), last
+        number -= 1

@@ -149,7 +149,7 @@ class Node(Operand):
     @data.setter
     def data(self, data: Any) -> None:
         if not self.is_leaf:
-            raise ValueError(f"{self!r} is the result of {self._op!r}: set the data of a leaf, and compute it anew")
+            raise ValueError(f"{self!r} is the result of {self._op!r}: set the data of a leaf, and compute it again")
         number = required_number(data, "the data of a Value")
         set_on(self, "_data", number)
 

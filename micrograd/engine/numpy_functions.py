@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from micrograd._support.checks import Operand, is_unknown
+from micrograd._support.checks import Operand, is_unknown, is_whole
 from micrograd.engine import further_primitives, linear_algebra, primitives, signals
 from micrograd.engine.array_calls import is_value
 
@@ -46,6 +46,8 @@ OF_INTS = (np.gcd, np.lcm)
 _WRITE = {
     **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
     "nanmean": "leave out= out",
+    "quantile": "give q as numbers, and leave out=, weights= and other methods than 'linear' out",
+    **dict.fromkeys(("nanquantile", "nanpercentile"), "leave what is NaN out, and write np.quantile"),
     "linspace": "leave retstep=, dtype= and axis= out",
     "eig": "write np.linalg.eigh, if the matrix is symmetric",
     "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
@@ -102,7 +104,7 @@ def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A rounding of one element: an int of an int and of a Value, and a float of a float."""
 
     def function(x: Any) -> Any:
-        if isinstance(x, int):
+        if is_whole(x):
             return x
         whole = rounded(x)
         if is_unknown(x):
@@ -156,7 +158,7 @@ def _extreme(primitive: Any, compare: Any, x: Any, y: Any) -> Any:
         return type(y)._applied_with(x if is_unknown(x) else float(x), primitive, y)
     if not (is_unknown(x) or is_unknown(y)):
         return picked(compare(x, y) or not x <= math.inf, x, y)
-    if isinstance(x, int) and isinstance(y, int):
+    if is_whole(x) and is_whole(y):
         return compare(x, y).picks(x, y)
     return (x if is_unknown(x) else y).one_of(primitive, x, y)
 
@@ -347,7 +349,7 @@ def is_uniform(arrays: Iterable[Any]) -> bool:
 
 
 def _trait(x: Any) -> Any:
-    return x.requires_grad if is_value(x) else "float" if isinstance(x, float) else "int"
+    return x.requires_grad if is_value(x) else "int" if is_whole(x) else "float"
 
 
 def is_of_bools(x: Any) -> bool:
@@ -536,6 +538,37 @@ def _evenly_spaced(start: Any, stop: Any, num: int = 50, endpoint: bool = True, 
     return result
 
 
+def _quantile(
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, **settings: Any
+) -> Any:
+    """Of the elements in order, those at q, or between two of them the point on the line through both."""
+    parts = as_values(q)
+    if settings or method != "linear" or parts.dtype == object:
+        refuse_function("quantile")
+    if not ((parts >= 0) & (parts <= 1)).all():
+        raise ValueError(f"np.quantile takes quantiles from 0 to 1, and np.percentile from 0 to 100, not {q!r:.80}")
+    a = as_values(a)
+    kept = range(a.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+    others = [each for each in range(a.ndim) if each not in kept]
+    shape = [1 if each in kept else length for each, length in enumerate(a.shape)]
+    columns = np.transpose(a, [*kept, *others]).reshape(-1, *(a.shape[each] for each in others))
+    if not len(columns):
+        raise ValueError("np.quantile takes at least one element")
+    ordered = np.sort(columns, axis=0)
+    position = parts.ravel() * (len(ordered) - 1)
+    low = position.astype(int)
+    part = (position - low).reshape(-1, *[1] * len(others))
+    below, above = ordered[low], ordered[np.minimum(low + 1, len(ordered) - 1)]
+    gap = above - below
+    between = np.where(part < 0.5, below + gap * part, above - gap * (1 - part))
+    result = np.where(np.isnan(columns).any(axis=0), math.nan, np.where(part == 0, below, between))
+    return result.reshape((*parts.shape, *(shape if keepdims else columns.shape[1:])))[()]
+
+
+def _percentile(a: Any, q: Any, *arguments: Any, **settings: Any) -> Any:
+    return _quantile(a, as_values(q) / 100, *arguments, **settings)
+
+
 def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return by_numpy(np.insert, (np.asarray(arr).astype(object), obj, values, axis))  # in floats, Values would be floats
 
@@ -565,6 +598,8 @@ def _refused(name: str, *_: Any, **__: Any) -> NoReturn:
 _REFUSED = (
     np.fft.hfft,
     np.fft.ihfft,
+    np.nanpercentile,
+    np.nanquantile,
     np.polydiv,
     np.roots,
 )  # of which NumPy's own would be wrong, or fail in the middle
@@ -578,6 +613,8 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.allclose: _all_close,
     np.sinc: _function(further_primitives.sinc, 1),
     np.interp: _interpolated,
+    np.quantile: _quantile,
+    np.percentile: _percentile,
     **{function: _into_numbers(function) for function in _INTO},
     **{function: partial(_refused, function.__name__) for function in _REFUSED},
     np.isposinf: lambda x, out=None: np.greater_equal(x, math.inf, out=out),

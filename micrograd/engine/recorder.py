@@ -5,9 +5,9 @@
 
 no_grad, detect_anomaly and the compiler each have a Recorder. One is in use for one thread or asyncio task.
 
-Recorders are layers, each on top of the one that was in use before. A block that ends takes its own layer away, or
-closes it where another one is on top or another task ends the block; a closed layer is passed over. So the blocks of
-two generators may end in any order.
+Recorders are context entries, each on top of the one that was in use before. A block that ends takes its own entry
+away, or closes it where another one is on top or another task ends the block; a closed entry is passed over. So the
+blocks of two generators may end in any order.
 """
 
 from __future__ import annotations
@@ -29,48 +29,48 @@ if TYPE_CHECKING:
 
     Shares: TypeAlias = list[tuple[Any, Any]]
 
-AnyLayer = TypeVar("AnyLayer", bound="Layer")
+AnyEntry = TypeVar("AnyEntry", bound="ContextEntry")
 RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 
-class Layer:
+class ContextEntry:
     """What a with-block puts on top of what holds outside of it, until it is closed."""
 
-    below: Any = None  # the open layer that was on top before
+    below: Any = None  # the open entry that was on top before
     is_open = True
     recorder: Any = None  # in use, where this is what puts one in use
 
 
-def on_top(variable: ContextVar[AnyLayer | None]) -> AnyLayer | None:
-    """The topmost layer that is open; those above it, which were closed elsewhere, are taken away."""
-    layer = top = variable.get()
-    while layer is not None and not layer.is_open:
-        layer = layer.below
-    if layer is not top:
-        variable.set(layer)
-    return layer
+def on_top(variable: ContextVar[AnyEntry | None]) -> AnyEntry | None:
+    """The topmost entry that is open; those above it, which were closed elsewhere, are taken away."""
+    entry = top = variable.get()
+    while entry is not None and not entry.is_open:
+        entry = entry.below
+    if entry is not top:
+        variable.set(entry)
+    return entry
 
 
-def holding(variable: ContextVar[AnyLayer | None], layer: AnyLayer) -> Generator[None, None, None]:
-    """While this is open, the layer is on top.
+def holding(variable: ContextVar[AnyEntry | None], entry: AnyEntry) -> Generator[None, None, None]:
+    """While this is open, the entry is on top.
 
     A generator is closed even where its block is left in between two instructions: when nothing refers to it any
-    more. Tasks that were started inside keep the layer, as they keep all that held where they were started.
+    more. Tasks that were started inside keep the entry, as they keep all that held where they were started.
     """
     task, is_over = _running_task(), True
     try:
-        layer.below = on_top(variable)
-        variable.set(layer)
+        entry.below = on_top(variable)
+        variable.set(entry)
         yield
     finally:
         try:
-            if variable.get() is layer and _running_task() is task:
-                variable.set(layer.below)
+            if variable.get() is entry and _running_task() is task:
+                variable.set(entry.below)
                 is_over = False
         finally:
             if is_over:  # for all who have it; to say so cannot fail
-                layer.is_open, layer.recorder = False, _ENDED
-            del layer  # which a traceback would keep
+                entry.is_open, entry.recorder = False, _ENDED
+            del entry  # which a traceback would keep
         if is_over:
             on_top(variable)
 
@@ -129,11 +129,11 @@ class Recorder:
         """What a node with this gradient gives to its operands: what give() returns."""
         return give()
 
-    def quietly(self) -> Recorder | None:
+    def under_no_grad(self) -> Recorder | None:
         """A recorder to use under no_grad inside of this one; None for the one that records nothing."""
         return None
 
-    def aloud(self) -> Recorder | None:
+    def under_derivative(self) -> Recorder | None:
         """A recorder to use where a derivative is asked for inside of this one; None for this one itself."""
         return None
 
@@ -151,7 +151,7 @@ class _Ended(Recorder):
 _ENDED = _Ended()
 
 
-class Recording(Layer):
+class Recording(ContextEntry):
     """A recorder in use: what contexts have, and copies of them, which may outlive the block.
 
     It is in SPECIAL from before the first context has it until nothing refers to it any more. So nothing but contexts
@@ -219,7 +219,7 @@ class RecorderContext(ContextDecorator):
         return super().__call__(function)
 
 
-class Refusal(Layer):
+class Refusal(ContextEntry):
     """Inside, the float of a Value would lose its gradient without a word; the reason says what to do instead."""
 
     def __init__(self, reason: str) -> None:

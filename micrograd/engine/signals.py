@@ -88,7 +88,9 @@ def _steps_of_fourier(real: Any, imag: Any) -> tuple[Any, Any]:
     return real @ cosines - imag @ sines, real @ sines + imag @ cosines
 
 
-FOURIER = ArrayFunction("fft", _forward_of_fourier, _rule_of_fourier, _steps_of_fourier, largest=256)
+FOURIER = ArrayFunction(
+    "fft", _forward_of_fourier, _rule_of_fourier, lambda real, imag: [real, real], _steps_of_fourier, largest=256
+)
 _SCALES: dict[Any, Callable[[int, bool], float]] = {  # for how many elements, and whether it is the inverse
     None: lambda count, inverse: 1.0 / count if inverse else 1.0,
     "backward": lambda count, inverse: 1.0 / count if inverse else 1.0,

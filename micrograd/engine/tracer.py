@@ -13,9 +13,17 @@ from micrograd.engine.recorder import Recorder, recorder_on_top
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from micrograd.engine.array_calls import ArrayFunction
+
 
 class Tracer(Recorder):
-    """What only a recorder of unknown numbers is asked, beside what each recorder is."""
+    """What only a recorder of unknown numbers is asked, beside what each recorder is.
+
+    Attributes:
+        is_of_many: whether it records one iteration for many, which may be given other Values.
+    """
+
+    is_of_many = False
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at an index that is a Value; a TypeError where that is no unknown int."""
@@ -39,6 +47,16 @@ class Tracer(Recorder):
 
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What another function of NumPy gives."""
+        raise NotImplementedError
+
+    def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
+        """What a function of whole arrays gives when the program runs; None if it is to be written in steps.
+
+        Args:
+            function: what is called.
+            arrays: its operands.
+            has_gradient: whether gradients flow through it.
+        """
         raise NotImplementedError
 
     def refused(self, what: str, instead: str) -> None:

@@ -154,7 +154,7 @@ def of_single(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     functions = _OPERATORS.get(ufunc)
     if functions is None or not (_is_single(inputs[0]) and _is_single(inputs[1])):
         return None
-    if isinstance(inputs[0], np.generic):  # which has brought us here
+    if issubclass(type(inputs[0]), np.generic):  # which has brought us here
         return getattr(inputs[1], functions[1])(inputs[0])
     return functions[0](*inputs)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from micrograd.engine.primitive import Primitive
-    from micrograd.training.recording import Moment, Recording
+    from micrograd.training.recording import Recording, Snapshot
 
 Made = TypeVar("Made")
 
@@ -73,7 +73,7 @@ def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[
 
 
 def _film(
-    recording: Recording, moments: list[Moment], parameters: list[Value], boxes: Mapping[str, Any]
+    recording: Recording, moments: list[Snapshot], parameters: list[Value], boxes: Mapping[str, Any]
 ) -> dict[str, Any]:
     inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
     with evaluating():
@@ -140,7 +140,7 @@ def _losses(losses: list[float]) -> list[list[Any]]:
     return [[step, jsonable(losses[step - 1])] for step in range(1, len(losses) + 1, stride)]
 
 
-def _moments(moments: list[Moment], count: int) -> dict[str, Any]:
+def _moments(moments: list[Snapshot], count: int) -> dict[str, Any]:
     """The numbers of the parameters at each moment, and those of the optimiser: matrices with a row for each."""
     width = max((len(state) for moment in moments for state in moment.state or [] if state), default=0)
     columns = [_column(moments, count, place) for place in range(width)]
@@ -159,7 +159,7 @@ def _moments(moments: list[Moment], count: int) -> dict[str, Any]:
     }
 
 
-def _column(moments: list[Moment], count: int, place: int) -> str:
+def _column(moments: list[Snapshot], count: int, place: int) -> str:
     """One number of the state at each moment: of each parameter, or one for all, as Adam's count of steps is."""
     rows = [
         [state[place] if state else 0.0 for state in moment.state] if moment.state is not None else [0.0] * count

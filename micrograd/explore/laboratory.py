@@ -61,7 +61,7 @@ def loss_of(run: Run, example: Any, width: int) -> tuple[Value, list[Value]]:
                 inputs = []
                 loss = run.loss(*arguments)
     except Exception as error:
-        raise Untrainable(f"the loss cannot be computed anew: {error}") from error
+        raise Untrainable(f"the loss cannot be computed again: {error}") from error
     if not isinstance(loss, Value):
         raise Untrainable(f"the loss is no Value, but {type(loss).__name__}")
     return loss, inputs
@@ -291,7 +291,7 @@ def _update(optimizer: Optimizer, name: str) -> dict[str, Any]:
                 for place in range(optimizer.states)
             ]
         }
-    except Exception as error:  # an optimiser of one's own may do anything with what it is handed
+    except Exception as error:  # a user's optimiser may do anything with what it is handed
         raise Untrainable(f"the update of {type(optimizer).__name__} is no formula: {error}") from error
 
 

@@ -82,6 +82,23 @@ def page(title: str, data: dict[str, Any]) -> str:
     styles, scripts = ("page", "film")[: 1 + is_film], (*SCRIPTS[:-1], *FILM[: len(FILM) * is_film], SCRIPTS[-1])
     style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in styles)
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
+    return filled(template, style, script, title, data)
+
+
+def filled(template: str, style: str, script: str, title: str, data: dict[str, Any]) -> str:
+    r"""The text of an HTML file: a template with its style, its script and their digests, the title and the data.
+
+    Args:
+        template: with a comment in the place of each: TITLE, STYLE, STYLE DIGEST, SCRIPT, SCRIPT DIGEST, DATA.
+        style: CSS.
+        script: JavaScript.
+        title: shown as typed.
+        data: anything that JSON holds.
+
+    Example:
+        >>> filled("<title><!--TITLE--></title><p><!--DATA--></p>", "", "", "1 < 2", {"x": "</p>"})
+        '<title>1 &lt; 2</title><p>{"x":"\\u003c/p>"}</p>'
+    """
     shown = escape(enclosed(title))
     # In JSON < is in strings only, and may be written as an escape. So no label can end the script
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -5,6 +5,7 @@ The path is docs/learn/, a chapter a page. ``mg.learn`` loads when it is first a
 exercise.py      a question, how its answer is judged, and what is known about wrong ones
 catalogue.py     all chapters and their exercises, found by number
 keeping.py       what a learner has done so far, in a file on the learner's machine
+sliders.py       a page with sliders, which choose one of many pictures
 data.py          handwritten digits and first names for the chapters
 report.py        that progress as a table
 __main__.py      the progress of a class, for teachers
@@ -30,6 +31,7 @@ from micrograd.learn.data import digits, names
 from micrograd.learn.deadline import judge as _judge
 from micrograd.learn.exercise import Text, Verdict
 from micrograd.learn.report import Progress
+from micrograd.learn.sliders import sliders
 
 _WIDTH = 100  # characters of a line
 
@@ -44,6 +46,7 @@ __all__ = [
     "progress",
     "question",
     "reset",
+    "sliders",
     "solution",
 ]
 

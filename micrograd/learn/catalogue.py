@@ -19,6 +19,10 @@ from micrograd.learn.exercises import (
     chapter_11,
     chapter_12,
     chapter_13,
+    chapter_14,
+    chapter_15,
+    chapter_16,
+    chapter_17,
 )
 from micrograd.learn.running import shown
 
@@ -54,6 +58,10 @@ CHAPTERS = (
     Chapter(11, "Attention", chapter_11.EXERCISES),
     Chapter(12, "What the compiler sees", chapter_12.EXERCISES),
     Chapter(13, "How it bends", chapter_13.EXERCISES),
+    Chapter(14, "Why nothing learns", chapter_14.EXERCISES),
+    Chapter(15, "By heart", chapter_15.EXERCISES),
+    Chapter(16, "Shared weights", chapter_16.EXERCISES),
+    Chapter(17, "Tokens", chapter_17.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 

@@ -22,7 +22,7 @@ ARITHMETIC = (ArithmeticError, OverflowError, ZeroDivisionError, FloatingPointEr
 
 
 class EagerSteps:
-    """Steps that build the graph of each example anew.
+    """Steps that build the graph of each example again.
 
     Args:
         loss: of one example.

@@ -196,13 +196,12 @@ class Training:
 
     def run(self, progress: bool | None) -> None:
         """Take the steps that are left, and give the Values what they have become."""
-        history, steps, bar, stopped = self.history, self.steps, None, False
+        history, steps, bar = self.history, self.steps, None
         before = getattr(self.optimizer, "steps", 0) - len(history.steps)
         try:
             with steps.together():
                 bar = progress_bar(progress if steps.leads else False, self._steps_left())
-                while len(history.epochs) < self.epochs and not stopped:
-                    stopped = not self._train(bar) or self._ends()
+                self._train_epochs(bar)
         except KeyboardInterrupt:
             history.interrupted = True
         finally:
@@ -213,6 +212,11 @@ class Training:
                 bar.close()
         if self.patience is not None and not history.interrupted:
             self._set_best()
+
+    def _train_epochs(self, bar: Any) -> None:
+        while len(self.history.epochs) < self.epochs:
+            if not self._train(bar) or self._ends():
+                return
 
     def _steps_left(self) -> int:
         history = self.history

@@ -43,7 +43,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Moment:
+class Snapshot:
     """A training between two steps.
 
     Attributes:
@@ -118,7 +118,7 @@ class Recording:
         self._most = frames
         self._every = 1
         self._parameters = model.parameters()
-        self._moments = [Moment(0, self._numbers())]
+        self._moments = [Snapshot(0, self._numbers())]
         self._last = self._moments[0]
 
     def start(self, run: Run) -> None:
@@ -142,7 +142,7 @@ class Recording:
         if batch is not None and self.run is not None:
             self._set_last(replace(self._last, batch=batch, rate=getattr(self.run.optimizer, "rate", None)))
         self.losses.append(loss)
-        self._last = Moment(len(self.losses), self._numbers() if numbers is None else numbers, self._state())
+        self._last = Snapshot(len(self.losses), self._numbers() if numbers is None else numbers, self._state())
         if len(self.losses) % self._every == 0:
             self._moments.append(self._last)
         if len(self._moments) > self._most:
@@ -170,7 +170,7 @@ class Recording:
             part: gives its parameters' numbers from those of the whole.
         """
         film = Recording(model, [row])
-        film.losses, film._moments = self.losses, [Moment(step, part(numbers)) for step, numbers in self.frames()]
+        film.losses, film._moments = self.losses, [Snapshot(step, part(numbers)) for step, numbers in self.frames()]
         film._last = film._moments[-1]
         return film
 
@@ -178,13 +178,13 @@ class Recording:
         """The frames kept, each the number of steps made and the parameters' numbers; the last step is one."""
         return [(moment.step, moment.numbers) for moment in self.moments()]
 
-    def moments(self) -> list[Moment]:
+    def moments(self) -> list[Snapshot]:
         """The same frames, with what is known of the optimiser and of the step that follows each."""
         if self._moments[-1].step == self._last.step:
             return self._moments
         return [*self._moments, self._last]
 
-    def _set_last(self, moment: Moment) -> None:
+    def _set_last(self, moment: Snapshot) -> None:
         if self._moments[-1].step == self._last.step:
             self._moments[-1] = moment
         self._last = moment

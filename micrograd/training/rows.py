@@ -82,7 +82,7 @@ class State:
 
 
 @dataclass
-class Course:
+class TrainingConfiguration:
     """How a training is to run.
 
     Attributes:
@@ -107,7 +107,7 @@ class Course:
     recording: Recording | None = None
 
 
-def train(plan: Plan, state: State, rows: Floats, course: Course) -> tuple[State, History]:
+def train(plan: Plan, state: State, rows: Floats, configuration: TrainingConfiguration) -> tuple[State, History]:
     """Train a network: the state after the last step, and the history of the loss.
 
     Args:
@@ -115,17 +115,17 @@ def train(plan: Plan, state: State, rows: Floats, course: Course) -> tuple[State
         state: where to start from; it stays as it is.
         rows: of inputs, targets and perhaps a weight; the targets are a class number for "softmax", else a number for
             each output.
-        course: how to train.
+        configuration: how to train.
 
     Raises:
         ArithmeticError: if a loss or a parameter is not finite, naming the epoch.
         ImportError: if there is no NumPy to compile with, or no tqdm for the bar that is asked for.
     """
     largest = backend_of("auto").executable("fit").batches.packing.largest
-    pack = size_of_pack(min(course.batch_size, len(rows)), largest)  # small batches have programs of their own
-    key = (plan, bool(course.decay.any()), pack)
+    pack = size_of_pack(min(configuration.batch_size, len(rows)), largest)  # small batches have programs of their own
+    key = (plan, bool(configuration.decay.any()), pack)
     network = _take(key) or _Network(plan, pack)
-    result = network.train(state, np.ascontiguousarray(rows, dtype=float), course)
+    result = network.train(state, np.ascontiguousarray(rows, dtype=float), configuration)
     _keep(key, network)  # one that an error left half-way is not kept
     return result
 
@@ -145,7 +145,7 @@ def _keep(key: Any, network: _Network) -> None:
     with _lock:
         _networks.setdefault(key, []).append(network)
         _networks.move_to_end(key)
-        while len(_networks) > KEPT:
+        if len(_networks) > KEPT:
             _networks.popitem(last=False)
 
 
@@ -202,42 +202,44 @@ class _Network:
         self._fresh = np.array(self._solver._state)
         self._steps: BufferSteps | None = None
 
-    def train(self, state: State, rows: Floats, course: Course) -> tuple[State, History]:
-        """Take the steps of a course, with the loop of fit."""
+    def train(self, state: State, rows: Floats, configuration: TrainingConfiguration) -> tuple[State, History]:
+        """Take the steps of a configuration, with the loop of fit."""
         solver, parameters = self._solver, self._solver.parameters
         kept = (self._fresh if state.solver is None else state.solver).copy()
-        kept[:, -1] = course.decay
+        kept[:, -1] = configuration.decay
         _set(parameters, state.parameters)
         solver._kept = [tuple(row) for row in kept.tolist()]
-        solver.steps, solver.learning_rate = state.steps, course.rate
+        solver.steps, solver.learning_rate = state.steps, configuration.rate
         if self._steps is None:
             loss = _loss_of(self._plan, self._model)
             self._steps = BufferSteps(Task(loss, rows, solver, _Diverged(), self._pack), "auto")
         else:
             self._steps.give_rows(rows)
         history = History()
-        batches = _Batches(len(rows), course)
-        _Training(history, batches, solver, self._steps, course).run(course.progress)
-        if course.recording is not None:
-            course.recording.end(self._steps.numbers())
+        batches = _Batches(len(rows), configuration)
+        _Training(history, batches, solver, self._steps, configuration).run(configuration.progress)
+        if configuration.recording is not None:
+            configuration.recording.end(self._steps.numbers())
         numbers = np.array([parameter.data for parameter in parameters])
         return State(numbers, np.array(solver._state), solver.steps), history
 
 
 class _Batches(ListBatches):
-    """The batches of so many rows, in the orders of a course."""
+    """The batches of so many rows, in the orders of a configuration."""
 
-    def __init__(self, count: int, course: Course) -> None:
-        super().__init__(range(count), course.batch_size, seed=None, shuffle=True, steps=None)
-        self._indices = course.order  # type: ignore[method-assign]  # the only difference
+    def __init__(self, count: int, configuration: TrainingConfiguration) -> None:
+        super().__init__(range(count), configuration.batch_size, seed=None, shuffle=True, steps=None)
+        self._indices = configuration.order  # type: ignore[method-assign]  # the only difference
 
 
 class _Training(Training):
-    """The loop of fit, which reads the numbers of the network only where the course asks for them."""
+    """The loop of fit, which reads the numbers of the network only where the configuration asks for them."""
 
-    def __init__(self, history: History, batches: _Batches, solver: Any, steps: BufferSteps, course: Course) -> None:
-        super().__init__(history, batches, solver, steps, course.epochs, record=course.recording)
-        self._after_epoch = course.after_epoch
+    def __init__(
+        self, history: History, batches: _Batches, solver: Any, steps: BufferSteps, configuration: TrainingConfiguration
+    ) -> None:
+        super().__init__(history, batches, solver, steps, configuration.epochs, record=configuration.recording)
+        self._after_epoch = configuration.after_epoch
 
     def _tell(self, record: Recording, mean: float, batch: list[int]) -> None:
         record.step(mean, self.steps.numbers() if record.keeps_next() else [])

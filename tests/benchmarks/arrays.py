@@ -40,7 +40,7 @@ class Torch:
         }
 
     def stepped(self, loss: Any, weights: dict[str, Any]) -> Any:
-        """Loss and gradients, computed anew."""
+        """Loss and gradients, computed again."""
 
         def step() -> tuple[float, float]:
             for weight in weights.values():

@@ -52,7 +52,12 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+LONG = ("one piece again and again", "nested, with a fault")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in LONG else kind for kind in HOSTILE]
+)
 def test_a_hostile_text_gives_a_number_or_a_short_message(kind):
     assert all(0 < len(_answer(text)) < 1_000 for text in HOSTILE[kind])
 

@@ -11,6 +11,8 @@ from micrograd.testing.gradcheck import _backpropagated
 from tests import faults
 from tests.engine.test_all_or_nothing import KINDS, grads
 
+pytestmark = pytest.mark.stress
+
 COMPILED = mg.compile(lambda ws, x: sum(w * x for w in ws) ** 2, backend="numpy")
 SEVERAL = mg.compile(lambda ws, x: (sum(w * x for w in ws) ** 2, ws[0] * ws[1]), backend="numpy")
 

@@ -247,6 +247,7 @@ def gradients(loss, leaves, *arguments):
 class TestNative:
     """What runs in native code. In every program, each number that is read is the right one; see everything_moves."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
     def test_random_programs_give_what_eager_gives(self, seed, everything_moves):
         for number in range(8):
@@ -299,6 +300,7 @@ class TestNative:
         assert "matrix-vector" in (tmp_path / "page.html").read_text(encoding="utf-8")
         assert any(everything_moves)
 
+    @pytest.mark.slow
     def test_second_derivatives(self, network, everything_moves):
         loss, _, point = network
         numbers = [x.data for x in point]

@@ -100,6 +100,7 @@ def best_alignment(*given):
     return above[-1]
 
 
+@pytest.mark.slow
 def test_a_table_whose_edge_is_of_another_kind_is_single_numbers_too(at_once, backend):
     rng = random.Random(5)
     inputs = [Value(float(rng.randrange(-3, 4))) for _ in range(12 if backend == "jax" else 60)]
@@ -110,6 +111,7 @@ def test_a_table_whose_edge_is_of_another_kind_is_single_numbers_too(at_once, ba
     assert sum(kernel.rows for kernel in singles) > len(inputs) ** 2 / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["llvm", "numpy"])
 def test_it_takes_many_kernels_before_what_is_alone_is_looked_for(backend):
     rng = random.Random(0)

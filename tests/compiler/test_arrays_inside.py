@@ -739,6 +739,21 @@ def test_results_are_arrays_as_eagerly(backend):
     assert doubled[1].tolist() == (X * 2).tolist()
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: mg.array(x)[0] * 2,
+        lambda x: mg.array(x.tolist()) ** 2,
+        lambda x: [x * 2, mg.array(x).sum(), np.exp(x)],
+        lambda x: {"a": mg.array([x[0], 1.0]).tolist(), "b": x},
+    ],
+    ids=["an element", "an array", "beside numbers", "in containers"],
+)
+def test_what_array_makes_of_plain_numbers_are_values_as_eagerly(backend, function):
+    x = np.array([0.5, -2.0])
+    assert str(mg.compile(function, backend=backend)(x)) == str(function(x))
+
+
 def test_inside_it_is_an_array(backend):
     def shapes(x):
         assert isinstance(x, np.ndarray)

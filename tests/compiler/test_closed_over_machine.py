@@ -247,12 +247,12 @@ _SETTINGS = machine_settings(examples=15, steps=20)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*was traced anew:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*was traced again:RuntimeWarning")
 class TestOnNumpy(OnNumpy.TestCase):
     settings = _SETTINGS
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*was traced anew:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*was traced again:RuntimeWarning")
 class TestOnLlvm(OnLlvm.TestCase):
     settings = _SETTINGS

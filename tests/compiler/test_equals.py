@@ -176,13 +176,13 @@ def test_a_long_chain_that_is_computed_twice(way):
 
 def test_checks_of_what_is_computed_again_raise_as_eagerly(way):
     def f(x):
-        return x**2 + x**2
+        return x**-2 + x**-2
 
-    assert mg.compile(f)(Value(3.0)).data == 18.0
-    with pytest.raises(OverflowError):
-        f(Value(1e200))
-    with pytest.raises(OverflowError):
-        mg.compile(f)(Value(1e200))
+    assert mg.compile(f)(Value(0.5)).data == 8.0
+    with pytest.raises(ZeroDivisionError):
+        f(Value(0.0))
+    with pytest.raises(ZeroDivisionError):
+        mg.compile(f)(Value(0.0))
 
 
 @settings(max_examples=30)

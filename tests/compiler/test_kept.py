@@ -63,7 +63,7 @@ class Model:
 
 def counting(f, **settings):
     """The compiled function, and what says how often it has been traced."""
-    traces = Runs()  # which is not looked into: the function would be traced anew
+    traces = Runs()  # which is not looked into: the function would be traced again
 
     def traced(*arguments):
         print(end="", file=traces)

@@ -7,6 +7,7 @@ import warnings
 from collections import defaultdict
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral, Rational, Real
 
 import numpy as np
 import pytest
@@ -371,3 +372,15 @@ def test_the_remainder_of_c_of_integers():
     with pytest.raises(TraceError, match=r"np\.fmod of integers"):
         mg.compile(lambda a: np.fmod(a, 2))(np.array([3, 4]))
     agree(lambda a: np.fmod(a, 2), np.array([3.5, -4.5]))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "asked", [float, int, np.generic, np.number, np.integer, np.floating, np.float64, Real, Integral, Rational]
+)
+def test_isinstance_of_a_number_of_numpy_says_what_it_says_eagerly(dtype, asked):
+    element = lambda x: [x[0], np.exp(float(isinstance(x[0], asked)))]  # noqa: E731
+    single = lambda x: [x, np.exp(float(isinstance(x, asked)))]  # noqa: E731
+    few = np.array([1, 0, 1], dtype)
+    for function, argument in ((element, few), (single, few[0])):
+        assert mg.compile(function, backend="numpy")(argument) == function(argument)

@@ -1771,6 +1771,7 @@ draws("lines of a file", lambda: lambda file=opened(): len(next(file)))  # noqa:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array")  # since NumPy 2.5
 @pytest.mark.parametrize("name", CASES, ids=[f"{outcome}-{name}" for name, (_, outcome) in CASES.items()])
 def test_a_number_that_changes_is_never_silently_the_old_one(name, monkeypatch):
     for variable in ("SCALE", "abs"):

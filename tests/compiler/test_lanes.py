@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.tracing import trace
 
 # Small integers, on which float arithmetic is exact, with ties; 24 elements are enough to be written at once
 X = np.array([[1.0, -2.0, 3.0, 4.0], [2.0, 2.0, -1.0, 1.0], [5.0, 1.0, 2.0, -3.0]]).repeat(2, axis=0)
@@ -17,6 +18,15 @@ COUNTS = np.arange(24).reshape(6, 4) % 5
 WEIGHTS = [[Value(float(row - column)) for column in range(4)] for row in range(6)]
 CONSTANT = mg.array(WEIGHTS)
 MASK = COUNTS > 2
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _however_few():
+    """Gradients of few operations are written one by one, which is quicker; here they are not, either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace, "_FEWEST_STEPS", 1)
+        yield
+
 
 OF_ELEMENTS = [
     lambda x, y: x + y,
@@ -165,6 +175,98 @@ def test_derivatives_inside_mean_what_they_mean_eagerly(function, transform):
     derivative = transform(function)
     found, expected = mg.compile(derivative, backend="numpy")(X, Y), derivative(X, Y)
     assert numbers_of(found) == pytest.approx(numbers_of(expected), rel=1e-12)
+
+
+def plain(term):
+    """The sum of terms of neighbours, in a plain loop."""
+
+    def function(xs, ys):
+        total = 0.0
+        for k in range(1, len(xs) - 1):
+            total = total + term(k, xs, ys)
+        return total
+
+    return function
+
+
+def in_turns(xs, ys):
+    total = 2.0 * xs[0]
+    for k, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        total = total - x * y if k % 3 else y * x * 2 - total
+    return total * total + total
+
+
+LOOPS = [
+    plain(lambda k, x, y: 100 * (x[k] - x[k - 1] ** 2) ** 2 + (x[k] - 1) ** 2),
+    plain(lambda k, x, y: x[k] ** 3 - x[k] ** 4 / 8 + (x[k + 1] - x[k]) ** (3 if k % 2 else 4)),
+    plain(lambda k, x, y: mg.where(x[k] > y[k], x[k] * y[k - 1], -x[k - 1]) + mg.where(y[k] > 0, x[k], x[k])),
+    plain(lambda k, x, y: mg.dot([x[k], y[k], 2.0], [x[k + 1], x[k], x[k]]) * y[k] + mg.detach(x[k]) * x[k]),
+    plain(lambda k, x, y: mg.maximum(x[k], 3.0) * mg.relu(y[k] - x[k]) + abs(x[k]) * y[0] + x[0]),
+    plain(lambda k, x, y: (x[k] + x[k]) * (y[k] - y[k]) - (x[k] - (y[k] - x[k - 1])) + (x[k] if k != 7 else y[7])),
+    lambda x, y: mg.dot(list(x), list(y)) + mg.dot(list(x), list(x)) * 2,
+    lambda x, y: sum(x) * sum(y),
+    in_turns,
+    lambda x, y: x[0],
+    lambda x, y: sum(y),
+]
+
+
+@pytest.mark.parametrize("function", LOOPS)
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradients_of_plain_loops_are_those_of_eager_code(function, order):
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(-3, 4, 40).astype(float), rng.integers(1, 4, 40).astype(float)
+    derivative = mg.grad(function)
+    if order == 2:
+        derivative = mg.grad(
+            lambda x, y: sum([slope * other for slope, other in zip(mg.grad(function)(x, y), y, strict=True)])
+        )
+    found, expected = mg.compile(derivative, backend="numpy")(x, y), derivative(x, y)
+    assert numbers_of(found) == numbers_of(expected)  # of small integers they are exact
+
+
+def test_gradients_of_what_is_taken_are_those_of_eager_code():
+    def function(x, indices):
+        return sum([mg.take(list(x), index) * mg.take([x[2], *x[:k]], 0) for k, index in enumerate(indices)])
+
+    x, indices = np.arange(30.0), np.arange(-30, 30, 2)
+    found = mg.compile(mg.grad(function), backend="numpy")(x, indices)
+    assert found.tolist() == mg.grad(function)(x, indices).tolist()
+
+
+def test_gradients_by_the_weights_of_a_layer_are_those_of_eager_code():
+    layer = mg.nn.Layer(4, 20, nonlin=False)
+
+    def slopes(x):
+        loss = sum([y * y * 0.5 for y in layer(x)])
+        return mg.gradient(loss, layer.parameters())
+
+    x = [1.0, -2.0, 0.5, 3.0]
+    assert numbers_of(mg.compile(slopes, backend="numpy")(x)) == pytest.approx(numbers_of(slopes(x)))
+
+
+def test_gradients_of_a_long_chain_are_those_of_eager_code():
+    def function(x):
+        z = x[0]
+        for _ in range(100):
+            z = mg.tanh(z * x[1] + x[2])
+        return z
+
+    derivative, x = mg.grad(function), np.array([0.5, 0.9, 0.1])
+    assert numbers_of(mg.compile(derivative, backend="numpy")(x)) == pytest.approx(numbers_of(derivative(x)))
+
+
+def test_the_rules_of_ones_own_operation_are_asked_each_time(own_registry):
+    asked = []
+
+    def rule(g, out, x):
+        asked.append(x)
+        return g * 3.0
+
+    triple = mg.primitive("triple", "3*", lambda x: 3.0 * x, rule)
+    found = mg.compile(mg.grad(lambda x: sum([triple(each) * each for each in x])), backend="numpy")(np.arange(40.0))
+    assert found.tolist() == (6.0 * np.arange(40.0)).tolist()
+    assert len(asked) == 40
 
 
 def test_derivatives_of_gradients_that_are_constant_in_part():
@@ -323,6 +425,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5),

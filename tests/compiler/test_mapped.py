@@ -242,7 +242,7 @@ class TestDerivatives:
         assert mg.grad(lambda w: fast(w, xs))(0.5) == pytest.approx(mg.grad(loss)(0.5))
         assert mg.grad(mg.grad(lambda w: fast(w, xs)))(0.5) == pytest.approx(mg.grad(mg.grad(loss))(0.5))
 
-    @pytest.mark.parametrize("order", [1, 2, 3])
+    @pytest.mark.parametrize("order", [1, *(pytest.param(order, marks=pytest.mark.slow) for order in (2, 3))])
     def test_in_a_compiled_function(self, order):
         xs = np.linspace(-1.0, 1.0, MANY)
 

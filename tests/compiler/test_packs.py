@@ -227,7 +227,7 @@ def test_packs_of_large_programs_are_small(monkeypatch):
     assert sizes_of([[1.0] * 2] * 100, 32, lambda x: mg.dot(list(map(mg.exp, weights)), weights) * x[0]) == [8]
 
 
-@pytest.mark.parametrize(("size", "expected"), [(6, 8), (24, 1)])
+@pytest.mark.parametrize(("size", "expected"), [(6, 8), pytest.param(24, 1, marks=pytest.mark.slow)])
 def test_cholesky_factors_of_examples_have_no_packs(size, expected):
     """What they compute of their own numbers is not shared, and the kernels of a pack are slower."""
     weight = Value(0.5)
@@ -252,6 +252,7 @@ def test_elements_of_tables_count_where_examples_take_from_them(monkeypatch):
         assert found == [size]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("differ", "size", "backend"), [(True, 1, "llvm"), (False, 8, "llvm"), (True, 32, "numpy"), (False, 32, "numpy")]
 )

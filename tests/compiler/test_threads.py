@@ -7,6 +7,8 @@ from micrograd import Value
 from micrograd.compiler.calling.specialise import Specialised
 from tests.locks import is_held
 
+pytestmark = pytest.mark.stress
+
 
 @pytest.fixture
 def asked(own_registry):

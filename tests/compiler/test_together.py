@@ -35,6 +35,7 @@ def decides_on_a_result(xs, w):
     return ys[0] * 3 if ys[0] > ys[1] else ys[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [decides_after, decides_before, decides_inside, decides_on_a_result])
 def test_decisions_beside_a_vmap_of_many_items(function):
     fast = mg.compile(function, backend="numpy")

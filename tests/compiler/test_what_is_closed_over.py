@@ -1218,3 +1218,11 @@ def test_what_is_kept_by_a_cache_is_as_eagerly(monkeypatch):
 def test_what_is_read_by_globals_or_from_a_metaclass_is_noticed(monkeypatch, backend):
     check(lambda x: x * globals()["SCALE"], lambda: monkeypatch.setitem(globals(), "SCALE", 5.0), backend=backend)
     check(lambda x: x * OfMeta.scale, lambda: monkeypatch.setattr(Meta, "scale", 5.0), backend=backend)
+
+
+def test_explain_says_how_long_a_call_looks_for_changes():
+    numbers = [1.0] * 1_000
+    fast = mg.compile(lambda x: x * numbers[-1])
+    fast(2.0)
+    (said,) = [line for line in fast.explain().splitlines() if line.startswith("Each call first compares")]
+    assert re.fullmatch(r"Each call first compares what the function closes over with what it was, in \d+\.\d us", said)

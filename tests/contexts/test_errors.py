@@ -92,7 +92,7 @@ def test_a_graph_that_was_made_inside_is_differentiated_outside():
 
 @pytest.mark.parametrize(
     ("f", "at"),
-    [(mg.exp, 1000.0), (lambda x: x**2.0, 1e200), (lambda x: 1 / x, 0.0), (mg.log, 0.0), (mg.log, -1.0)],
+    [(mg.exp, 1000.0), (lambda x: x**-2.0, 0.0), (lambda x: 1 / x, 0.0), (mg.log, 0.0), (mg.log, -1.0)],
 )
 def test_the_default_is_an_error_outside_and_again_afterwards(f, at):
     for _ in range(2):
@@ -285,6 +285,52 @@ def test_in_fit(mode):
         w, history = run([1000.0], validation=[1000.0])
     assert (history.steps, w.data) == ([4.0], pytest.approx(1.8))
     assert history.validation == [pytest.approx(3.64)]
+
+
+# What operators give where the result is too large, and the derivative there
+TOO_LARGE = {
+    "+": (lambda x: x + x, 1.7e308, inf, 2.0),
+    "-": (lambda x: -x - x, 1.7e308, -inf, -2.0),
+    "*": (lambda x: x * x, 1e200, inf, 2e200),
+    "/": (lambda x: x / 1e-200, 1e200, inf, 1e200),
+    "** 2": (lambda x: x**2, 1e200, inf, 2e200),
+    "** 3 of a negative number": (lambda x: x**3, -1e150, -inf, 3e300),
+    "** 2 of a negative number": (lambda x: x**2, -1e200, inf, -2e200),
+    "** 1.5": (lambda x: x**1.5, 1e208, inf, 1.5e104),
+    "** -2": (lambda x: x**-2, 1e-160, inf, -inf),
+    "a number to the power": (lambda x: 1e200 ** (1.0 * x), 2.0, inf, inf),
+}
+
+
+@pytest.mark.parametrize("backend", [None, "numpy", "llvm"])
+@pytest.mark.parametrize("settings", [{}, {"overflow": "inf"}, ALL], ids=["by default", "overflow", "all"])
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_operators_have_one_rule_they_give_infinity(name, settings, backend):
+    f, at, value, slope = TOO_LARGE[name]
+    with mg.errors(**settings):
+        x = Value(at)
+        y = (mg.compile(f, backend=backend) if backend else f)(x)
+        y.backward()
+        assert (y.data, x.grad) == (value, pytest.approx(slope, rel=1e-12))
+        hidden = mg.tanh(f(x)) if backend is None else mg.compile(lambda x: mg.tanh(f(x)), backend=backend)(x)
+        assert hidden.data == math.copysign(1.0, value)
+
+
+@pytest.mark.parametrize("mode", [False, "numpy", "llvm"])
+@pytest.mark.parametrize("settings", [{}, ALL], ids=["by default", "all"])
+@pytest.mark.parametrize("square", [lambda x: x * x, lambda x: x**2], ids=["*", "**"])
+def test_a_loss_that_operators_made_infinite_is_an_error_in_fit(square, settings, mode):
+    w = Value(1e200)
+    message = r"the loss of example 0 is inf in epoch 1; .*smaller learning rate"
+    with mg.errors(**settings), pytest.raises(ArithmeticError, match=message):
+        mg.fit(lambda x: square(w * x), [1.0], mg.optim.SGD([w], 0.1), compile=mode)
+    assert w.data == 1e200
+
+
+@pytest.mark.parametrize("square", [lambda x: x * x, lambda x: x**2], ids=["*", "**"])
+def test_detect_anomaly_finds_the_operator_that_gives_infinity(square):
+    with mg.detect_anomaly(), pytest.raises(FloatingPointError, match="gives inf"):
+        square(Value(1e200))
 
 
 def test_a_sampler_that_leaves_the_domain_takes_a_shorter_step():

@@ -134,7 +134,7 @@ class TestPages:
             "01-one-multiplication.html",
         )
         assert first["exercises"][0] == ("1.1", "A nudge", 4)
-        assert (last["number"], last["page"]) == (13, "13-how-it-bends.html")
+        assert (last["number"], last["page"]) == (17, "17-tokens.html")
 
     def test_the_list_of_exercises_has_the_task_of_each_chapter(self):
         text = "# 1. One\n\n**1.2 Slope.** What is `f`?\n\nIt is\nsmall.\n\n```python\ncheck()\n```\n"

@@ -283,6 +283,7 @@ class TestLabels:
         (leaf,) = drawn(value)["leaf"]
         assert tooltip(leaf) == repr(value)
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=30)
     @given(st.text(max_size=60).filter(bool))
     def test_of_any_text_are_shown(self, label):

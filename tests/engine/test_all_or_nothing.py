@@ -8,6 +8,8 @@ import micrograd as mg
 from micrograd import Value
 from tests import faults
 
+pytestmark = pytest.mark.stress
+
 NO_MEMORY = pytest.mark.skipif(faults._testcapi is None, reason="this Python cannot run short")
 KINDS = ["call", "signal", pytest.param("memory", marks=NO_MEMORY)]
 

@@ -13,6 +13,8 @@ from micrograd.nn import MLP
 from micrograd.optim import SGD
 from tests.engine.common import live_values
 
+pytestmark = pytest.mark.stress
+
 
 def test_what_sets_gradients_keeps_nothing_of_it():
     x = Value(1.0)

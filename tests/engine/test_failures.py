@@ -32,7 +32,6 @@ class TestErrors:
             (lambda: Value(-2.0).sqrt(), ValueError, ["sqrt(-2.0)"]),
             (lambda: Value(-8.0, label="base") ** 0.5, ValueError, ["base = -8.0", "** 0.5", "fractional exponent"]),
             (lambda: (-8.0) ** Value(0.5, label="power"), ValueError, ["-8.0 ** ", "power = 0.5"]),
-            (lambda: Value(10.0) ** 400, OverflowError, ["10.0 ** 400.0"]),
             (lambda: Value(0.0) ** -1, ZeroDivisionError, ["0.0 ** -1.0"]),
             (lambda: Value(2.0).asin(), ValueError, ["asin(2.0)"]),
             (lambda: Value(1e5).cosh(), OverflowError, ["cosh(100000.0)"]),
@@ -51,7 +50,7 @@ class TestErrors:
         a, zero = Value(1.0), Value(0.0)
         before = live_values()
         for _ in range(10):
-            for compute in (lambda: a / zero, lambda: zero.log(), lambda: (-a) ** 0.5, lambda: 1e9 ** (a * 1e9)):
+            for compute in (lambda: a / zero, lambda: zero.log(), lambda: (-a) ** 0.5, lambda: mg.exp(a * 1e9)):
                 with pytest.raises((ArithmeticError, ValueError)):
                     compute()
         assert live_values() == before

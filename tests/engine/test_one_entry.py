@@ -119,14 +119,10 @@ def test_in_expressions_of_the_command(entry):
 
 def test_the_commands_functions_of_the_library_are_the_public_ones():
     library = {name: count for name, (count, _) in functions().items() if hasattr(mg, name)}
-    assert " ".join(library) == (
-        "abs acos acosh asin asinh atan atanh ceil cos cosh digamma elu erf erfc erfinv exp exp2 expm1 floor gelu "
-        "i0 i1 leaky_relu lgamma log log10 log1p "
-        "log2 log_ndtr logit ndtri relu sigmoid sign silu sin sinc sinh softplus sqrt tan tanh "
-        "atan2 betaln hypot maximum minimum rel_entr xlogy"
-    )
     of_two = [name for name, count in library.items() if count == 2]
     assert of_two == ["atan2", "betaln", "hypot", "maximum", "minimum", "rel_entr", "xlogy"]
+    assert {"tanh", "leaky_relu", "erfinv", "i0"} < library.keys()
+    assert not {"detach", "where", "take", "dot", "polygamma"} & library.keys()
 
 
 def test_a_page_without_the_formula_of_a_rule_computes_nothing():

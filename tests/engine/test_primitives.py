@@ -700,8 +700,7 @@ def test_where_the_base_has_no_logarithm_the_power_rule_says_what_a_power_says(b
     with pytest.raises(ZeroDivisionError):
         gradient(f, 0.0)
     if backend == "none":
-        with pytest.raises(OverflowError):
-            mg.grad(mg.grad(f))(1e-200)
+        assert mg.grad(mg.grad(f))(1e-200) == -math.inf
 
 
 @pytest.mark.slow

@@ -290,7 +290,7 @@ class TestNamesOfSciPy:
         first, second = Value(0.2), Value(0.4)
         assert getattr(first, name)(second).data == ours(first, second).data == ours(0.2, 0.4)
 
-    @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+    @pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
     def test_compiled(self, backend):
         def f(x):
             total = sum(getattr(special, name)(x).sum() for name in self.NAMES)

@@ -189,6 +189,7 @@ def test_a_call_is_opened_as_far_as_there_is_room_on_the_page():
     assert found == [(99, 0), (62, 1), (25, 2), (23, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_a_page_of_a_call_that_would_just_be_too_large_is_made(tmp_path):
     x = [Value(0.0, label=f"x{number}") for number in range(40_000)]

@@ -319,7 +319,7 @@ class TestReasons:
     def test_a_loss_with_dropout(self, tmp_path):
         model = mg.nn.Sequential(mg.nn.Layer(2, 3), mg.nn.Dropout(0.5), mg.nn.Layer(3, 1, nonlin=False))
         recording = recorded(hinge, points_of(2), model)
-        says = "the loss cannot be computed anew: dropout draws other numbers at each step"
+        says = "the loss cannot be computed again: dropout draws other numbers at each step"
         assert self.reason(recording, tmp_path) == says
 
     def test_a_loss_that_raises_or_gives_no_value(self, tmp_path):
@@ -331,7 +331,7 @@ class TestReasons:
         model = mg.nn.MLP(2, [1])
         answers += [hinge(model)(place, kind) for place, kind in points_of(2)]
         recording = recorded(spent, points_of(2), model)
-        assert self.reason(recording, tmp_path) == "the loss cannot be computed anew: pop from empty list"
+        assert self.reason(recording, tmp_path) == "the loss cannot be computed again: pop from empty list"
         answers += [1.0]
         assert self.reason(recording, tmp_path) == "the loss is no Value, but float"
 

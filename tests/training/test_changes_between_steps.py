@@ -212,7 +212,7 @@ def test_ten_traces_of_a_loss_in_a_row_are_warned_of_once():
 
     assert run(9) == []
     (message,) = run(12)
-    assert "was traced anew before each of 10 steps, as settings['scale'] was replaced" in message
+    assert "was traced again before each of 10 steps, as settings['scale'] was replaced" in message
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from tests.machines import machine_settings
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("own_cache"),
-    pytest.mark.filterwarnings("ignore:.*was traced anew at each:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:.*was traced again at each:RuntimeWarning"),
 ]
 
 NUMBERS = st.sampled_from([-1.5, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0])

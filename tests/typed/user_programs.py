@@ -17,6 +17,12 @@ from micrograd.optim import SGD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import assert_type
+else:
+
+    def assert_type(thing: Any, _: Any) -> Any:
+        """Only the checkers know types."""
+        return thing
 
 
 def wave(u: Value, v: Value) -> Value:
@@ -89,6 +95,25 @@ def network() -> int:
     return len(names)
 
 
+def losses_and_layers() -> float:
+    """What is a Value, and what is a float."""
+    x, y = Value(0.5), Value(-0.25)
+    squared = assert_type(mg.losses.mean_squared_error([x, y], [0.0, 1.0]), Value)
+    largest = assert_type(mg.losses.hinge(abs(x), 1), Value)
+    entropy = assert_type(mg.losses.binary_cross_entropy([0.0, 0.0], [0, 1], weights=[1.0, 2.0]), float)
+    of_classes = assert_type(mg.losses.cross_entropy([[x, y], [y, x]], [0, 1]), Value)
+    by_column: Any = mg.losses.mean_squared_error(mg.array([[1.0, 2.0]]), np.zeros((1, 2)), axis=0)
+    neuron = nn.Neuron(2)
+    output = assert_type(neuron([x, 1.0]), Value)
+    outputs = assert_type(nn.Layer(2, 3).outputs(np.ones(2)), list[Value])
+    letter = assert_type(nn.Embedding(3, 2)(1), list[Value])
+    points: Any = MLP(2, [2, 1])(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    middle = assert_type(mg.mean([output, *outputs, *letter]), Value)
+    total = squared + largest + of_classes + middle * 0.0 + mg.detach(x) + by_column[0]
+    total.backward()
+    return assert_type(mg.mean([entropy, mg.detach(0.5)]), float) + len(points)
+
+
 def transforms() -> float:
     """Functions keep their parameters."""
 
@@ -97,7 +122,13 @@ def transforms() -> float:
 
     slope = grad(area)
     value, both = mg.value_and_grad(area, argnums=(0, 1))(1.0, 2.0)
-    return float(slope(1.0, height=2.0)) + float(value) + float(both[1])
+    sums: NDArray[np.float64] = np.asarray(mg.vmap(scaled)(np.arange(3.0), np.ones(3)), dtype=float)
+    return float(slope(1.0, height=2.0)) + float(value) + float(both[1]) + float(sums.sum())
+
+
+def scaled(x: float | NDArray[np.float64], factor: float | NDArray[np.float64]) -> Any:
+    """For single numbers, and by vmap for arrays of them."""
+    return x * factor
 
 
 @mg.compile
@@ -114,10 +145,10 @@ def product(x: float, y: float) -> float:
 
 
 @mg.operation
-def cube(x: float) -> Any:
+def cube(x: Value | float) -> Any:
     """A user's own operation."""
 
-    def backpropagate(gradient: float) -> float:
+    def backpropagate(gradient: float) -> Value | float:
         return gradient * 3 * x**2
 
     return x**3, backpropagate
@@ -143,7 +174,8 @@ def run() -> None:
     losses = training()
     assert losses[2] < losses[0]
     assert network() == 17
-    assert round(transforms(), 4) == 13.5914
+    assert round(losses_and_layers(), 4) == 2.7699
+    assert round(transforms(), 4) == 16.5914
     assert round(arrays(), 4) == 19.2237
     assert mixed(0.0) == 0.0
 

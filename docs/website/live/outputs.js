@@ -45,6 +45,11 @@ new MutationObserver(() => document.querySelectorAll(".cell-outputs iframe").for
   attributeFilter: ["data-md-color-scheme"],
 });
 document.addEventListener("load", ({ target }) => target.matches?.(".cell-outputs iframe") && tellTheme(target), true);
+document.querySelectorAll(".cell-outputs iframe").forEach(tellTheme); // those that were there before this script
+addEventListener("message", ({ source, data }) => {
+  const frame = [...document.querySelectorAll(".cell-outputs iframe")].find(({ contentWindow }) => contentWindow === source);
+  if (frame && data?.height > 0) frame.style.height = `${Math.min(data.height, 0.9 * innerHeight)}px`;
+});
 
 /** A button that gives a page the whole screen. */
 function wide(frame) {

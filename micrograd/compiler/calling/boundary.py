@@ -77,7 +77,6 @@ class Results:
 
     Args:
         returned: what it returned when it was traced: symbols where the program computes a number.
-        of_floats: whether all that the program computes are plain numbers, as there are no Values among its inputs.
 
     Attributes:
         kinds: for each output, the class of numbers where it is a plain one; None for a Value.
@@ -85,10 +84,10 @@ class Results:
         outputs: for each leaf of the result, which output it is; None for what the program does not compute.
     """
 
-    def __init__(self, returned: Structure, of_floats: bool) -> None:
+    def __init__(self, returned: Structure) -> None:
         self._leaves = returned.leaves
         computed = [leaf for leaf in self._leaves if isinstance(leaf, Value)]
-        self.kinds = [_class_of(leaf) if is_plain(leaf) else float if of_floats else None for leaf in computed]
+        self.kinds = [_class_of(leaf) if is_plain(leaf) else None for leaf in computed]
         self.has_values = None in self.kinds
         outputs, first = iter(range(len(self.kinds))), dict[int, int]()
         self.outputs = [  # an object that is there twice is the first one twice

@@ -32,7 +32,7 @@ from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
-from micrograd.compiler.calling.profile import profile
+from micrograd.compiler.calling.profile import profile, seconds_of
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
@@ -105,6 +105,7 @@ class CompiledFunction(Generic[P, R]):
             verify=verify,
             rounding=ROUNDING[precision],
             takes_maps=self._backend.name != "jax",
+            takes_calls=True,
         )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
@@ -165,7 +166,7 @@ class CompiledFunction(Generic[P, R]):
         return special.results.of(*found)
 
     def explain(self, *arguments: Any, passes: bool = False, **named: Any) -> str:
-        """What the compiler found: kernels by kind and shape, flops, bytes, and how long each pass took.
+        """What the compiler found: kernels by kind and shape, flops, bytes, and how long a call looks for changes.
 
         Args:
             *arguments: for which arguments; without any, those of the last call.
@@ -183,7 +184,9 @@ class CompiledFunction(Generic[P, R]):
             special, _ = self._asked_for(arguments, named)
             if passes:
                 return Explanation(special.compiled(True).passes)
-            parts = [special.explain(), *special.remarks]
+            taken = f"{1e6 * seconds_of(special.is_outdated):.1f} us"
+            guard = f"Each call first compares what the function closes over with what it was, in {taken}"
+            parts = [special.explain(), guard, *special.remarks]
             if special.paths is not None:
                 parts.append(special.paths.explained())
             return Explanation("\n".join(parts))
@@ -443,7 +446,7 @@ class CompiledFunction(Generic[P, R]):
         return self._specialised(given, is_recorded=is_recorded)
 
     def _specialise(self, given: Structure) -> Specialised:
-        """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
+        """The programs for these arguments, traced again where there are none, or gradients are wanted elsewhere."""
         special = self._kept.programs.get(given.key)
         if special is None:
             special = self._traced(given)
@@ -560,8 +563,9 @@ class CompiledFunction(Generic[P, R]):
         if not np.array_equal(special.numbers(Structure(given.nested)), inputs):
             raise ValueError(f"numbers that {self} read have changed since the call; call it again")
         results = self._as_written(special, given)
+        weighted = [(result, seed) for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
         with differentiating():
-            terms = [result * seed for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+            terms = [result * seed for result, seed in weighted]
             total = sum(terms, Value(0.0, requires_grad=False))
             slopes = partial_gradients(total, 1.0, operands, operands, create_graph=False)
         return np.array([slopes.get(operand, 0.0) for operand in operands])
@@ -584,7 +588,7 @@ class CompiledFunction(Generic[P, R]):
 
 def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
     warn_user(
-        f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"{compiled} was traced again at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
         f"longer than it runs. Make a number that changes an argument, and change the data of a Value"
     )
 

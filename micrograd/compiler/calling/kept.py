@@ -46,7 +46,7 @@ class Kept:
     def add(self, given: Structure, special: Specialised) -> bool:
         """Keep the program for what was given; whether to warn that it is always given other objects."""
         if given.objects:
-            # methods are made anew whenever they are read
+            # methods are made again whenever they are read
             owners = [item.__self__ if type(item) is MethodType else item for item in given.objects]
             if all(self._put_out.get(id(owner)) is owner for owner in owners):
                 self._room *= 2

@@ -1,11 +1,13 @@
-"""Mapped: programs in which mg.vmap runs a function in many iterations.
+"""Mapped: programs in which mg.vmap runs a function in many iterations, or which call functions of whole arrays.
 
-The function has a program of its own, for some iterations at a time. All else is in the program around, to which the
-results of the iterations are inputs. What they read is computed before, by a program of its own if it is computed:
+The function of a vmap has a program of its own, for some iterations at a time. A function of whole arrays, such as the
+solution of linear equations, is LAPACK's. All else is in the program around, to which the results of both are inputs.
+What they read is computed before, by a program of its own if it is computed:
 
     inputs -> what the iterations read -> the iterations, block by block -> outputs
 
-Gradients take the same way back. Those of what all iterations read are added up block by block, in order.
+Gradients take the same way back. Those of what all iterations read are added up block by block, in order; those of a
+function of arrays are what its rule gives.
 """
 
 from __future__ import annotations
@@ -14,18 +16,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
+from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.walks import Edges
-from micrograd.compiler.numbers import all_finite, no_integers, part_of, taken
+from micrograd.compiler.numbers import all_finite, no_integers, part_of, stretches_of, taken
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.stages import Made, run_stages
+from micrograd.contexts.no_grad import differentiating
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
     from micrograd.compiler.backends.shared.backend import Run
-    from micrograd.compiler.ir.entries import Mapped
+    from micrograd.compiler.ir.entries import Called
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Booleans, Floats, Integers
@@ -64,7 +69,32 @@ class Iterations:
         self._moving = part_of(mapped.moving.ravel())
         self._made: dict[bytes, _Block] = {}
 
-    def reached(self, fixed: Booleans, moving: Booleans) -> Booleans:
+    def reached(self, reached: Booleans) -> Integers:
+        """The numbers of the results that a gradient flows from to some numbers."""
+        mapped, width = self.mapped, self.mapped.results.shape[1]
+        found = self._reached(reached[mapped.fixed], reached[mapped.moving])
+        return np.append(mapped.results[found[:, :width]], mapped.sums[found[:, width:].any(axis=0)])
+
+    def wanted(self, reached: Booleans) -> tuple[Integers, Integers] | None:
+        """Which of what the iterations read a gradient flows to, if it flows to these numbers; None if to nothing."""
+        fixed = np.flatnonzero(reached[self.mapped.fixed])
+        moving = np.flatnonzero(reached[self.mapped.moving].any(axis=0))
+        return (fixed, moving) if len(fixed) or len(moving) else None
+
+    def run(self, state: Floats) -> bool:
+        """Put the results where they belong, where all that is read is; whether all of them are finite."""
+        results, sums = self.results(state)
+        state[self.mapped.results], state[self.mapped.sums] = results, sums
+        return all_finite(np.append(results, sums))
+
+    def back(self, state: Floats, total: Floats, wanted: tuple[Integers, Integers]) -> None:
+        """Add the gradients of what is read to the total, from those of the results there."""
+        fixed, moving = wanted
+        of_fixed, of_moving = self.gradients(state, total, fixed, moving)
+        np.add.at(total, self.mapped.fixed[fixed], of_fixed)
+        np.add.at(total, self.mapped.moving[:, moving], of_moving)
+
+    def _reached(self, fixed: Booleans, moving: Booleans) -> Booleans:
         """Which results of which iterations a gradient flows from to some of what these read."""
         users, used = self.graph.edges(differentiable=True)
         edges, inputs = Edges(self.graph.size, used, users), self.graph.inputs
@@ -170,6 +200,102 @@ class _Block:
         self.seeds, self.outputs = part_of(program.seeds), part_of(program.outputs)
 
 
+class ArrayCall:
+    """A call of a function of whole arrays.
+
+    Args:
+        called: what it is.
+
+    Attributes:
+        mapped: the same.
+    """
+
+    def __init__(self, called: Called) -> None:
+        self.mapped = called
+        self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
+        self._results = [_Elements(places) for places in called.results]
+
+    def reached(self, reached: Booleans) -> Integers:
+        """The numbers of the results that a gradient flows from to some numbers."""
+        made = self.mapped.made if self.wanted(reached) is not None else []
+        return np.array(made, dtype=np.int64)
+
+    def wanted(self, reached: Booleans) -> list[bool] | None:
+        """Which of the operands a gradient flows to, if it flows to these numbers; None if to nothing."""
+        called = self.mapped
+        found = [given and reached[o].any() for given, o in zip(called.is_given, called.operands, strict=True)]
+        return found if called.has_gradient and any(found) else None
+
+    def run(self, state: Floats) -> bool:
+        """Put the results where they belong, where all that is read is; whether all of them are finite."""
+        try:
+            found = self.mapped.function.forward(*self._given(state))
+        except (ArithmeticError, ValueError):  # eagerly, it says what is wrong
+            return False
+        for elements, numbers in zip(self._results, found, strict=True):
+            elements.of(state)[...] = numbers  # they lie one after the other
+        return all(map(all_finite, map(np.ravel, found)))
+
+    def back(self, state: Floats, total: Floats, wanted: list[bool]) -> None:
+        """Add the gradients of what is read to the total, from those of the results there."""
+        seeds, results = ([elements.of(numbers) for elements in self._results] for numbers in (total, state))
+        with differentiating():
+            shares = self.mapped.function.rule(seeds, results, self._given(state), wanted)
+        for operand, share, is_wanted in zip(self._operands, shares, wanted, strict=True):
+            if is_wanted:
+                operand.add(total, share)
+
+    def _given(self, state: Floats) -> list[Floats]:
+        """The operands."""
+        return [operand.of(state) if isinstance(operand, _Elements) else operand for operand in self._operands]
+
+    def explain(self) -> str:
+        """What is called."""
+        shapes = ", ".join(" x ".join(map(str, operand.shape)) for operand in self.mapped.operands)
+        return f"{self.mapped.function.name}: one call, of {shapes}"
+
+    def held(self) -> list[Any]:
+        """What is kept for it, to be counted in bytes."""
+        return [*self.mapped.operands, *self.mapped.results]
+
+
+class _Elements:
+    """The elements of an array among the numbers of a program.
+
+    Args:
+        places: where they are.
+    """
+
+    def __init__(self, places: Integers) -> None:
+        self._places, self._steps = places, None
+        self._views: dict[int, Floats] = {}  # of the arrays of each run, which stay as long as this does
+        self._first = int(places.flat[0]) if places.size else 0
+        evenly = np.full(places.shape, self._first)
+        steps = []
+        for axis, count in enumerate(places.shape):
+            steps.append(int(places.take(1, axis).flat[0]) - self._first if count > 1 and places.size else 0)
+            evenly += np.expand_dims(steps[-1] * np.arange(count), tuple(range(1, places.ndim - axis)))
+        if np.array_equal(places, evenly) and np.unique(places).size == places.size:
+            self._steps = steps
+
+    def of(self, numbers: Floats) -> Floats:
+        """Their numbers: a view where they lie evenly, or a copy."""
+        if self._steps is None:
+            return numbers.take(self._places)
+        if (view := self._views.get(id(numbers))) is None:
+            steps = [step * numbers.itemsize for step in self._steps]
+            view = self._views[id(numbers)] = as_strided(numbers[self._first :], self._places.shape, steps)
+        return view
+
+    def add(self, total: Floats, numbers: Floats) -> None:
+        """Add to their numbers; to one that is an element more than once, each time."""
+        if self._steps is None:
+            np.add.at(total, self._places, numbers)
+        else:
+            view = self.of(total)
+            view += numbers
+
+
 def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool) -> tuple[Graph, Integers]:
     """The graph of some outputs, and the numbers of the inputs that it has: those that it reads, or that are wanted.
 
@@ -203,7 +329,7 @@ class _Part:
 
     def __init__(self, made: Made, outputs: Any, wanted: Integers, request: Request, *, checked: bool) -> None:
         graph, kept = part_of_graph(made.thing, outputs, wanted, checked=checked)
-        self._inputs = part_of(kept)
+        self._inputs = [part for _, part in stretches_of(kept)]
         request = replace(request, wanted=np.searchsorted(kept, wanted))
         rolled = run_stages(made._replace(thing=graph), "transpose", request)
         self.made = run_stages(rolled, "compile", request)
@@ -214,7 +340,10 @@ class _Part:
 
     def __call__(self, numbers: Floats, seeds: Floats | None = None) -> tuple[Floats, Floats]:
         """The outputs and the gradients."""
-        numbers = taken(numbers, self._inputs)
+        if len(self._inputs) == 1:
+            numbers = taken(numbers, self._inputs[0])
+        else:
+            numbers = np.concatenate([numbers[part] for part in self._inputs])
         if self._has_seeds:
             return self._run(np.append(numbers, np.zeros(self._outputs) if seeds is None else seeds))
         if seeds is None:
@@ -233,13 +362,13 @@ class Maps:
         request: how to compile programs.
     """
 
-    def __init__(self, made: Made, maps: Sequence[Mapped], needed: int, request: Request) -> None:
+    def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
         self._made, self._request = made, request
         self._graph: Graph = made.thing
-        self.all = [Iterations(mapped, request) for mapped in maps]
+        self.all = [Iterations(mapped, request) if isinstance(mapped, Mapped) else ArrayCall(mapped) for mapped in maps]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
-        self.given = self.inputs - sum(mapped.results.size + mapped.sums.size for mapped in maps)
+        self.given = self.inputs - sum(len(mapped.made) for mapped in maps)
         self.outputs = len(self._graph.outputs) - needed
         self._nodes = np.append(self._nodes, self._graph.outputs[self.outputs :])
 
@@ -253,10 +382,7 @@ class Maps:
         edges, nodes = Edges(self._graph.size, used, users), self._nodes[wanted]
         for each in self.all:
             reached = ~edges.out_of_reach(nodes)[self._nodes]
-            mapped = each.mapped
-            found, width = each.reached(reached[mapped.fixed], reached[mapped.moving]), mapped.results.shape[1]
-            made = np.append(mapped.results[found[:, :width]], mapped.sums[found[:, width:].any(axis=0)])
-            nodes = np.append(nodes, self._nodes[made])
+            nodes = np.append(nodes, self._nodes[each.reached(reached)])
         unreached = edges.out_of_reach(nodes)
         return ~unreached[self._nodes], ~unreached[self._graph.outputs[: self.outputs]]
 
@@ -265,9 +391,9 @@ class Maps:
         reached = self.reached(wanted)[0] if len(wanted) else np.zeros(len(self._nodes), dtype=bool)
         return RunOfMaps(self, self._made, self._request, wanted, reached)
 
-    def needed(self, mapped: Mapped) -> Integers:
+    def needed(self, mapped: Mapped | Called) -> Integers:
         """The numbers of what a function reads that is neither an input nor the result of another one."""
-        read = np.append(mapped.fixed, mapped.moving)
+        read = mapped.read()
         return np.unique(read[read >= self.inputs])
 
 
@@ -289,54 +415,56 @@ class RunOfMaps:
     def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
         self._maps, self._wanted = maps, wanted
         self._given = maps.given
+        self._state, self._total = np.zeros((2, maps._nodes.size))  # calls run one at a time
         end, self._stages = self._given, []
+        known = np.zeros(len(reached), dtype=bool)  # what one of those before reads, too
         for each in maps.all:
-            needed, mapped = maps.needed(each.mapped), each.mapped
+            needed = maps.needed(each.mapped)
+            needed = needed[~known[needed]]
+            known[needed] = True
             sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
             before = None
             if len(needed):
                 outputs = maps.outputs + needed - maps.inputs
                 before = _Part(made, outputs, sources, request, checked=False)
-            end += mapped.results.size + mapped.sums.size
-            fixed = np.flatnonzero(reached[mapped.fixed])
-            moving = np.flatnonzero(reached[mapped.moving].any(axis=0))
-            self._stages.append((each, needed, before, sources, fixed, moving))
+            end += len(each.mapped.made)
+            flows = before is not None and bool(reached[needed].any())
+            self._stages.append((each, part_of(needed), before, sources, each.wanted(reached), flows))
         self._sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
         self._last = _Part(made, slice(maps.outputs), self._sources, request, checked=True)
         self.program, self.made = self._last.program, self._last.made
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
-        maps, seeds = self._maps, None
-        state = np.zeros(len(maps.all) and maps._nodes.size)
+        maps, seeds, state = self._maps, None, self._state
         state[: self._given] = numbers[: self._given]
         if len(numbers) > self._given:
             seeds = numbers[self._given :]
         for each, needed, before, *_ in self._stages:
             if before is not None:
                 state[needed] = before(state[: maps.inputs])[0]
-            results, sums = each.results(state)
-            state[each.mapped.results], state[each.mapped.sums] = results, sums
-            if not all_finite(np.append(results, sums)):  # something raises, which the program around might not show
+            with np.errstate(all="ignore"):
+                is_finite = each.run(state)
+            if not is_finite:  # something raises, which the program around might not show
                 return np.full(maps.outputs, np.nan), np.zeros(len(self._wanted))
         outputs, found = self._last(state[: maps.inputs], seeds)
         if not len(self._wanted):
             return outputs, found
-        return outputs, self._back(state, found)
+        try:
+            return outputs, self._back(state, found)
+        except (ArithmeticError, ValueError):  # of a rule: eagerly, it says what is wrong
+            return outputs, np.full(len(self._wanted), np.nan)
 
     def _back(self, state: Floats, found: Floats) -> Floats:
         """The gradients of the inputs, from those of the last program."""
-        maps, total = self._maps, np.zeros(len(state))
+        maps, total = self._maps, self._total
+        total[:] = 0.0
         total[self._sources] = found
-        for each, needed, before, sources, fixed, moving in reversed(self._stages):
-            if not len(fixed) and not len(moving):
-                continue
-            mapped = each.mapped
-            of_fixed, of_moving = each.gradients(state, total, fixed, moving)
-            np.add.at(total, mapped.fixed[fixed], of_fixed)
-            np.add.at(total, mapped.moving[:, moving], of_moving)
-            if before is not None:
-                of_needed = total[needed]
-                total[needed] = 0.0  # what was handed on is not, once more, by a map before that reads the same number
+        for each, needed, before, sources, wanted, flows in reversed(self._stages):
+            if wanted is not None:
+                with np.errstate(all="ignore"):
+                    each.back(state, total, wanted)
+            if flows:
+                of_needed = total[needed].copy()
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
         return total[self._wanted]

@@ -52,7 +52,7 @@ def profile(executable: Executable) -> str:
     """The kernels that take most of the time, as a table; and below it what keeps them from being fast."""
     executable.run()
     pairs = zip(executable.program.kernels, executable.parts(), strict=True)
-    timed = sorted((_Timed(kernel, _seconds(run)) for kernel, run in pairs), key=lambda one: -one.seconds)
+    timed = sorted((_Timed(kernel, seconds_of(run)) for kernel, run in pairs), key=lambda one: -one.seconds)
     total = sum(one.seconds for one in timed)
     rows = [["kernel", "rows x columns x terms", "us", "of all", "Gflop/s"]]
     remarks: dict[str, list[int]] = {}
@@ -67,12 +67,12 @@ def profile(executable: Executable) -> str:
     rest = sum(one.seconds for one in timed[_SHOWN:])
     others = [f"and {len(timed) - _SHOWN:,} more, which take {rest / total:.0%}"] if len(timed) > _SHOWN else []
     told = [f"{', '.join(map(str, numbers))}: {remark}" for remark, numbers in remarks.items()]
-    together = _seconds(executable.run)  # some are made one, or share the loop over samples
+    together = seconds_of(executable.run)  # some are made one, or share the loop over samples
     heading = f"{len(timed):,} kernels take {1e6 * total:.1f} us one by one, {1e6 * together:.1f} us together"
     return "\n".join([heading, "", *lines, *others, *([""] if told else []), *told])
 
 
-def _seconds(run: Callable[[], object]) -> float:
+def seconds_of(run: Callable[[], object]) -> float:
     """How long a call takes, at its fastest."""
     times, fastest = 1, float("inf")
     for _ in range(_ROUNDS):

@@ -73,6 +73,7 @@ class Specialised:
         rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
         takes_decisions: whether what mg.cond and mg.while_loop run may be: for the export, which puts them together.
+        takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
 
     Attributes:
         name: of the function.
@@ -86,7 +87,6 @@ class Specialised:
         wanted: the numbers of the inputs whose gradients are wanted.
         requires_grad: for each output, whether a gradient flows from it to an input that requires one.
         is_differentiable: whether one does from any of them.
-        of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
         closed_over: what else the function reads, as it was before the trace.
@@ -114,13 +114,16 @@ class Specialised:
         rounding: float | None = None,
         takes_maps: bool = False,
         takes_decisions: bool = False,
+        takes_calls: bool = False,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
-        self._made_unrecorded = partial(self._made_anew, is_recorded=False, rounding=rounding, takes_maps=takes_maps)
+        self._made_unrecorded = partial(
+            self._made_anew, is_recorded=False, rounding=rounding, takes_maps=takes_maps, takes_calls=takes_calls
+        )
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls
         traced = self._traced(
             Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
         )
@@ -139,7 +142,6 @@ class Specialised:
         self._version = requires_grad_version()
         leaves = [*self.values, *(arguments.leaves if arguments.has_values else ())]
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
-        self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
         graph: Graph = self.graph.thing
         self.maps = Maps(self.graph, trace.maps, trace.needed, self._request) if trace.maps else None
@@ -148,7 +150,7 @@ class Specialised:
         else:
             self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
         self.is_differentiable = any(self.requires_grad)
-        self.results = Results(self.result, self.of_floats)
+        self.results = Results(self.result)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
         # Of fewer Values than this, it is quicker to read each of them at every call.

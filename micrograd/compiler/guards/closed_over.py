@@ -6,7 +6,7 @@
 The program of this function has the 2.0 in it, and reads the Value that model.w was. So before the trace, a walk
 over the variables that the code names (closures, globals, attributes, defaults), the functions that it calls and
 the containers that it reaches writes down which objects are where. At the next call it is compared with what is
-there now, container by container in C, and the function is traced anew where something else is there.
+there now, container by container in C, and the function is traced again where something else is there.
 
 Attributes are followed where some code that is reached names them, those that the user has set on Values, too. The
 code of libraries is not inspected (libraries.py), so all attributes of their objects count; objects written in C are

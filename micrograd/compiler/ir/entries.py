@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, repeat
-from operator import attrgetter, is_
+from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,7 +30,8 @@ from micrograd.engine.primitive import Primitive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.numbers import Integers
+    from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.value import Value
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -45,77 +45,6 @@ FEWEST_LANES = 16  # fewer are gone through one by one
 NO_PLACE = -1  # of an operand that there is not: in an array, the last element
 
 
-class Block(NamedTuple):
-    """Operations that were written many at a time: in each step some primitives, each in many lanes.
-
-    Attributes:
-        begin: the place of the first.
-        steps: how many there are; a later one may read what an earlier one makes.
-        width: how many lanes, none of which reads another one of the same primitive and step.
-        primitives: of one step.
-        others: the places of all operands but two, where there are more: by operand, step, primitive and lane.
-    """
-
-    begin: int
-    steps: int
-    width: int
-    primitives: tuple[Primitive, ...]
-    others: Integers
-
-    @property
-    def is_of_leaves(self) -> bool:
-        """Whether they are inputs or literals."""
-        return self.primitives[0] is INPUT or self.primitives[0] is LITERAL
-
-    @property
-    def end(self) -> int:
-        """The place after the last."""
-        return self.begin + self.steps * len(self.primitives) * self.width
-
-    def places(self, number: int) -> Integers:
-        """Where the operations of a primitive are, by step and lane."""
-        every = np.arange(self.begin, self.end).reshape(self.steps, len(self.primitives), self.width)
-        return every[:, number]
-
-
-_NO_OTHERS = np.zeros((0, 1, 1, 0), dtype=np.int64)
-
-
-class Run(NamedTuple):
-    """Operations that are gone through at a time.
-
-    Attributes:
-        begin: the place of the first.
-        end: the place after the last.
-        block: that they are of; None where they were written one by one.
-        number: which primitive of the block they apply.
-        step: in which step; of a chain of sums it is all steps.
-    """
-
-    begin: int
-    end: int
-    block: Block | None = None
-    number: int = 0
-    step: int = 0
-
-    @property
-    def is_chain(self) -> bool:
-        """Whether each of them reads what the one before makes."""
-        return self.block is not None and self.block.width < FEWEST_LANES
-
-    def operands(self, entries: Entries) -> list[Integers]:
-        """The places of first operands, of second ones and so on; inputs and literals have none."""
-        assert self.block is not None
-        if self.block.is_of_leaves:
-            return []
-        part = slice(self.begin, self.end)
-        found = [np.frombuffer(column[part], np.int64) for column in (entries.first, entries.second)]
-        if found[1][0] == NO_PLACE:
-            return found[:1]
-        others = self.block.others[:, self.step, self.number]
-        return [*found, *(each for each in others if each[0] != NO_PLACE)]
-
-
 class Entries:
     """Operations, inputs and literals, in order; the place of one is its number.
 
@@ -126,11 +55,10 @@ class Entries:
         further: the other operands of what has more of them, by its place.
         names: what the inputs are called.
         numbers: what the literals are.
-        blocks: which of them were written many at a time; in order.
-        in_lanes: how many operations these are.
+        in_lanes: how many operations were written many at a time.
     """
 
-    __slots__ = ("blocks", "first", "further", "in_lanes", "names", "numbers", "primitives", "second")
+    __slots__ = ("first", "further", "in_lanes", "names", "numbers", "primitives", "second")
 
     def __init__(self) -> None:
         self.primitives: list[Primitive] = []
@@ -138,7 +66,6 @@ class Entries:
         self.further: dict[int, tuple[int, ...]] = {}
         self.names: list[Any] = []
         self.numbers: list[float] = []
-        self.blocks: list[Block] = []
         self.in_lanes = 0
 
     def append(self, primitive: Primitive, first: int = NO_PLACE, second: int = NO_PLACE, *further: int) -> int:
@@ -156,12 +83,8 @@ class Entries:
         made = Entries()
         made.primitives, made.first, made.second = self.primitives.copy(), self.first[:], self.second[:]
         made.further, made.names, made.numbers = self.further.copy(), self.names.copy(), self.numbers.copy()
-        made.blocks, made.in_lanes = self.blocks.copy(), self.in_lanes
+        made.in_lanes = self.in_lanes
         return made
-
-    def are_literals(self) -> Booleans:
-        """Which of them are plain numbers."""
-        return np.fromiter(map(is_, self.primitives, repeat(LITERAL)), bool, len(self))
 
     @property
     def are_mostly_in_lanes(self) -> bool:
@@ -191,7 +114,6 @@ class Entries:
         self.first.extend(range(numbered, numbered + count))
         self.second.extend(array("q", [NO_PLACE]) * count)
         self.primitives += [primitive] * count
-        self.blocks.append(Block(begin, 1, count, (primitive,), _NO_OTHERS))
         return range(begin, begin + count)
 
     def append_block(
@@ -207,15 +129,14 @@ class Entries:
         """
         begin, longest = len(self.primitives), max(2, *map(len, operands))
         block = np.full((longest, steps, len(primitives), width), NO_PLACE)
-        made = Block(begin, steps, width, tuple(primitives), block[2:])
+        every = begin + np.arange(block[0].size).reshape(block[0].shape)
         for number, of_one in enumerate(operands):
             for column, places in zip(block, of_one, strict=False):
                 column[:, number] = places
             if len(of_one) > 2:
                 others = zip(*[column[:, number].ravel().tolist() for column in block[2 : len(of_one)]], strict=True)
-                self.further.update(zip(made.places(number).ravel().tolist(), others, strict=True))
-        self.blocks.append(made)
-        self.in_lanes += made.end - begin
+                self.further.update(zip(every[:, number].ravel().tolist(), others, strict=True))
+        self.in_lanes += every.size
         self.first.frombytes(block[0].tobytes())
         self.second.frombytes(block[1].tobytes())
         self.primitives += list(chain.from_iterable(repeat(primitive, width) for primitive in primitives)) * steps
@@ -226,25 +147,6 @@ class Entries:
         self.first.frombytes(first.data.cast("B"))
         self.second.frombytes(second.data.cast("B"))
         self.primitives += [primitive] * len(first)
-
-    def runs(self, begin: int, end: int) -> Iterator[Run]:
-        """What is written between two places, in order: lanes, chains of sums, and all else in stretches."""
-        for block in self.blocks[bisect_left(self.blocks, begin, key=attrgetter("begin")) :]:
-            if block.begin >= end:
-                break
-            is_chain = block.primitives == (primitives.add,) and block.width < FEWEST_LANES
-            if not is_chain and block.width < FEWEST_LANES:
-                continue
-            if begin < block.begin:
-                yield Run(begin, block.begin)
-            size = len(block.primitives)
-            width = block.width if not is_chain else block.end - block.begin
-            for number in range(1 if is_chain else block.steps * size):
-                begin = block.begin + number * width
-                yield Run(begin, begin + width, block, number % size, number // size)
-            begin = block.end
-        if begin < end:
-            yield Run(begin, end)
 
     def append_literal(self, number: float) -> int:
         """Write a plain number down, and give its place."""
@@ -353,7 +255,7 @@ class Mapped:
         first, last = self._bounds
         return first <= place <= last
 
-    def operands(self, place: int) -> list[int]:
+    def operands_of(self, place: int) -> list[int]:
         """The places that a gradient flows to from a result."""
         row, output = divmod(place - self._bounds[0], max(self.results.shape[1], 1))
         if row >= self.results.shape[0] or not self.results.size:
@@ -376,6 +278,68 @@ class Mapped:
         return found
 
 
+@dataclass(frozen=True)
+class Called:
+    """A call of a function of whole arrays, such as the solution of linear equations, for which nothing is written.
+
+    Attributes:
+        function: what is called.
+        operands: for each of them where its elements come from, as those of Mapped do, in an array of its shape; or
+            its numbers, where they are known.
+        hub: where the call itself is: all results depend on it, and it on all operands.
+        results: for each of them where its elements go, in an array of its shape.
+        has_gradient: whether gradients flow through it.
+    """
+
+    function: ArrayFunction
+    operands: tuple[Any, ...]
+    hub: Integers
+    results: tuple[Integers, ...]
+    has_gradient: bool
+
+    @property
+    def made(self) -> list[int]:
+        """Where the call and all of its results are, one after the other."""
+        found: list[int] = np.concatenate([self.hub, *map(np.ravel, self.results)]).tolist()
+        return found
+
+    @property
+    def is_given(self) -> list[bool]:
+        """Which operands are computed, or given at each run."""
+        return [operand.dtype != float for operand in self.operands]
+
+    def read(self) -> Integers:
+        """All that it reads."""
+        return np.concatenate([operand.ravel() for operand in self.operands if operand.dtype != float])
+
+    def numbered(self, numbers: Integers) -> Called:
+        """The same with a number for each place."""
+        operands = tuple(each if each.dtype == float else numbers[each] for each in self.operands)
+        results = tuple(numbers[each] for each in self.results)
+        return replace(self, operands=operands, hub=numbers[self.hub], results=results)
+
+    @cached_property
+    def _end(self) -> int:
+        return int(self.hub[0]) + 1 + sum(each.size for each in self.results)
+
+    def __contains__(self, place: int) -> bool:
+        return int(self.hub[0]) <= place < self._end
+
+    def computed(self, numbers: Sequence[float]) -> list[float]:
+        """All results, for the numbers that it reads."""
+        parts = iter(np.split(np.array(numbers), np.cumsum([o.size for o in self.operands if o.dtype != float])[:-1]))
+        arrays = [o if o.dtype == float else next(parts).reshape(o.shape) for o in self.operands]
+        found: list[float] = np.concatenate([np.ravel(each) for each in self.function.forward(*arrays)]).tolist()
+        return found
+
+    def operands_of(self, place: int) -> list[int]:
+        """The places that a gradient flows to from the call, or from a result."""
+        hub = int(self.hub[0])
+        if place != hub:
+            return [hub]
+        return self.read().tolist() if self.has_gradient else []
+
+
 class Trace(NamedTuple):
     """What a function did to its symbols, as plain data.
 
@@ -392,7 +356,8 @@ class Trace(NamedTuple):
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
         questions: what the function asked of numbers; see questions.py.
-        maps: the functions that run in many iterations. Their results are the last groups of the inputs.
+        maps: the functions that run in many iterations, and those of whole arrays. Their results are the last groups of
+            the inputs.
         decisions: what is decided when the program runs. Their results are groups of inputs, too.
         needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
@@ -411,7 +376,7 @@ class Trace(NamedTuple):
     depends_on_recording: bool = False
     takes_numbers: bool = False
     questions: tuple[Any, ...] = ()
-    maps: tuple[Mapped, ...] = ()
+    maps: tuple[Mapped | Called, ...] = ()
     decisions: tuple[Decided, ...] = ()
     needed: int = 0
     equals: EqualsInOrder | None = None
@@ -429,7 +394,7 @@ class Trace(NamedTuple):
         entries = self.operations
         primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
-            return next((each.operands(place) for each in self.maps if place in each), ())
+            return next((each.operands_of(place) for each in self.maps if place in each), ())
         first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
             return self.tables[second]
@@ -454,31 +419,33 @@ class EqualsInOrder:
 
     def __init__(self) -> None:
         self._places: list[int] = []
-        self._known: dict[tuple[Any, ...], int] = {}
+        self._known: dict[Any, int] = {}
+        self._codes: defaultdict[Primitive, int] = defaultdict(count().__next__)
+        self._leaves = {self._codes[INPUT], self._codes[LITERAL]}
         self._rows, self._tables = _Numbering(self._places), _Numbering(self._places)
 
     def of(self, trace: Trace) -> list[int]:
         """For each entry, the place of the first one that is equal to it; the list grows with the trace."""
-        entries, places, known = trace.operations, self._places, self._known
+        entries, places, leaves, take = trace.operations, self._places, self._leaves, self._codes[TAKE]
         done = len(places)
-        columns = [column[done:] for column in (entries.primitives, entries.first, entries.second)]
-        first, add, further = known.setdefault, places.append, entries.further
-        for place, (primitive, x, y) in enumerate(zip(*columns, strict=True), done):
-            key: tuple[Any, ...]
-            if primitive is INPUT or primitive is LITERAL:  # a tape has each of them once
+        codes = map(self._codes.__getitem__, entries.primitives[done:])
+        first, add, further = self._known.setdefault, places.append, entries.further
+        key: Any  # an integer where that will do: it is half as large as a tuple, and found in half the time
+        for place, code, x, y in zip(count(done), codes, entries.first[done:], entries.second[done:], strict=False):
+            if code in leaves:  # a tape has each of them once
                 add(place)
                 continue
             if y == NO_PLACE:
-                key = (primitive,) if x == NO_PLACE else (primitive, places[x])
-            elif primitive is TAKE:
-                key = primitive, places[x], self._tables.first(trace.tables, y)
+                key = (code,) if x == NO_PLACE else ~(code << 32 | places[x])
+            elif code == take:
+                key = code, places[x], self._tables.first(trace.tables, y)
             elif place not in further:
-                key = primitive, places[x], places[y]
-            elif primitive is SUM_OF_PRODUCTS:
+                key = (code << 32 | places[x]) << 32 | places[y]
+            elif entries.primitives[place] is SUM_OF_PRODUCTS:
                 rows = [self._rows.first(trace.rows, number) for number in (y, *further[place])]
-                key = primitive, places[x], *rows
+                key = code, places[x], *rows
             else:
-                key = primitive, *[places[operand] for operand in entries.operands(place)]
+                key = code, *[places[operand] for operand in entries.operands(place)]
             add(first(key, place))
         return places
 

@@ -349,13 +349,14 @@ def rules_on_symbols(
         operand that is wanted its number, and the place of its gradient there, or the gradient itself if it is a float.
     """
     tape = _TapeOfARule()
+    asked = [
+        (column, rule)
+        for column, (rule, is_wanted) in enumerate(zip(primitive.derivatives, wanted, strict=True))
+        if rule is not None and is_wanted
+    ]
     with tracing(tape):
         gradient, output = tape.input("gradient"), tape.input("output")
         inputs = [tape.input(column) if number is None else number for column, number in enumerate(known)]
-        made = [
-            (column, rule(gradient, output, *inputs))
-            for column, (rule, is_wanted) in enumerate(zip(primitive.derivatives, wanted, strict=True))
-            if rule is not None and is_wanted
-        ]
+        made = [(column, rule(gradient, output, *inputs)) for column, rule in asked]
     results = [(column, found._place if isinstance(found, Symbol) else float(found)) for column, found in made]
     return tape.trace([], []), results

@@ -1,7 +1,7 @@
 """Checks: where eager would have raised, the numbers of a program are not finite, and must be noticed.
 
-Python's + - * give infinity where they overflow, and never raise. ``1 / 0``, ``exp(1000)``, ``log(-1)`` and an index
-out of range do raise; a kernel gives infinity or NaN instead. Mostly that reaches an output or a gradient, whose
+Operators give infinity where they overflow, and do not raise for that. ``1 / 0``, ``exp(1000)``, ``log(-1)`` and an
+index out of range do raise; a kernel gives infinity or NaN instead. Mostly that reaches an output or a gradient, whose
 numbers are looked at after each run. Where it might get lost on the way, as in ``tanh(exp(x))`` or behind a
 ``where``, the program itself looks at it: 0 times each such number is 0, or NaN, and that is added to the outputs.
 What is not finite without any of these primitives, such as a mask of -inf, is let pass.

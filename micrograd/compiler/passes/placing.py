@@ -84,7 +84,10 @@ class Placing:
 
     def outputs(self, nodes: Integers) -> Integers:
         """Where nodes are, constants among them too."""
-        return np.array([self.positions(node.reshape(1, 1)).item() for node in nodes], dtype=np.int64)
+        places = self.position[nodes]
+        for number in np.flatnonzero(self.graph.is_constant[nodes]).tolist():
+            places[number] = self.positions(nodes[number].reshape(1, 1)).item()
+        return places
 
     def target(self, nodes: Integers) -> Places:
         """Where the nodes of a group lie."""

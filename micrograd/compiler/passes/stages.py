@@ -44,6 +44,7 @@ class Source(NamedTuple):
         rounding: where the function may decide on numbers, the relative errors of its program; see trace.
         takes_maps: whether functions that run in many iterations may be written once; see trace.
         takes_decisions: whether some decisions may be left to the program; see trace.
+        takes_calls: whether functions of whole arrays may be; see trace.
     """
 
     function: Callable[..., Any]
@@ -54,6 +55,7 @@ class Source(NamedTuple):
     rounding: float | None = None
     takes_maps: bool = False
     takes_decisions: bool = False
+    takes_calls: bool = False
 
 
 class Pass(NamedTuple):
@@ -88,7 +90,7 @@ class Request:
         passes: those that come before.
         wanted: the numbers of the inputs whose gradients it returns too.
         start: where in the buffer all but the first inputs begin; see reroll.
-        name: what is compiled, as its progress shows it.
+        name: what is compiled, as the line of a long compile says it.
         examples: how many sets of arguments there are at a time.
         packing: how many of them may be in a program; see packs.py.
         has_code: whether the backend has code for a primitive.
@@ -118,15 +120,14 @@ class Made(NamedTuple):
 
 def run_stages(made: Made, last: str, request: Request) -> Made:
     """Run the passes that come after those that have run, up to and including the last one; say so if it takes long."""
-    thing, seconds, effects = made.thing, dict(made.seconds), dict(made.effects)
+    thing, seconds = made.thing, dict(made.seconds)
+    effects: dict[str, Effect | None] = {**made.effects}
     passes = (*request.passes, Pass("compile", lambda program, request: request.lower(program)))
     names = [each.name for each in passes]
-    with without_collecting(), line_of(request.name, sum(seconds.values())) as line:
+    with without_collecting(), line_of(request.name):
         for each in passes[len(seconds) : names.index(last) + 1]:
-            line.stage = each.name
             begin = time.perf_counter()
             thing = each.of(thing, request)
             seconds[each.name] = time.perf_counter() - begin
-            if (effect := effect_of(thing)) is not None:
-                effects[each.name] = effect
-    return Made(thing, seconds, effects)
+            effects[each.name] = effect_of(thing)
+    return Made(thing, seconds, {name: effect for name, effect in effects.items() if effect is not None})

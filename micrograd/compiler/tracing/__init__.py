@@ -7,6 +7,7 @@ promotion.py       of which kind the result of an operator is for plain numbers 
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
 lanes.py           operations on arrays of symbols, written for all elements at once
 gradients_in_lanes.py  and their gradients
+array_gradients.py  the gradients of functions of whole arrays, which a program calls as it calls these
 turns.py           the loops of a traced function, of which a vmap over many items is written down once
 alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
 colours.py         the columns of a sparse Jacobian that one direction computes together

@@ -26,10 +26,11 @@ from micrograd.engine import further_primitives, primitives, special_functions
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from micrograd.compiler.ir.entries import Entries, Trace
+    from micrograd.compiler.ir.entries import Entries
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.tracing.dependence import Dependence
 
 _FEWEST = 3  # rows that are worth the while: the rules run for two
 _MOST = 1000  # numbers that a row reads or computes; longer rows are rarely alike
@@ -59,29 +60,21 @@ class Alike(NamedTuple):
     passed: list[int]
 
 
-def alike(
-    roots: Mapping[int, int],
-    written: Trace,
-    equal: Sequence[int],
-    edges: Mapping[int, Sequence[int]],
-    wanted: Container[int],
-) -> Iterator[Alike]:
+def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[int]) -> Iterator[Alike]:
     """The rows that are alike.
 
     Args:
         roots: by their numbers, the places of the rows' results.
-        written: the trace.
-        equal: for each place, the first one that is equal to it.
-        edges: for each place that a source reaches, those of its operands that one reaches.
+        dependence: what lies between the places to differentiate by and these.
         wanted: the places to differentiate by.
 
     Yields:
         Three rows or more at a time.
     """
-    roots = {row: place for row, place in roots.items() if edges.get(equal[place])}
-    if len(roots) < _FEWEST or written.maps:
+    roots = {row: place for row, place in roots.items() if dependence.passes_on(dependence.equal[place])}
+    if len(roots) < _FEWEST or dependence.written.maps:
         return
-    program = _Program(written, equal, edges, wanted)
+    program = _Program(dependence, wanted)
     rows, ends = np.array(list(roots)), program.equal[list(roots.values())]
     labels = program.labels()[ends]
     by_label = np.argsort(labels, kind="stable")
@@ -104,14 +97,12 @@ class _Program:
         equal: for each place, the first one that is equal to it.
     """
 
-    def __init__(
-        self, written: Trace, equal: Sequence[int], edges: Mapping[int, Sequence[int]], wanted: Container[int]
-    ) -> None:
-        entries = written.operations
-        size = len(equal)
+    def __init__(self, dependence: Dependence, wanted: Collection[int]) -> None:
+        entries = dependence.written.operations
+        size = len(dependence.equal)
         applied = entries.primitives[:size]
-        self.equal = np.array(equal)
-        self._applied, self._edges = applied, edges
+        self.equal = np.array(dependence.equal)
+        self._applied, self._dependence = applied, dependence
         columns = [entries.first[:size], entries.second[:size]]
         further = [(place, others) for place, others in entries.further.items() if place < size]
         width = max((len(others) for _, others in further), default=0)
@@ -123,9 +114,10 @@ class _Program:
         is_literal = kinds == id(LITERAL)
         numbers = np.array(entries.numbers, dtype=float).view(np.uint64)
         kinds[is_literal] += numbers[self._operands[0, is_literal]] * np.uint64(2)
-        reached = np.fromiter(edges, np.int64, len(edges))
-        marks = np.zeros(size, dtype=np.uint64)
-        marks[reached] = [1 + 2 * bool(edges[place]) + 4 * (place in wanted) for place in edges]
+        is_wanted, marks = np.zeros(size, dtype=bool), np.zeros(size, dtype=np.uint64)
+        is_wanted[list(wanted)] = True
+        of_sources = slice(dependence.begin, size)
+        marks[of_sources] = dependence.inside * (1 + 2 * (dependence.counts > 0) + 4 * is_wanted[of_sources])
         self._kinds = kinds * np.uint64(8) + marks
         # of these, operands are numbers of something else; the rules are asked for rows that they are in
         has_none = is_literal | np.isin(kinds, [id(primitive) for primitive in _NOT_COPIED])
@@ -169,7 +161,7 @@ class _Program:
         met = {0}
         for column in passed:  # which grows
             place = int(columns[column][0])
-            if not self._edges[place]:
+            if not self._dependence.passes_on(place):
                 continue
             if self._applied[place] not in OF_LIBRARY or self._applied[place] in _NOT_COPIED or len(columns) > _MOST:
                 return None
@@ -181,7 +173,7 @@ class _Program:
                     continue
                 number_of(of_rows)
                 number = number_of(self.equal[of_rows])
-                if first in self._edges and number not in met:
+                if first in self._dependence and number not in met:
                     met.add(number)
                     passed.append(number)
         places = np.stack(columns, axis=1)

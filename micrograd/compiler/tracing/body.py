@@ -179,6 +179,8 @@ class Body(Tape):
         asks_what_is_reached: whether what the turn does depends on which gradients flow to what it is given.
     """
 
+    is_of_many = True
+
     def __init__(self, outer: Tape) -> None:
         super().__init__(outer.as_floats, outer.is_recorded)
         self._outer = outer

@@ -1,23 +1,24 @@
-"""Gradients of a symbol, written for many operations at once where these were written for many.
+"""Gradients of a symbol, written for many operations at once.
 
-What lanes.py has written is gone through in its runs: operations of one primitive, none of which reads another one.
-Backwards, the rule of the primitive runs once on symbols with a lane for each operation of the run. What it gives is
-added up as it is when operations are gone through one by one: in the order of the operations from the last to the
-first, and for each of them in the order of its operands. So the sums are the same.
+The operations that a gradient flows through are gone through level by level, from the symbol on: an operation comes
+when all that read its result are done. On a level, the rule of a primitive runs once on symbols with a lane for each
+of its operations.
 
     x           lanes at 0, 1, 2                 gradients at 9, 10, 11
     x * x       mul  0 0, 1 1, 2 2               shares  9 * 0 ..., twice; for each x, the sum of two
+
+What the rules give is added up as it is when operations are gone through one by one: in the order of the operations
+from the last to the first, and for each of them in the order of its operands. So the sums are the same.
 """
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import LITERAL, NO_PLACE
-from micrograd.compiler.ir.equals import first_equals
+from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE, Called
+from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
 from micrograd.compiler.tracing.trace import Symbol
@@ -27,8 +28,8 @@ from micrograd.engine.recorder import using
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from micrograd.compiler.ir.entries import Run, Trace
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.tracing.dependence import Dependence
     from micrograd.compiler.tracing.trace import Tape
 
 # Their rules do not ask whether an operand is a number, or what they give is rounded alike
@@ -36,185 +37,177 @@ _TAKE_LITERALS = {
     *(primitives.add, primitives.sub, primitives.mul, primitives.div, primitives.where),
     *(primitives.maximum, primitives.minimum, primitives.less, primitives.less_equal),
 }
+_IN_LANES = {each for each in OF_LIBRARY - {SUM_OF_PRODUCTS, TAKE} if each.derivatives}
 
 
 class GradientsInLanes:
     """The gradients of one symbol.
 
+    What only a sum reads has the gradient of that sum. So all terms of a chain ``((a + b) + c) + d`` have that of its
+    last sum, and are on its level, however long it is.
+
+    In the arrays, an element stands for each place since that of the first source; see Dependence.
+
     Attributes:
         tape: where they are written.
-        written: what is on it already.
     """
 
-    def __init__(self, tape: Tape, written: Trace, root: int, sources: Collection[int]) -> None:
-        self.tape, self.written, self._root = tape, written, root
-        self._equal = first_equals(written)
-        self._first = array("q", self._equal.tobytes())  # the same, for places one by one
-        self._is_literal = written.operations.are_literals()
-        self._runs = list(written.operations.runs(0, root + 1))
-        self._reached = self._marks_of(root, sources)
-        self._is_reached = np.frombuffer(self._reached, dtype=bool)
-        self._places = array("q", [NO_PLACE]) * len(self._equal)  # where the gradient of each is
-        self._found = np.frombuffer(self._places, dtype=np.int64)
+    def __init__(self, tape: Tape, dependence: Dependence, root: int) -> None:
+        self.tape, self._dependence, self._begin = tape, dependence, dependence.begin
+        self._root, size = dependence.equal[root] - dependence.begin, len(dependence.inside)
+        self._calls = [
+            each for each in dependence.written.maps if isinstance(each, Called) and each.hub[0] >= self._begin
+        ]
+        self._nodes = dependence.nodes()[::-1]  # operations that pass gradients on, from the last to the first
+        self._operands = dependence.operands[:, self._nodes].T
+        self._source, self._index, self._target = self._edges()
+        gives_all = dependence.is_kind(primitives.add)[self._source]
+        gives_all |= dependence.is_kind(primitives.sub)[self._source] & (self._index == 0)
+        gives_all &= (np.bincount(self._target, minlength=size) == 1)[self._target]
+        alias = np.arange(size)  # whose gradient that of each is
+        alias[self._target[gives_all]] = self._source[gives_all]
+        while ((further := alias[alias]) != alias).any():
+            alias = further
+        self._source, self._index, self._target = (
+            column[~gives_all] for column in (self._source, self._index, self._target)
+        )
+        levels = Edges(size, [alias[self._source]], [self._target]).levels()
+        self._alias, self._levels = alias, levels[alias]
+        self._depth = 1 + int(self._levels.max(initial=0))
+        self._found = np.full(size, NO_PLACE)  # where the gradient of each is
 
-    def _marks_of(self, root: int, sources: Collection[int]) -> bytearray:
-        """Which places the root depends on, as far as these depend on a source themselves."""
-        entries, operands, first = self.written.operations, self.written.operands, self._first
-        size = len(first)
-        needed, reached = bytearray(size), bytearray(size)
-        is_needed, is_reached = (np.frombuffer(marks, dtype=bool) for marks in (needed, reached))
-        needed[root] = needed[first[root]] = True
-        for run in reversed(self._runs):
-            if run.block is None:
-                for place in range(run.end - 1, run.begin - 1, -1):
-                    if needed[place]:
-                        for operand in operands(place):
-                            needed[operand] = needed[first[operand]] = True
-                continue
-            part = is_needed[run.begin : run.end]
-            if run.is_chain:  # each reads all before it
-                part[:] = np.logical_or.accumulate(part.reshape(run.block.steps, -1)[::-1])[::-1].ravel()
-            lanes = np.flatnonzero(part)
-            for column in run.operands(entries) if len(lanes) else ():
-                is_needed[column[lanes]] = is_needed[self._equal[column[lanes]]] = True
-        is_source = np.zeros(size, dtype=bool)
-        is_source[list(sources)] = True
-        for run in self._runs:
-            if run.block is None:
-                for place in range(run.begin, run.end):
-                    if needed[place]:
-                        reached[place] = place in sources or any(reached[first[o]] for o in operands(place))
-                continue
-            part = is_source[run.begin : run.end]
-            for column in run.operands(entries):
-                part = part | is_reached[self._equal[column]]
-            if run.is_chain:
-                part = np.logical_or.accumulate(part.reshape(run.block.steps, -1)).ravel()
-            is_reached[run.begin : run.end] = part & is_needed[run.begin : run.end]
-        return reached
+    @property
+    def are_wide(self) -> bool:
+        """Whether levels have so many operations that this is quicker than going through them one by one."""
+        return len(self._nodes) >= FEWEST_LANES * self._depth
+
+    def _edges(self) -> Any:
+        """From operations to operands that gradients flow to: sources, which operand it is, and targets."""
+        dependence, nodes = self._dependence, self._nodes
+        targets: Integers = dependence.targets[:, nodes].T
+        rows, index = np.nonzero((targets >= 0) & dependence.inside[targets])
+        further = [
+            (node, number, dependence.equal[operand] - self._begin)
+            for node in nodes[dependence.is_kind(SUM_OF_PRODUCTS, TAKE, INPUT)[nodes]].tolist()
+            for number, operand in enumerate(dependence.written.operands(node + self._begin))
+            if operand in dependence and (number or dependence.operands[0, node] == NO_PLACE)  # the start is there
+        ]
+        in_rows = np.array(further, dtype=np.int64).reshape(-1, 3).T
+        return np.concatenate([[nodes[rows], index, targets[rows, index]], in_rows], axis=1)
 
     def write(self, wanted: Collection[int]) -> dict[int, Symbol]:
         """Write them, and give those of the places wanted."""
-        self._places[self._first[self._root]] = self.tape.place(1.0)
-        for run in reversed(self._runs):
-            if run.block is None or (run.is_chain and not self._is_sum_alone(run)):
-                self._one_by_one(run)
-            elif run.is_chain:
-                self._through_chain(run)
-            else:
-                self._through_lanes(run)
-        return {
-            place: self.tape._symbol(self._places[place], Symbol) for place in wanted if self._places[place] != NO_PLACE
-        }
+        order: Integers = np.lexsort((self._index, -self._source, self._target, self._levels[self._target]))
+        self._source, self._index, self._target = self._source[order], self._index[order], self._target[order]
+        self._shares = np.full(len(order), NO_PLACE)
+        rows: Integers = np.searchsorted(-self._nodes, -self._source)
+        self._slots: Integers = np.full(
+            self._operands.shape, NO_PLACE
+        )  # of the shares that operations give to their operands
+        usual = np.flatnonzero(self._index < self._slots.shape[1])
+        self._slots[rows[usual], self._index[usual]] = usual
+        self._by_row = np.lexsort((self._index, rows))
+        self._rows = rows[self._by_row]
+        self._found[self._root] = self.tape.place(1.0)
+        groups, levels = self._groups(), self._levels[self._nodes]
+        nodes = np.lexsort((groups, levels))
+        bounds = 1 + np.flatnonzero((np.diff(groups[nodes]) != 0) | (np.diff(levels[nodes]) != 0))
+        pieces, done = np.split(nodes, bounds), 0
+        ends = np.searchsorted(self._levels[self._target], np.arange(self._depth), side="right").tolist()
+        added = 0
+        for level, end in enumerate(ends):
+            self._add(slice(added, end))
+            added = end
+            while done < len(pieces) and levels[pieces[done][0]] == level:
+                self._through(pieces[done])
+                done += 1
+        places = {place: int(self._found[self._alias[place - self._begin]]) for place in wanted}
+        return {place: self.tape._symbol(at, Symbol) for place, at in places.items() if at != NO_PLACE}
 
-    def _one_by_one(self, run: Run) -> None:
-        """Go through operations that were not written at once."""
-        places, reached, tape = self._places, self._reached, self.tape
-        marks = _Marks(reached)
-        for place in range(run.end - 1, run.begin - 1, -1):
-            if places[place] == NO_PLACE or not reached[place]:
-                continue
-            if not any(reached[self._first[operand]] for operand in self.written.operands(place)):
-                continue
-            gradient = tape._symbol(places[place], Symbol)
-            for operand, share in tape._shares(place, self.written, gradient, marks):
-                first = self._first[operand]
-                if places[first] != NO_PLACE:
-                    share = tape._symbol(places[first], Symbol) + share
-                places[first] = tape.place(share)
+    def _groups(self) -> Integers:
+        """A number for each operation: those with equal ones have one primitive, and literals that its rules allow."""
+        applied = self._dependence.written.operations.primitives
+        groups = np.unique(self._dependence.kinds[self._nodes], return_inverse=True)[1]
+        asked = np.flatnonzero(~self._dependence.is_kind(*_TAKE_LITERALS, SUM_OF_PRODUCTS, TAKE)[self._nodes])
+        for column in self._operands[asked].T:
+            places, inverse = np.unique(column, return_inverse=True)
+            literals = [place if place >= 0 and applied[place] is LITERAL else NO_PLACE for place in places.tolist()]
+            keys = groups.copy()
+            keys[asked] += (1 + len(groups)) * (1 + np.array(literals, dtype=np.int64)[inverse])
+            groups = np.unique(keys, return_inverse=True)[1]
+        return groups
 
-    def _through_lanes(self, run: Run) -> None:
-        """Go through operations of one primitive, none of which reads another one."""
-        assert run.block is not None
-        lanes = np.flatnonzero((self._found[run.begin : run.end] != NO_PLACE) & self._is_reached[run.begin : run.end])
-        if not len(lanes) or run.block.is_of_leaves:
+    def _through(self, rows: Integers) -> None:
+        """Go through operations of one group on one level, which are given by their numbers among all."""
+        gradients = self._found[self._alias[self._nodes[rows]]]
+        rows, gradients = rows[gradients != NO_PLACE], gradients[gradients != NO_PLACE]
+        places = self._nodes[rows] + self._begin
+        primitive = self._dependence.written.operations.primitives[places[0]] if len(rows) >= FEWEST_LANES else None
+        if primitive not in _IN_LANES:
+            for row, place, at in zip(rows.tolist(), places.tolist(), gradients.tolist(), strict=True):
+                called = next((each for each in self._calls if place in each), None)
+                if called is None:
+                    self._one_by_one(row, place, at)
+                elif place == called.hub[0]:
+                    self._through_call(row, called)
+                else:  # a result: the call is gone through later, if there is a gradient of one
+                    self._found[called.hub[0] - self._begin] = at
             return
-        primitive = run.block.primitives[run.number]
-        columns = [column[lanes] for column in run.operands(self.written.operations)]
-        given = [self._given(column) for column in columns]
-        if primitive not in OF_LIBRARY or (primitive not in _TAKE_LITERALS and any(each is None for each in given)):
-            self._one_by_one(run)
-            return
-        wanted = np.array([self._is_reached[column] for column in columns])
-        pairs = []
-        patterns = wanted.T.dot(1 << np.arange(len(columns)))
-        for pattern in np.unique(patterns).tolist():
-            chosen = np.flatnonzero(patterns == pattern)[::-1]  # from the last to the first
-            tape = LanesTape(self.tape, len(chosen))
-            numbers = [
-                tape._symbol(column[chosen], Symbol) if not isinstance(each, float) else each
-                for column, each in zip(columns, given, strict=True)
-            ]
-            places = run.begin + lanes[chosen]
-            gradient, output = tape._symbol(self._found[places], Symbol), tape._symbol(places, Symbol)
-            for index, rule in enumerate(primitive.derivatives):
-                if rule is not None and pattern >> index & 1:
-                    with using(tape):
-                        share = rule(gradient, output, *numbers)
-                    at = share._place if is_lanes(share) else np.full(len(chosen), self.tape.place(share))
-                    order = -places * len(columns) + index
-                    pairs.append((order, self._equal[columns[index][chosen]], at))
-        if len(pairs) == 1:
-            self._add(*pairs[0][1:])
-        elif pairs:
-            order, targets, shares = map(np.concatenate, zip(*pairs, strict=True))
-            places = np.argsort(order)
-            self._add(targets[places], shares[places])
+        assert primitive is not None
+        for slots, rule in zip(self._slots[rows].T, primitive.derivatives, strict=False):
+            lanes = np.flatnonzero(slots != NO_PLACE)
+            if rule is not None and len(lanes):
+                tape = LanesTape(self.tape, len(lanes))
+                columns = self._operands[rows[lanes], : len(primitive.derivatives)].T
+                gradient, output = (tape._symbol(column[lanes], Symbol) for column in (gradients, places))
+                with using(tape):
+                    share = rule(gradient, output, *(self._given(tape, column) for column in columns))
+                self._shares[slots[lanes]] = share._place if is_lanes(share) else self.tape.place(share)
 
-    def _given(self, column: Integers) -> Any:
-        """A number that is the operand of all lanes; None where literals differ, or only some operands are literals."""
-        entries = self.written.operations
-        if (column == column[0]).all():
-            place = int(column[0])
-            return entries.numbers[entries.first[place]] if entries.primitives[place] is LITERAL else place
-        return None if self._is_literal[column].any() else ()
+    def _given(self, tape: LanesTape, column: Integers) -> Any:
+        """An operand of all lanes: a number where it is the same literal for all."""
+        entries, place = self._dependence.written.operations, int(column[0])
+        if entries.primitives[place] is LITERAL and (column == place).all():
+            return entries.numbers[entries.first[place]]
+        return tape._symbol(column, Symbol)
 
-    def _is_sum_alone(self, run: Run) -> bool:
-        """Whether in a chain ``((a + b) + c) + d`` nothing else reads a sum, and gradients flow to all operands."""
-        assert run.block is not None
-        width, first, second = run.block.width, *run.operands(self.written.operations)
-        own = np.arange(run.begin, run.end)
-        return not (
-            (self._found[run.begin : run.end - width] != NO_PLACE).any()
-            or (self._found[run.end - width : run.end] == NO_PLACE).any()
-            or (self._equal[own] != own).any()
-            or not self._is_reached[first].all()
-            or not self._is_reached[second].all()
-        )
+    def _one_by_one(self, row: int, place: int, at: int) -> None:
+        """Go through an operation at a place, whose gradient is at another one."""
+        begin, end = np.searchsorted(self._rows, [row, row + 1])
+        slots = iter(self._by_row[begin:end].tolist())
+        gradient, dependence = self.tape._symbol(at, Symbol), self._dependence
+        for operand, share in self.tape._shares(place, dependence.written, gradient, dependence):
+            target = dependence.equal[operand] - self._begin
+            if self._alias[target] == target:
+                slot = next(slot for slot in slots if self._target[slot] == target)
+                self._shares[slot] = self.tape.place(share)
 
-    def _through_chain(self, run: Run) -> None:
-        """Go through such a chain: all operands get the gradient of the last sum."""
-        assert run.block is not None
-        width, first, second = run.block.width, *run.operands(self.written.operations)
-        gradients = self._found[run.end - width : run.end][::-1]
-        in_first_step = np.stack([first[:width][::-1], second[:width][::-1]], axis=1).ravel()
-        targets = np.concatenate([second[width:][::-1], in_first_step])
-        shares = np.concatenate([np.tile(gradients, run.block.steps - 1), np.repeat(gradients, 2)])
-        self._add(self._equal[targets], shares)
+    def _through_call(self, row: int, called: Called) -> None:
+        """Go through a call of a function of arrays, whose results are done."""
+        seeds = []
+        for places in called.results:
+            at = self._found[self._alias[places - self._begin]]
+            is_nothing = (at == NO_PLACE).all()
+            seeds.append(np.zeros(at.shape) if is_nothing else np.where(at < 0, self.tape.place(0.0), at))
+        slots = self._by_row[slice(*np.searchsorted(self._rows, [row, row + 1]))]
+        numbers, begin = self._index[slots], 0  # of the elements of all operands that are given
+        shares = self.tape.shares_of_call(called, seeds, self._dependence)
+        for operand, is_given, share in zip(called.operands, called.is_given, shares, strict=True):
+            end = begin + operand.size * is_given
+            if share is not None:
+                of_operand = (numbers >= begin) & (numbers < end)
+                self._shares[slots[of_operand]] = share.ravel()[numbers[of_operand] - begin]
+            begin = end
 
-    def _add(self, targets: Integers, shares: Integers) -> None:
-        """Add shares to gradients, in this order for each of them."""
-        order = np.argsort(targets, kind="stable")
-        targets, shares = targets[order], shares[order]
-        begins = np.append(True, targets[1:] != targets[:-1])
-        before = self._found[targets]
-        adds = ~begins | (before != NO_PLACE)
+    def _add(self, slots: slice) -> None:
+        """Add up the shares of the operations on a level."""
+        given = self._shares[slots] != NO_PLACE
+        targets, shares = self._target[slots][given], self._shares[slots][given]
+        begins = np.append(True, targets[1:] != targets[:-1])[: len(targets)]
+        adds = ~begins
         places = np.where(adds, len(self.tape.operations) + np.cumsum(adds) - 1, shares)
-        first = np.where(begins, before, np.append(0, places[:-1]))
-        count, is_flat = int(adds.sum()), bool(begins.all())
-        if count and is_flat:
-            self.tape.operations.append_block([primitives.add], 1, count, [[first[adds], shares[adds]]])
-        elif count:
-            self.tape.operations.append_chains(primitives.add, first[adds], shares[adds])
-        ends = np.append(begins[1:], True)
+        if adds.any():
+            before = np.append(NO_PLACE, places[:-1])
+            self.tape.operations.append_chains(primitives.add, before[adds], shares[adds])
+        ends = np.append(begins[1:], True)[: len(targets)]
         self._found[targets[ends]] = places[ends]
-
-
-class _Marks:
-    """The places that are marked."""
-
-    def __init__(self, marks: bytearray) -> None:
-        self._marks = marks
-
-    def __contains__(self, place: Any) -> bool:
-        return bool(self._marks[place])

@@ -332,10 +332,9 @@ def _applied(
             return None
         if picks:
             _check_different(lanes, operands)
+        layout = _layout_of([plain_array(x) for x in inputs if isinstance(x, np.ndarray)])
         with using(lanes.recorder()):
-            return _array_of(
-                rule(*operands), shape, _layout_of([plain_array(x) for x in inputs if isinstance(x, np.ndarray)])
-            )
+            return _array_of(rule(*operands), shape, layout)
     except _WRONG:
         return None
 

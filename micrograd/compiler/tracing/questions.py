@@ -24,6 +24,8 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from micrograd.compiler.ir.entries import Called
+
 ROUNDING = {"float64": 3e-14, "float32": 1e-5}  # relative errors of what a program computes in a few steps
 _LEAST = 1e-300  # of what is nearer, nothing can be said
 _DEEPEST = 6  # operations that the size of a rounding error is followed through
@@ -71,6 +73,7 @@ class Questions:
         self._undecided_by: UndecidedError | None = None
         self._tape, self._leaves, self._rounding = tape, leaves, rounding
         self._numbers: dict[int, float] = {}  # of each place that was asked for, and of what it depends on
+        self._called: dict[int, list[float]] = {}  # the results of calls
         self._exactness: dict[int, int] = {}
         self._rows: list[tuple[int, ...]] = []
         self._tables: list[tuple[int, ...]] = []
@@ -168,6 +171,8 @@ class Questions:
         """The places that the number at a place is computed from."""
         written, tape = self._tape.operations, self._tape
         primitive = written.primitives[place]
+        if primitive is INPUT and (called := self._call_at(place)) is not None:
+            return called.read().tolist() if place == called.hub[0] else called.hub.tolist()
         if primitive is INPUT or primitive is LITERAL:
             return ()
         operands = written.operands(place)
@@ -186,6 +191,12 @@ class Questions:
         primitive, first = written.primitives[place], written.first[place]
         if primitive is LITERAL:
             return written.numbers[first]
+        if primitive is INPUT and (called := self._call_at(place)) is not None:
+            hub = int(called.hub[0])
+            if place == hub:
+                self._called[hub] = called.computed(numbers)
+                return 0.0
+            return self._called[hub][place - hub - 1]
         if primitive is INPUT:
             name = written.names[first]
             leaf = name if isinstance(name, Value) else self._leaves[name]
@@ -199,6 +210,10 @@ class Questions:
                 total = total + x * y
             return total
         return float(primitive.forward(*numbers))
+
+    def _call_at(self, place: int) -> Called | None:
+        """The call of a function of arrays that a place belongs to."""
+        return next((each for each in self._tape.maps if place in each), None)
 
     # What rounding might decide
 

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import Operand, is_unknown
+from micrograd._support.checks import Operand, is_unknown, is_whole
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
 from micrograd.compiler.tracing import lanes
+from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
@@ -510,6 +511,7 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     np.pad: _pad,
     np.where: _where,
     np.i0: _of_no_axes,
+    np.real: lambda x: None if _has_values(x) else x,  # what it makes of an object depends on the version
     np.dot: _dot,
     np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
@@ -560,7 +562,7 @@ def _python(x: Any) -> Any:
     """A plain number as one of Python's."""
     if not is_unknown(x) or is_value(x):
         return x.item() if isinstance(x, np.generic) else x
-    return x.as_plain(bool if isinstance(x, bool) else int if isinstance(x, int) else float)
+    return x.as_plain(bool if isinstance(x, bool) else int if is_whole(x) else float)
 
 
 def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
@@ -590,7 +592,7 @@ def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
 
 def _with_kinds(x: Any) -> Any:
     """Known numbers of NumPy's in an array of objects, where they keep their dtype."""
-    if isinstance(x, np.generic):
+    if issubclass(type(x), np.generic):
         return box(x)
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "iuf":
         return x
@@ -625,7 +627,7 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
         return None
     if dtype.kind == "f":
         return _each(_float, array)
-    return _each(_int, array) if all(isinstance(element, int) for element in array.flat) else None
+    return _each(_int, array) if all(map(is_whole, array.flat)) else None
 
 
 def _before_computing(name: str, operands: list[Any], settings: dict[str, Any]) -> list[Any]:
@@ -693,4 +695,4 @@ def _check_index(index: Any) -> None:
         refuse("an index that depends on numbers", "Write np.where(x > 0, a, b), or mg.take(sequence, index).")
 
 
-Tape.arrays, Tape.gradients_in_lanes = sys.modules[__name__], GradientsInLanes
+Tape.arrays, Tape.gradients_in_lanes, Tape.gradient_of = sys.modules[__name__], GradientsInLanes, gradient_of

@@ -38,17 +38,19 @@ from micrograd.compiler.ir.entries import (
     LESS,
     LESS_EQUAL,
     LITERAL,
-    NO_PLACE,
     SUM_OF_PRODUCTS,
     TAKE,
+    Called,
     Decided,
     Entries,
     EqualsInOrder,
     Mapped,
     Trace,
 )
+from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing import alike_rows, promotion
 from micrograd.compiler.tracing.colours import coloured, star_coloured
+from micrograd.compiler.tracing.dependence import Dependence
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -63,8 +65,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
     from types import ModuleType
 
+    from micrograd.engine.array_calls import ArrayFunction
+
 AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
+_FEWEST_STEPS = 2000  # that gradients are written many at a time for
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
@@ -113,6 +118,7 @@ class Tape(Tracer):
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
         questions: what is asked of numbers, where this may be; see questions.py.
         takes_maps: whether a function may be written once for many iterations.
+        takes_calls: whether a function of whole arrays may be called when the program runs.
         maps: those that are.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
@@ -121,9 +127,10 @@ class Tape(Tracer):
     """
 
     questions: Questions | None = None
-    takes_maps = looks_into_maps = takes_decisions = False
+    takes_maps = takes_calls = looks_into_maps = takes_decisions = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
+    gradient_of: ClassVar[Callable[..., ArrayFunction]]
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -147,10 +154,10 @@ class Tape(Tracer):
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
-        self.maps: list[Mapped] = []
+        self.maps: list[Mapped | Called] = []
         self.decisions: list[Decided] = []
         self.remarks: list[str] = []
-        self._gone_through = 0  # how many operations there were when gradients were written many at a time
+        self._gone_through = 0  # how many operations there were when all of them were compared at once
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -299,7 +306,7 @@ class Tape(Tracer):
             for further in range(place, len(written))
         )
 
-    def quietly(self) -> Recorder:
+    def under_no_grad(self) -> Recorder:
         """What writes on this tape under no_grad."""
         return QuietTape(self)
 
@@ -390,7 +397,7 @@ class Tape(Tracer):
 
     def asked(self) -> Questions | None:
         """What takes questions; None where a number would be frozen."""
-        if self.is_open and self.maps:
+        if self.is_open and self._has_iterations():
             self.looks_into_maps = True  # their results are no numbers before the program runs
             raise TraceError("a function decides on a number beside what mg.vmap gives")  # and is traced again
         return self.questions if self.is_open else None
@@ -506,42 +513,34 @@ class Tape(Tracer):
         if not isinstance(root, Symbol) or wanted is None:
             return None
         places = self._places_of(wanted, create_graph)
-        if self._goes_through_lanes():
-            return self._gradients_in_lanes(root, _by_place(places), create_graph)
         dependence = self._dependence([root], set(places.values()))
-        return self._gradients(root, dependence, _by_place(places), create_graph)
+        return self._gradients_of_one(root, dependence, _by_place(places), create_graph)
 
-    def _goes_through_lanes(self) -> bool:
-        """Whether gradients are written many at a time: where most operations were, and many are new since the last.
-
-        This goes through the whole tape. So who asks for many gradients would wait for the square of their number.
-        """
-        is_new = 2 * len(self.operations) >= 3 * self._gone_through
-        if not is_new or self.maps or self.decisions or not self.operations.are_mostly_in_lanes:
-            return False
-        self._gone_through = len(self.operations)
-        return True
-
-    def _gradients_in_lanes(self, root: Symbol, values: Mapping[int, list[Any]], create_graph: bool) -> dict[Any, Any]:
-        """The gradients of a symbol by the Values at some places, written many at a time."""
-        found = self.gradients_in_lanes(self, self._so_far(), root._place, values).write(values)
+    def _gradients_of_one(
+        self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> dict[Any, Any]:
+        """The gradients of a symbol by the Values at some places, written many at a time where that is quicker."""
+        if dependence.steps < _FEWEST_STEPS or self._has_iterations() or self.decisions:
+            return self._gradients(root, dependence, values, create_graph)
+        lanes = self.gradients_in_lanes(self, dependence, root._place)
+        if not lanes.are_wide:
+            return self._gradients(root, dependence, values, create_graph)
         return {
             value: slope if create_graph else self.number_of(slope)
-            for place, slope in found.items()
+            for place, slope in lanes.write(values).items()
             for value in values[place]
         }
 
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
-        if len(outputs) == 1 and isinstance(outputs[0], Symbol) and self._goes_through_lanes():
-            places = self._places_of(inputs, create_graph)
-            return [self._gradients_in_lanes(outputs[0], _by_place(places), create_graph)]
         roots, places, dependence = self._prepared(outputs, inputs, create_graph)
         if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        if len(outputs) == len(roots) == 1:
+            return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
         return self._row_by_row(outputs, dependence.alike(outputs, values), dependence, values, create_graph)
 
     @_unobserved
@@ -574,7 +573,7 @@ class Tape(Tracer):
 
     def _prepared(
         self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
-    ) -> tuple[list[Symbol], dict[Any, int], _Dependence]:
+    ) -> tuple[list[Symbol], dict[Any, int], Dependence]:
         """The outputs that may depend on inputs, the places of these, and what lies between."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         if len(roots) > 1:
@@ -586,7 +585,7 @@ class Tape(Tracer):
         self,
         outputs: Sequence[Any],
         alike: Sequence[alike_rows.Alike],
-        dependence: _Dependence,
+        dependence: Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
     ) -> list[Any]:
@@ -631,7 +630,7 @@ class Tape(Tracer):
         self,
         outputs: Sequence[Any],
         alike: alike_rows.Alike,
-        dependence: _Dependence,
+        dependence: Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
     ) -> Generator[dict[Any, Any], None, None]:
@@ -672,28 +671,45 @@ class Tape(Tracer):
         return places
 
     def _look_into_maps(self) -> None:
-        self.looks_into_maps = self.looks_into_maps or bool(self.maps)
+        self.looks_into_maps = self.looks_into_maps or self._has_iterations()
 
-    def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
+    def _has_iterations(self) -> bool:
+        """Whether a function is written once for many iterations."""
+        return any(isinstance(each, Mapped) for each in self.maps)
+
+    def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> Dependence:
         written = self._so_far()
-        return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
+        return Dependence([self.place(root) for root in roots], sources, written, self._equal(written))
+
+    def _equal(self, written: Trace) -> Sequence[int]:
+        """For each place, the first one that is equal to it.
+
+        Where most operations were written many at a time, and many are new since the last time, it is quicker to go
+        through all of them at once. Who asks for many derivatives would wait for the square of their number then.
+        """
+        if 2 * len(self.operations) < 3 * self._gone_through or not self.operations.are_mostly_in_lanes:
+            return self._equals.of(written)
+        self._gone_through = len(self.operations)
+        return first_equals(written)[: self._gone_through].tolist()
 
     def _gradients(
-        self, root: Symbol, dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
+        self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some places, as far as it depends on them."""
-        equal, edges, written = dependence.equal, dependence.edges, dependence.written
+        equal, written = dependence.equal, dependence.written
         last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        passed: list[Mapped] = []
+        passed: list[Mapped | Called] = []
         for place in reversed(dependence.order(last)):
-            if edges[place] and place in found:
+            if dependence.passes_on(place) and place in found:
                 if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
-                    if not any(mapped is made for made in passed):  # its last result, before which all are complete
+                    if isinstance(mapped, Called):
+                        self._through_call(mapped, place, dependence, found)
+                    elif not any(mapped is made for made in passed):  # its last result, before which all are complete
                         passed.append(mapped)
                         self._through_map(mapped, dependence, found)
                     continue
-                for operand, share in self._shares(place, written, found[place], edges):
+                for operand, share in self._shares(place, written, found[place], dependence):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
         made = {value: found[place] for place in found for value in values.get(place, ())}
@@ -716,13 +732,86 @@ class Tape(Tracer):
         size = len(moving) * width
         places = np.array(self.operations.append_inputs(["mapped"] * (size + sums)))
         results = places[:size].reshape(len(moving), width)
-        self.maps.append(Mapped(trace, np.array(fixed, dtype=np.int64), moving, results, places[size:]))
-        return self.maps[-1]
+        made = Mapped(trace, np.array(fixed, dtype=np.int64), moving, results, places[size:])
+        self.maps.append(made)
+        return made
 
-    def _through_map(self, mapped: Mapped, dependence: _Dependence, found: dict[int, Any]) -> None:
+    def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
+        """Let the program call a function of arrays when it runs, and give its results; None where it may not."""
+        if not self.takes_calls:
+            return None
+        operands = [a.astype(float) if a.dtype != object else self.places_in(a) for a in arrays]
+        elements = [x for a in arrays if a.dtype == object for x in set(map(type, a.flat))]
+        kind = FloatSymbol if all(map(_is_plain_kind, elements)) else Symbol
+        return tuple(self.symbols_at(places, kind) for places in self._call(function, operands, has_gradient))
+
+    def _call(self, function: ArrayFunction, operands: Sequence[Any], has_gradient: bool = True) -> tuple[Any, ...]:
+        """Write a call down, and give the places of its results."""
+        shapes = function.shapes(*(operand.shape for operand in operands))
+        sizes = list(map(math.prod, shapes))
+        places = np.array(self.operations.append_inputs(["called"] * (1 + sum(sizes))))
+        parts = np.split(places[1:], np.cumsum(sizes)[:-1])
+        results = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+        self.maps.append(Called(function, tuple(operands), places[:1], results, has_gradient))
+        return results
+
+    def places_in(self, array: Any) -> Any:
+        """The places of the elements of an array."""
+        elements = array.ravel().tolist()
+        if set(map(type, elements)) == {Symbol} and set(map(id, map(_tape_of, elements))) == {id(self)}:
+            return np.fromiter(map(_place_of, elements), np.int64, len(elements)).reshape(array.shape)
+        return np.array([self.place(x) for x in elements], dtype=np.int64).reshape(array.shape)
+
+    def symbols_at(self, places: Any, kind: type[Symbol] | None = None) -> Any:
+        """The array of the symbols at some places; those of Values unless there is a kind."""
+        made = self.symbols(places.ravel().tolist(), kind or Symbol)
+        return self.array(np.fromiter(made, object, len(made)).reshape(places.shape))
+
+    def shares_of_call(self, called: Called, seeds: Sequence[Any], dependence: Dependence) -> list[Any]:
+        """For each operand of a call the places of the gradients of its elements; None where no gradient flows to it.
+
+        Args:
+            called: the call.
+            seeds: the places of the gradients of its results, or floats.
+            dependence: what gradients flow through.
+        """
+        pairs = list(zip(called.is_given, called.operands, strict=True))
+        needed = tuple(is_given and dependence.holds_any(operand) for is_given, operand in pairs)
+        if called.function.is_gradient:  # what it is made of is written
+            operands = [self.symbols_at(operand) if is_given else operand for is_given, operand in pairs]
+            given = [seed if seed.dtype == float else self.symbols_at(seed) for seed in seeds]
+            made = called.function.rule(given, list(map(self.symbols_at, called.results)), operands, needed)
+            shares = iter([self.places_in(share) for share, wanted in zip(made, needed, strict=True) if wanted])
+        else:
+            function = type(self).gradient_of(called.function, needed)
+            shares = iter(self._call(function, [*seeds, *called.results, *called.operands]))
+        return [next(shares) if wanted else None for wanted in needed]
+
+    def _through_call(self, called: Called, place: int, dependence: Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a call give to its operands. The call comes after all of its results."""
+        (hub,) = called.hub.tolist()
+        if place != hub:
+            found.setdefault(hub, None)
+            return
+        seeds = []
+        for places in called.results:
+            slopes = [found.get(each, 0.0) for each in places.ravel().tolist()]
+            seed = np.array([self.place(slope) for slope in slopes], dtype=np.int64).reshape(places.shape)
+            seeds.append(seed if any(isinstance(slope, Value) for slope in slopes) else np.zeros(places.shape))
+        equal = dependence.equal
+        for places, shares in zip(called.operands, self.shares_of_call(called, seeds, dependence), strict=True):
+            if shares is None:
+                continue
+            for operand, at in zip(places.ravel().tolist(), shares.ravel().tolist(), strict=True):
+                first = equal[operand]
+                if first in dependence:
+                    share = self._symbol(at, Symbol)
+                    found[first] = found[first] + share if first in found else share
+
+    def _through_map(self, mapped: Mapped, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a map give to what its iterations read: another map, with a seed for each result."""
-        equal, is_source = np.array(dependence.equal), np.zeros(len(dependence.equal), dtype=bool)
-        is_source[list(dependence.edges)] = True
+        equal = np.array(dependence.equal)
+        is_source = np.append(np.zeros(dependence.begin, dtype=bool), dependence.inside)
         fixed, moving = equal[mapped.fixed], equal[mapped.moving]
         rows = mapped.results.T.tolist()
         seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
@@ -756,10 +845,14 @@ class Tape(Tracer):
         for number, given in enumerate(directions):
             for value, tangent in given.items():  # what is given is by copies
                 found.setdefault(value._place, {})[number] = self._symbol(self.place(tangent), Symbol)
-        begin, ends = min(found, default=0), {place for place in places if place is not None}
-        for place in sorted(_under(ends, begin, written, range(len(self.operations)))):
+        ends = [place for place in places if place is not None]
+        for place in Dependence(ends, set(found), written, range(len(self.operations))).places():
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
+            called = next((each for each in written.maps if place in each), None) if moving else None
+            if isinstance(called, Called):
+                self._tangents_of_call(called, found)  # at the call itself, which comes before its results
+                continue
             for number in sorted({number for _, tangents in moving for number in tangents}):
                 of_one = {operand: tangents[number] for operand, tangents in moving if number in tangents}
                 if (tangent := self._tangent(place, written, of_one)) is not None:
@@ -769,6 +862,37 @@ class Tape(Tracer):
         if create_graph:
             return made
         return [[self.number_of(t) if isinstance(t, Symbol) else t for t in tangents] for tangents in made]
+
+    def _tangents_of_call(self, called: Called, found: dict[int, dict[int, Any]]) -> None:
+        """The tangents of all results of a call, from those of its operands.
+
+        A rule is linear in the gradients of the results: so its own derivative by them gives the tangents.
+        """
+        needed = [given and any(each in found for each in operand.ravel().tolist())
+                  for given, operand in zip(called.is_given, called.operands, strict=True)]  # fmt: skip
+        seeds: list[Any] = []
+        for places in called.results:
+            made = np.empty(places.size, dtype=object)
+            made[:] = self.copies([1.0] * places.size, called)
+            seeds.append(self.array(made.reshape(places.shape)))
+        operands = [self.symbols_at(o) if g else o for g, o in zip(called.is_given, called.operands, strict=True)]
+        shares = called.function.rule(seeds, list(map(self.symbols_at, called.results)), operands, needed)
+        pairs = [
+            (place, share)
+            for places, given, wanted in zip(called.operands, shares, needed, strict=True)
+            if wanted
+            for place, share in zip(places.ravel().tolist(), np.ravel(given).tolist(), strict=True)
+            if place in found
+        ]
+        leaves = [leaf for seed in seeds for leaf in seed.flat]
+        results = np.concatenate([places.ravel() for places in called.results]).tolist()
+        for number in sorted({number for place, _ in pairs for number in found[place]}):
+            terms = [share * found[place][number] for place, share in pairs if number in found[place]]
+            total: Any = sum(terms[1:], terms[0])
+            slopes = self.adjoints(total, leaves, True) if isinstance(total, Symbol) else {}
+            for place, leaf in zip(results, leaves, strict=True):
+                if leaf in slopes:
+                    found.setdefault(place, {})[number] = slopes[leaf]
 
     def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
         """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
@@ -817,12 +941,10 @@ class Tape(Tracer):
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
         output = self._symbol(place, Symbol)
+        rules = zip(operands, primitive.derivatives, strict=True)
+        asked = [(p, rule) for p, rule in rules if rule is not None and p in wanted]
         with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.observer):
-            return [
-                (p, rule(gradient, output, *numbers))
-                for p, rule in zip(operands, primitive.derivatives, strict=True)
-                if rule is not None and p in wanted
-            ]
+            return [(p, rule(gradient, output, *numbers)) for p, rule in asked]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -930,11 +1052,15 @@ class QuietTape(Tracer):
         """The element at a place that is not known yet."""
         return self.tape.take(elements, index)
 
-    def quietly(self) -> Recorder:
+    def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
+        """What the tape gives; no gradient flows through it, unless this remembers."""
+        return self.tape.called(function, arrays, has_gradient and self.remembers)
+
+    def under_no_grad(self) -> Recorder:
         """Another one like it."""
         return QuietTape(self.tape)
 
-    def aloud(self) -> Recorder | None:
+    def under_derivative(self) -> Recorder | None:
         """One that writes as the tape does: a derivative is asked for on purpose."""
         return LoudTape(self.tape)
 
@@ -985,95 +1111,16 @@ class LoudTape(QuietTape):
         """Write an operation down."""
         return self.tape.apply(primitive, *operands)
 
-    def aloud(self) -> None:
+    def under_derivative(self) -> None:
         """It is the one."""
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
+_place_of, _tape_of = operator.attrgetter("_place"), operator.attrgetter("_tape")
 
 
-class _Dependence:
-    """What some roots depend on, as far as that depends on some sources itself.
-
-    A function may ask for many derivatives, each of a little: only what they depend on is gone through, once for all.
-
-    Attributes:
-        written: the trace.
-        equal: for each place, the first one that is equal to it.
-        edges: for each of the places, the first ones that are equal to its operands, as far as a source reaches them.
-    """
-
-    def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
-        self.written, self.equal = written, equal
-        self.edges: dict[int, list[int]] = {}
-        edges, operands = self.edges, _under({equal[root] for root in roots}, min(sources, default=0), written, equal)
-        for place in sorted(operands):
-            if reached := [equal[operand] for operand in operands[place] if operand in edges]:
-                edges[place] = reached
-            elif place in sources:
-                edges[place] = []
-
-    def order(self, root: int) -> list[int]:
-        """The places that a root depends on, in order; none if no source reaches it."""
-        if root not in self.edges:
-            return []
-        edges, found, stack = self.edges, {root}, [root]
-        while stack:
-            for place in edges[stack.pop()]:
-                if place not in found:
-                    found.add(place)
-                    stack.append(place)
-        return sorted(found)
-
-    def alike(self, outputs: Sequence[Any], values: Container[int]) -> list[alike_rows.Alike]:
-        """Those of the outputs that are computed alike."""
-        roots = {row: output._place for row, output in enumerate(outputs) if isinstance(output, Symbol)}
-        return list(alike_rows.alike(roots, self.written, self.equal, self.edges, values))
-
-    def rows(
-        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
-    ) -> tuple[list[list[int]], int]:
-        """For each output the sources that it depends on; and how many directions are less work than all rows."""
-        rows: list[list[int] | None] = [None if isinstance(output, Symbol) else [] for output in outputs]
-        steps = 0
-        for numbers, places, passed in alike:
-            of_first = places[0].tolist()
-            steps += len(numbers) * sum([len(self.edges[of_first[column]]) for column in passed])
-            chosen = [column for column in passed if of_first[column] in sources]
-            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
-                rows[number] = row
-        found = []
-        for output, row in zip(outputs, rows, strict=True):
-            if row is None:
-                order = self.order(self.equal[output._place])
-                row = [place for place in order if place in sources]
-                steps += sum([len(self.edges[place]) for place in order])
-            found.append(row)
-        return found, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
-
-    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
-        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
-
-        A user's rules may give what is no derivative: then only their own numbers are right.
-
-        Args:
-            rows: for each row the columns of its entries.
-            columns: what the columns are, in the order of the rows.
-        """
-        applied = self.written.operations.primitives
-        if not all(applied[place] in alike_rows.OF_LIBRARY for place in self.edges):
-            return False
-        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
-        return all((place, row) in entries for row, place in entries)
-
-    def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
-        """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
-        left = times * sum(map(len, self.edges.values()))
-        for root in roots:
-            left -= sum(len(self.edges[place]) for place in self.order(self.equal[root._place]))
-            if left < 0:
-                return True
-        return False
+def _is_plain_kind(kind: type) -> bool:
+    return not issubclass(kind, Value) or issubclass(kind, _Plain)
 
 
 def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
@@ -1081,24 +1128,6 @@ def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
     found: dict[int, list[Any]] = {}
     for value, place in places.items():
         found.setdefault(place, []).append(value)
-    return found
-
-
-def _under(roots: Collection[int], begin: int, written: Trace, equal: Sequence[int]) -> dict[int, Sequence[int]]:
-    """The operands of the places from begin on that the roots depend on, and of the first that is equal to each."""
-    found: dict[int, Sequence[int]] = {}
-    stack, operands, entries = list(roots), written.operands, written.operations
-    applied, firsts, seconds, further = entries.primitives, entries.first, entries.second, entries.further
-    while stack:
-        place = stack.pop()
-        if place not in found:
-            is_usual = seconds[place] != NO_PLACE and place not in further and applied[place] is not TAKE
-            found[place] = read = (firsts[place], seconds[place]) if is_usual else operands(place)
-            for operand in read:
-                if operand >= begin:
-                    stack.append(operand)
-                    if begin <= equal[operand] != operand:
-                        stack.append(equal[operand])
     return found
 
 
@@ -1331,6 +1360,7 @@ class _Plain(Symbol):
     """A symbol in the place of a plain number: these are equal if their numbers are."""
 
     __slots__ = ()
+    is_number = True
     __hash__ = _refused(  # nothing would be found by it
         "a number as a key, or in a set,",
         "Write mg.take(list, index), or give a string, which is static. What functools.cache keeps is found by keys: "
@@ -1341,7 +1371,7 @@ class _Plain(Symbol):
 
     def item(self) -> Any:
         """The number as one of Python's."""
-        return self.as_plain(self.__class__)
+        return self.as_plain(type(self.kind.type().item()) if promotion.is_dtype(self.kind) else self.kind)
 
     def one_of(self, primitive: Primitive, x: Any, y: Any) -> Any:
         """The larger or the smaller one of two plain numbers, which NumPy has in one array."""
@@ -1455,7 +1485,9 @@ def class_of(kind: Any) -> type[Symbol]:
     """The symbols in the place of numbers of a kind."""
     if promotion.is_dtype(kind):
         base = FloatSymbol if kind.kind == "f" else IntSymbol
-        return type(kind.name, (base,), {"__slots__": (), "kind": kind, "__hash__": base.__hash__})
+        seen = property(lambda self: kind.type)  # isinstance asks for it
+        own = {"__slots__": (), "kind": kind, "__hash__": base.__hash__, "__class__": seen}
+        return type(kind.name, (base,), own)
     if issubclass(kind, bool):
         return BoolSymbol
     if issubclass(kind, Value):
@@ -1583,6 +1615,7 @@ def trace(
     rounding: float | None = None,
     takes_maps: bool = False,
     takes_decisions: bool = False,
+    takes_calls: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1595,20 +1628,21 @@ def trace(
         rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
         takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
+        takes_calls: whether functions of whole arrays may be.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
         results of maps and decisions.
     """
     tape = Tape(as_floats, is_recorded)
-    tape.takes_maps, tape.takes_decisions = takes_maps, takes_decisions
+    tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
     try:
         written = _traced(tape, function, arguments, first, rounding)
     except Exception:
         if not tape.looks_into_maps:
             raise
     if tape.looks_into_maps:
-        return trace(function, arguments, first, as_floats, is_recorded, rounding)
+        return trace(function, arguments, first, as_floats, is_recorded, rounding, takes_calls=takes_calls)
     return written
 
 
@@ -1649,7 +1683,7 @@ def _traced(
         with resting(tape.observer):
             _check_attributes("an argument", symbols)
             _check_attributes("a result", result.leaves)
-            outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+            outputs = list(map(tape.place, filter(lambda leaf: isinstance(leaf, Value), result.leaves)))
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
@@ -1677,7 +1711,7 @@ def _traced(
     )
 
 
-_Made = TypeVar("_Made", Mapped, Decided)
+_Made = TypeVar("_Made", Mapped | Called, Decided)
 
 
 def numbered(made: Sequence[_Made], inputs: Sequence[Sequence[int]], size: int) -> tuple[tuple[_Made, ...], list[int]]:
@@ -1727,7 +1761,8 @@ def _gradient_of_map(
         terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
         root: Any = sum(terms[1:], terms[0])
         found = tape._gradients(root, tape._dependence([root], sources.values()), _by_place(sources), True)
-        of_fixed, of_moving = [n for n in fixed if (0, n) in found], [n for n in moving if (1, n) in found]
+        of_fixed = list(filter(lambda n: (0, n) in found, fixed))
+        of_moving = list(filter(lambda n: (1, n) in found, moving))
         made = [tape.place(found[1, n]) for n in of_moving] + [tape.place(found[0, n]) for n in of_fixed]
     places = [seed._place for seed in seeds]
     inputs = [*given.inputs[0], *places[len(seeded) :]], [*given.inputs[1], *places[: len(seeded)]]

@@ -94,7 +94,7 @@ class CompiledSteps(ABC):
         self._backend, self._batch_size = backend, task.batch_size
         self._loss, self._optimizer, self._eager = task.loss, task.optimizer, task.eager
         self._named, self._draw, self._clip_norm = dict(task.named), task.draw, task.clip_norm
-        self._retraced = 0  # times in a row that the loss was traced anew
+        self._retraced = 0  # times in a row that the loss was traced again
         self._examples, self._structures = task.examples, _structures(task.examples, self._named)
         self._seen = self._fingerprint()
         self._build()
@@ -177,8 +177,7 @@ class CompiledSteps(ABC):
         self._rate_can_change = self._can_change(schedule)
         self._draw_can_change = self._draw is not None and self._can_change(self._draw)
         programs = self._programs()
-        with line_of(getattr(self._loss, "__name__", "a loss")) as line:
-            line.stage = "compile"
+        with line_of(getattr(self._loss, "__name__", "a loss")):
             self._make_runs(programs)
         self._current = False  # whether the numbers are those of the Values
         self._changed = False  # whether they are newer ones
@@ -296,7 +295,7 @@ class CompiledSteps(ABC):
 
 def _warn_of_retraces(special: Specialised) -> None:
     warn_user(
-        f"{special.name} was traced anew before each of {TOO_OFTEN} steps, as {special.closed_over.change()} was "
+        f"{special.name} was traced again before each of {TOO_OFTEN} steps, as {special.closed_over.change()} was "
         "replaced before each: that takes longer than the steps. Change the data of a Value instead, or pass the "
         "number to the loss with noise="
     )

@@ -280,7 +280,7 @@ class Engine(OnPrograms):
             for place, gradient in before.items():
                 places[place].grad = gradient
             if self.backward == "by hand":
-                order = [place for place in places if isinstance(place, answer)]
+                order = list(filter(lambda place: isinstance(place, answer), places))
                 called(lambda: walk_by_hand(places[-1], order), (), f"For {program}, `_backward()`")
             elif self.backward == "itself":
                 called(lambda: places[-1].backward(), (), f"For {program}, f.backward()")

@@ -165,7 +165,7 @@ class TestOthers:
         path = {"folder": filled, "entry": entry_in(filled), "key": filled / KEY}[what]
         change(path)
         before = {path: (path.read_bytes(), path.stat()) for path in filled.iterdir()}
-        with pytest.warns(UserWarning, match=f"compiled anew and not kept: .*{reason}.*MICROGRAD_CACHE") as caught:
+        with pytest.warns(UserWarning, match=f"compiled again and not kept: .*{reason}.*MICROGRAD_CACHE") as caught:
             assert cached("key", lambda: b"anew") == b"anew"
         assert len(caught) == 1
         assert str(path) in str(caught[0].message)

@@ -18,6 +18,8 @@ from micrograd.compiler.backends.llvm import llvm_backend, llvm_batches, thread_
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
 from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 
+pytestmark = pytest.mark.stress
+
 WAIT = 60  # seconds that no test needs
 
 
@@ -256,6 +258,7 @@ def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
     assert counts == [3, 1, 1]  # nobody waits for those that were never called
 
 
+@pytest.mark.slow
 def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
     """Where many columns lie apart, a product copies them first: each thread to a place of its own."""
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)

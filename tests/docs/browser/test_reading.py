@@ -106,3 +106,18 @@ def test_on_paper_there_are_no_buttons(open_page):
     assert page.locator(".cell-run").first.is_hidden()
     assert page.locator(".md-header").is_hidden()
     assert page.locator(".cell-outputs").first.is_visible()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_frame_is_as_high_as_its_page_of_sliders(open_page, width):
+    page = open_page("learn/15-by-heart.html", width=width)
+    frame = page.locator('iframe[title="hills.html"]')
+    frame.scroll_into_view_if_needed()
+    inside = frame.content_frame
+    inside.get_by_role("slider", name="epochs").press("End")
+    page.wait_for_function("document.querySelector('iframe[title=\"hills.html\"]').style.height")
+    assert inside.locator("html").evaluate("root => root.scrollHeight <= innerHeight + 1")
+    assert (
+        frame.evaluate("frame => frame.offsetHeight") - inside.locator("body").evaluate("body => body.offsetHeight")
+        < 40
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.backends.c.functions import STACK, Function, function_of
+from micrograd.compiler.backends.c.functions import STACK, Function, functions_of
 from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Deciding:
         given = {"inputs": places, "parameters": no_integers(), "seeds": seeds}
         own = source._replace(order=np.arange(len(reads)), names={}, parameters=np.zeros(0), work=True)
         name = self._name(f"{what}_gradients" if gradients else what)
-        self.made.append(function_of(own, name, program, given, self.tables, self.functions))
+        self.made += functions_of(own, name, program, given, self.tables, self.functions)
         return self.made[-1]
 
     def part(self, region: Region, what: str, reads: Integers, size: int, gradients: bool) -> Function:

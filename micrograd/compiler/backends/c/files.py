@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from micrograd.compiler.backends.c.decisions import Deciding
 from micrograd.compiler.backends.c.formulas import Functions, has_c
-from micrograd.compiler.backends.c.functions import function_of
+from micrograd.compiler.backends.c.functions import functions_of
 from micrograd.compiler.backends.c.memory import GIVEN, Tables
 from micrograd.compiler.passes.lists import NATIVE
 
@@ -52,10 +52,12 @@ def files_of(source: Source, region: Decisions | None = None) -> Files:
         made = [writer.whole(region, gradients) for gradients in ([False, True] if len(source.order) else [False])]
         parts = writer.made
     else:
-        made = [
-            function_of(source, source.name + end, program, places, tables, functions)
-            for end, program, places in zip(("_value", ""), source.programs, source.places, strict=False)
-        ]
+        made = []
+        for end, program, places in zip(("_value", ""), source.programs, source.places, strict=False):
+            *others, function = functions_of(source, source.name + end, program, places, tables, functions)
+            parts += others
+            made.append(function)
+    apart = f"static {functions.apart()} void" if parts else ""
     code = [
         f"{MARK}{source.name}.c",
         "",
@@ -75,7 +77,7 @@ def files_of(source: Source, region: Decisions | None = None) -> Files:
     of_words = functions.of_words()  # which may need functions of its own
     code += [*tables.lines, *functions.lines, *of_words]
     for each in parts:
-        code += [f"static void {each.name}({each.parameters(real)})", "{", *each.lines, "}", ""]
+        code += [f"{apart} {each.name}({each.parameters(real)})", "{", *each.lines, "}", ""]
     code += _FINITE.replace("NAME", source.name).replace("double", real).split("\n")
     for each in made:
         code += [f"void {each.name}({each.parameters(real)})", "{", *each.lines, "}", ""]

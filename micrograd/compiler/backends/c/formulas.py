@@ -17,6 +17,7 @@ from inspect import signature
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from micrograd.compiler.backends.c.products import PRODUCTS
 from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
 from micrograd.engine import primitives
 from micrograd.engine.primitive import PRIMITIVES, Operations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.engine.primitive import Primitive
+
+_SUM_OF_EIGHT = "((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))"
 
 # Functions that others need, by name: what math.h does not have, or does in another way than Python.
 HELPERS = {
@@ -54,6 +57,7 @@ HELPERS = {
         "return quotient - whole > 0.5 ? whole + 1.0 : whole;",
     ),
 }
+HELPERS["eight"] = "const double *s", f"return {_SUM_OF_EIGHT};"
 HELPERS["exp_of_many"] = (
     "x",
     "/* Without branches, so that compilers make vectors of a loop over it: within a unit in the last place. */",
@@ -88,7 +92,7 @@ _EIGHT = (
     "for (int n = whole; n < count; n++) {",
     "    sums[0] += TERM(n);",
     "}",
-    "return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));",
+    f"return {_SUM_OF_EIGHT.replace('s[', 'sums[')};",
 )
 _FIRST, _SECOND = "const double *a", "const double *b"
 for _name, _given, _term in (
@@ -335,6 +339,33 @@ class Functions:
             self._names[name, single] = self._written(shown, parameters.split(", "), body, single)
         return self._names[name, single]
 
+    def product(self, name: str) -> str:
+        """The name of a function for products of matrices."""
+        if (name, self.single) not in self._names:
+            text = PRODUCTS[name]
+            for used in ("dot", "eight"):
+                if f"NAME_{used}(" in text:
+                    text = text.replace(f"NAME_{used}(", f"{self.helper(used, self.single)}(")
+            self._names[name, self.single] = full = self._name(name)
+            text = text.replace(f"NAME_{name}(", f"{full}(")
+            self.lines += (in_single(text) if self.single else text).splitlines()
+        return self._names[name, self.single]
+
+    def procedure(self, key: Any, name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
+        """The name of a function that fills arrays; there is one for each key."""
+        if key not in self._names:
+            self._names[key] = full = self._name(name)
+            self.lines += [f"static {self.apart()} void {full}({', '.join(parameters)})", "{", *body, "}", ""]
+        return self._names[key]
+
+    def apart(self) -> str:
+        """The name of what keeps a function apart from its callers."""
+        name = f"{self.prefix.upper()}_APART"
+        if name not in self._taken:
+            self._taken.add(name)
+            self.lines += _APART.replace("NAME", name).splitlines()
+        return name
+
     def number(self, primitive: Primitive) -> int:
         """The number of a function in words, from 1 on."""
         return self._numbers.setdefault(primitive, len(self._numbers) + 1)
@@ -354,11 +385,7 @@ class Functions:
         return [*lines, *after.splitlines()]
 
     def _written(self, name: str, names: Sequence[str], body: Sequence[str], single: bool) -> str:
-        full, count = f"{self.prefix}_{name}", 1
-        while full in self._taken:
-            count += 1
-            full = f"{self.prefix}_{name}_{count}"
-        self._taken.add(full)
+        full = self._name(name)
         parameters = ", ".join(name if " " in name else f"double {name}" for name in names)
         inline = "inline " if "exp_of_many" in f"{name} {body}" else ""  # or no loop over it is made of vectors
         lines = [
@@ -371,7 +398,25 @@ class Functions:
         self.lines += [in_single(line) for line in lines] if single else lines
         return full
 
+    def _name(self, name: str) -> str:
+        """A name that the file does not have yet."""
+        full, count = f"{self.prefix}_{name}", 1
+        while full in self._taken:
+            count += 1
+            full = f"{self.prefix}_{name}_{count}"
+        self._taken.add(full)
+        return full
 
+
+_APART = """\
+/* Functions of loops stay apart: compilers that copy each into all of its callers take minutes over a large file. */
+#ifdef __GNUC__
+#define NAME __attribute__((noinline))
+#else
+#define NAME
+#endif
+
+"""
 _OF_WORDS = """\
 /* Computes what a table says, one number after the other, in an array of numbers: a sum of n products is n, the place
    of the result, and the places of three factors for each; a function is its number below 0, and the places of the

@@ -10,7 +10,7 @@ import numpy as np
 
 from micrograd.compiler.backends.c.kernels import Writer
 from micrograd.compiler.backends.c.memory import GIVEN, Memory, Places, Tables
-from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, local_positions, rolled
+from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, in_parts, local_positions, rolled
 from micrograd.compiler.backends.c.words import in_words
 
 if TYPE_CHECKING:
@@ -111,10 +111,10 @@ class Function:
         return ", ".join([*self.given, *self.results, *(["work"] if self.takes_work else [])])
 
 
-def function_of(
+def functions_of(
     source: Source, name: str, program: Program, given: dict[str, Integers], tables: Tables, functions: Functions
-) -> Function:
-    """The function of a program."""
+) -> list[Function]:
+    """The function of a program, after those of its parts, if it has so many kernels that it is in parts."""
     seeds = given["seeds"]
     if not len(seeds) and len(program.seeds):  # there is one, which is 1
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
@@ -124,6 +124,8 @@ def function_of(
     if with_loops:
         blocks, ends = rolled(contracted(blocks, program), program)
         program = replace(program, outputs=np.array([ends.get(n, n) for n in program.outputs.tolist()]))
+    else:
+        blocks = in_parts(blocks)
     locals_ = local_positions(blocks, program)
     gradients = np.arange(program.gradients.start, program.gradients.stop)
     order = gradients[source.order] if len(gradients) else gradients
@@ -140,29 +142,39 @@ def function_of(
     places = Places(size, positions, constants, source.names, locals_, frozenset(ends.values()))
     memory = Memory(places, blocks, tables)
     writer = Writer(memory, functions, "float" if source.single else "double")
-    writer.write(blocks)
+    written = writer.write(blocks)
     results = ["outputs", *(["gradients"] if len(order) else [])]
-    for home in results:
-        for line in _copied_out(memory, home, positions[home]):
-            writer.line(line)
-    start = [f"    {line}" for line in [*_filled(source, fixed), *_copied_in(memory, {k: positions[k] for k in given})]]
     takes = ["inputs", *(["parameters"] if source.parameters is None else []), *(["seeds"] if len(seeds) else [])]
     takes_work = memory.work > STACK or (source.work and memory.work > 0)
-    real = writer.real
-    body = [*start, *writer.lines]
-    words = _words(body)
+    parts: list[Function] = []
+    if with_loops or len(written) <= 1:
+        lines = [line for part in written for line in part]
+    else:
+        for part in written:
+            body, words = _body(part, memory, source, takes, writer.real)
+            own = [[home for home in homes if home in words] for homes in (takes, results)]
+            parts.append(Function(f"{name}_part_{len(parts) + 1}", *own, memory.work, "work" in words, body))
+        lines = [f"    {part.name}({part.arguments});" for part in parts]
+    end = [f"    {line}" for home in results for line in _copied_out(memory, home, positions[home])]
+    start = [f"    {line}" for line in [*_filled(source, fixed), *_copied_in(memory, {k: positions[k] for k in given})]]
+    body, words = _body([*start, *lines, *end], memory, source, takes, writer.real)
+    first = [f"    {writer.real} work[{memory.work}];"] if memory.work and not takes_work else []
+    unused = [home for home in [*takes, *results, *(["work"] if takes_work else [])] if home not in words]
+    body = [*first, *(f"    (void){home};" for home in unused), *body]
+    return [*parts, Function(name, takes, results, memory.work, takes_work, body)]
+
+
+def _body(
+    lines: list[str], memory: Memory, source: Source, takes: Sequence[str], real: str
+) -> tuple[list[str], set[str]]:
+    """Lines after the declarations of what they read and write, and the names in all of these."""
+    words = _words(lines)
     used = [each for each in memory.pointers.items() if each[0] in words]
-    pointers = [_declared(*each, real) for each in sorted(used, key=lambda each: _order(each[1]))]
-    body = [*pointers, *body]
-    words = _words(body)
-    first = []
-    if memory.work and not takes_work:
-        first.append(f"    {real} work[{memory.work}];")
-    if "parameters" not in takes and "parameters" in words:
-        first.append(f"    const {real} *const parameters = {source.name}_parameters;")
-    work = ["work"] if takes_work else []
-    unused = [f"    (void){each};" for each in [*takes, *results, *work] if each not in words]
-    return Function(name, takes, results, memory.work, takes_work, [*first, *unused, *body])
+    lines = [*(_declared(*each, real) for each in sorted(used, key=lambda each: _order(each[1]))), *lines]
+    words = _words(lines)
+    if "parameters" in words and "parameters" not in takes:
+        lines.insert(0, f"    const {real} *const parameters = {source.name}_parameters;")
+    return lines, words
 
 
 def _declared(name: str, target: str, real: str) -> str:

@@ -22,7 +22,7 @@ from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.regions import uses_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.compiler.backends.c.regions import Block, Item, Use
     from micrograd.compiler.numbers import Floats, Integers
@@ -32,6 +32,8 @@ NAMED = ("inputs", "parameters")  # whose parts have names of their own in the c
 RESULTS = ("outputs", "gradients")
 
 
+AXES = {"row": "row", "column": "column", "term": "term"}  # and the variables that go along them
+_LARGE = 64  # numbers of a table that may repeat
 _OFTEN = 3  # operands in an array that are worth a name for where an iteration begins in it
 _NUMBER = re.compile(r"-?\d[\w.+-]*\Z")
 
@@ -203,7 +205,7 @@ class Memory:
         constant: dict[str, bool] = {}
         for use in uses_of(blocks):
             if use.access.turn_step and use.turns > 1:
-                name, start, _ = self._array(use)
+                name, start = self._array(use)
                 found.setdefault((use.block, name, use.access.turn_step), []).append(start)
                 constant[name] = cast("Region", self.region(use.reach()[0])).home in (*GIVEN, "table")
         return {
@@ -215,20 +217,18 @@ class Memory:
     def moving(self, block: int, real: str) -> list[str]:
         """The lines that say where an iteration begins in the arrays that it reads and writes."""
         return [
-            f"{'const ' * constant}{real} *const {now} = {name} + {_total(start, '', [(step, 'step')])};"
+            f"{'const ' * constant}{real} *const {now} = {name} + {total(start, '', [(step, 'step')])};"
             for (number, name, step), (now, start, constant) in self._moving.items()
             if number == block
         ]
 
-    def _array(self, use: Use) -> tuple[str, int, Integers | None]:
-        """The array of an operand, the index where it begins, and what a table says from there on."""
+    def _array(self, use: Use) -> tuple[str, int]:
+        """The array of an operand, and the index where it begins."""
         low, high = use.reach()
         region = self.region(low)
         assert region is not None  # each operand of a vector is in one
         name, origin = self.whole(region, low, high)
-        table = use.access.row_table if use.access.table is None else use.access.table
-        start = use.access.base if table is None else int(table.min())
-        return name, start - origin, table if table is None else table - start
+        return name, (use.access.base if use.table is None else int(use.table.min())) - origin
 
     def _home(self, start: int, end: int, is_written: bool) -> tuple[str, int]:
         for home in RESULTS if is_written else GIVEN:
@@ -280,27 +280,37 @@ class Memory:
         name, origin = self.whole(region, place, place)
         return f"{name}[{place - origin}]"
 
-    def operand(self, use: Use, variables: dict[str, str]) -> str:
-        """The expression of an operand.
-
-        Args:
-            use: what is read or written.
-            variables: the names of those for "row", "column", "term" and "turn".
-        """
-        access, (rows, columns, terms) = use.access, use.shape
+    def at(self, use: Use, term: int | None = None) -> str:
+        """The expression of an operand, of one term where it is said which."""
         if use.is_number:
-            return self.number(access.base)
-        name, start, table = self._array(use)
-        steps = [(access.column_step, columns, "column"), (access.turn_step, use.turns, "turn")]
-        if (key := (use.block, name, access.turn_step)) in self._moving:
+            return self.number(use.access.base)
+        lookup, axes = lookup_of(use), dict(AXES) if term is None else {**AXES, "term": str(term)}
+        indices = "" if lookup is None else lookup.text(self.tables.name(lookup.numbers), axes, self.size)
+        return self._element(use, indices, [(use.step(axis), axes[axis]) for axis in AXES])
+
+    def first(self, use: Use) -> str:
+        """Where an operand begins; where a table says where its elements are, what that counts from."""
+        text = f"&{self.number(use.access.base) if use.is_number else self._element(use, '', [])}"
+        return text[1:-3] if text.endswith("[0]") else text
+
+    def step(self, use: Use, axis: str) -> str:
+        """How far an operand moves from one row, column or term to the next."""
+        return str(use.step(axis))
+
+    def size(self, name: str, count: int) -> str:
+        """How many rows, columns or terms there are."""
+        return str(count)
+
+    def _element(self, use: Use, indices: str, steps: Sequence[tuple[int, str]]) -> str:
+        """The expression of an element: where it begins in this iteration, and what is added to the index."""
+        name, start = self._array(use)
+        parts = [(step, variable) for step, variable in steps if step]
+        if (key := (use.block, name, use.access.turn_step)) in self._moving:
             name, begin, _ = self._moving[key]
             start -= begin
-            steps.pop()
-        steps += [(access.row_step, rows, "row")] if table is None else []
-        steps += [(access.term_step, terms, "term")] if access.table is None else []
-        indices = "" if table is None else self._looked_up(table, variables)
-        parts = [(step, variables[axis]) for step, count, axis in steps if step and count > 1]
-        return f"{name}[{_total(start, indices, parts)}]"
+        elif use.access.turn_step and use.turns > 1:
+            parts.append((use.access.turn_step, "step"))
+        return f"{name}[{total(start, indices, parts)}]"
 
     def whole(self, region: Region, low: int = -1, high: int = -1) -> tuple[str, int]:
         """The name of the array of a region, or of these positions of it, and where it would begin in the buffer."""
@@ -324,17 +334,57 @@ class Memory:
             return region.name, region.start
         return region.home, region.start - region.offset
 
-    def _looked_up(self, table: Integers, variables: dict[str, str]) -> str:
-        """The expression of an element of a table of indices, for the variables of its axes."""
-        index = ""
-        for size, axis in zip(table.shape, ("row", "column", "term"), strict=False):
-            if size > 1:
-                name = variables[axis]
-                index = f"{f'({index})' if ' ' in index else index} * {size} + {name}" if index else name
-        return f"{self.tables.name(table.ravel())}[{index or 0}]"
+
+class Lookup(NamedTuple):
+    """A table that says where elements are, as far as it does not repeat.
+
+    Attributes:
+        numbers: the table, from its least number on.
+        axes: the axes that it has, and how long each is.
+        period: after how many of the first axis it repeats; 0 where it does not.
+        far: how much further on elements are each time.
+    """
+
+    numbers: Integers
+    axes: tuple[tuple[str, int], ...]
+    period: int
+    far: int
+
+    def text(self, name: str, variables: dict[str, str], size: Callable[[str, int], str]) -> str:
+        """The expression of an element.
+
+        Args:
+            name: of the table.
+            variables: those that go along the axes.
+            size: says how a number is written: how long an axis is, the "period", or "far".
+        """
+        (first, _), *others = self.axes
+        variable, period = variables[first], size("period", self.period)
+        index = f"{variable} % {period}" if self.period else variable
+        for axis, count in others:
+            index = f"{f'({index})' if ' ' in index else index} * {size(axis, count)} + {variables[axis]}"
+        again = f" + {size('far', self.far)} * ({variable} / {period})" if self.period and self.far else ""
+        return f"{name}[{index}]{again}"
 
 
-def _total(start: int, indices: str, parts: Sequence[tuple[int, str]]) -> str:
+def lookup_of(use: Use) -> Lookup | None:
+    """The table of an operand."""
+    table = use.table
+    if table is None:
+        return None
+    table = table - table.min()
+    axes = tuple((axis, count) for axis, count in zip(AXES, table.shape, strict=False) if count > 1) or (("row", 1),)
+    rows = table.reshape(axes[0][1], -1)
+    for period in range(1, len(rows) // 2 + 1) if rows.size > _LARGE else ():
+        if len(rows) % period == 0:
+            parts = rows.reshape(len(rows) // period, period, -1)
+            far = int(parts[1, 0, 0] - parts[0, 0, 0])
+            if (parts == parts[0] + far * np.arange(len(parts))[:, None, None]).all():
+                return Lookup(parts[0].ravel(), axes, period, far)
+    return Lookup(table.ravel(), axes, 0, 0)
+
+
+def total(start: int, indices: str, parts: Sequence[tuple[int, str]]) -> str:
     """A sum of indices: of a number, of an element of a table, and of multiples of variables."""
     text = indices
     start += sum(step * int(name) for step, name in parts if name.isdigit())

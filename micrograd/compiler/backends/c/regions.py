@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Item: TypeAlias = "Reduction | Map | Take | Words"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
+_LOOPS = 64  # kernels with loops of a part
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
 
 
@@ -111,6 +112,20 @@ class Use(NamedTuple):
         across = (access.row_step and rows > 1) or (access.column_step and columns > 1)
         return not (across or (access.term_step and terms > 1) or (access.turn_step and self.turns > 1))
 
+    @property
+    def table(self) -> Integers | None:
+        """The table that says where elements, or rows, are."""
+        return self.access.row_table if self.access.table is None else self.access.table
+
+    def step(self, axis: str) -> int:
+        """How far it moves from one row, column or term to the next, but for what a table says."""
+        access, (rows, columns, terms) = self.access, self.shape
+        if axis == "row":
+            return access.row_step if rows > 1 and self.table is None else 0
+        if axis == "column":
+            return access.column_step if columns > 1 else 0
+        return access.term_step if terms > 1 and access.table is None else 0
+
     def mark(self, marks: Booleans) -> None:
         """Set the marks of all of its positions."""
         (low, high), (rows, columns, terms) = self.reach(), self.shape
@@ -129,7 +144,7 @@ class Use(NamedTuple):
     def reach(self) -> tuple[int, int]:
         """The first and the last position, in all iterations."""
         access, (rows, columns, terms) = self.access, self.shape
-        table = access.row_table if access.table is None else access.table
+        table = self.table
         low, high = (access.base, access.base) if table is None else (int(table.min()), int(table.max()))
         steps = [(access.column_step, columns), (access.turn_step, self.turns)]
         if access.table is None:
@@ -154,6 +169,19 @@ def blocks_of(program: Program) -> list[Block]:
         else:
             straight += kernel.unrolled() if isinstance(kernel, Singles) else _if_small(kernel)
     return [*blocks, Block(1, tuple(straight))] if straight else blocks
+
+
+def in_parts(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, so divided that none has many loops: compilers of C take long over a large function."""
+    found: list[Block] = []
+    for block in blocks:
+        loops = np.cumsum([not is_scalar(kernel) for kernel in block.kernels])
+        part = 0
+        while part < len(block.kernels):
+            end = int(np.searchsorted(loops, (loops[part - 1] if part else 0) + _LOOPS, side="right"))
+            found.append(Block(1, block.kernels[part:end]))
+            part = end
+    return found
 
 
 def is_scalar(kernel: Item) -> bool:
@@ -356,16 +384,19 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
 
 
 def local_positions(blocks: Sequence[Block], program: Program) -> dict[int, int]:
-    """The numbers that are local variables, each with the number of its loop, or -1 outside of loops."""
+    """The numbers that are local variables, each with the number of its loop or part; -1 if all is in one function."""
     refused = np.zeros(program.size, dtype=bool)
     refused[np.concatenate([program.inputs, program.seeds])] = True
+    in_parts = len(blocks) > 1 and all(block.turns == 1 for block in blocks)
     writer: dict[int, int] = {}
     for use in uses_of(blocks):
-        inside, place = use.block if use.turns > 1 else -1, use.access.base
+        inside, place = use.block if use.turns > 1 or in_parts else -1, use.access.base
         if not use.is_number or (use.operand == -1 and not use.is_scalar):
             use.mark(refused)
         elif use.operand == -1:
             writer.setdefault(place, inside)  # a state is written again in its loop
+        elif in_parts and writer.get(place) != inside:
+            refused[place] = True
     results = set(_results(program).tolist())
     found: dict[int, int] = {}
     counts: Counter[int] = Counter()
@@ -418,7 +449,7 @@ def _moved(use: Use, places: Integers) -> Access | None:
         start = int(table.flat[0])
         return int(places[start + far] - places[start]) if far and count > 1 else 0
 
-    table = access.row_table if access.table is None else access.table
+    table = use.table
     starts = np.array([access.base]) if table is None else table
     moved = Access(
         int(places[access.base]) if table is None else 0,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from functools import partial
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,8 +119,8 @@ class Machine:
         """
         with _lock:
             self._make_room()
-            engines = {name: engine for engine in self._engines for name in functions if name in engine.addresses}
-            new = [name for name in functions if name not in engines]
+            engines = {n: engine for engine in self._engines for n in filter(engine.addresses.__contains__, functions)}
+            new = list(filterfalse(engines.__contains__, functions))
             keys = {f"{name}\n{self._described}": name for name in new}
 
             def make(missing: list[str]) -> bytes:

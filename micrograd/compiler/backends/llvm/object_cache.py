@@ -8,7 +8,7 @@ others' entries have its name. Who can write an entry can have this process run 
   right to write to it. Where that is not so, a warning says it once, and kernels are compiled as if there were none.
 - An entry is opened without following a link or waiting for a pipe, and what was opened is looked at, not its name.
 - An entry begins with an HMAC of its name and content. The key is in a file that only the user may read, and is made
-  with the folder. So what is cut off, damaged, made up, or from another place is compiled anew and replaced.
+  with the folder. So what is cut off, damaged, made up, or from another place is compiled again and replaced.
 - Only what looks like an object for this processor, with the function in it, gets as far as LLVM, which crashes on
   what it cannot read.
 
@@ -18,7 +18,7 @@ another process needs one of them at that moment, it compiles it again.
 
 Files are written under names of their own and renamed, so processes may share the folder. If several of them make a key
 at the same moment, the last one's stays, as it does if a key is lost: entries with another one are stale, and are
-compiled anew when they are asked for.
+compiled again when they are asked for.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class _Entries:
         return content
 
     def _write(self, name: str, content: bytes) -> None:
-        # Waiting for the disk takes half a millisecond a kernel or more, and a damaged entry is made anew
+        # Waiting for the disk takes half a millisecond a kernel or more, and a damaged entry is made again
         path = os.path.join(self._place, name)
         write_private(path, self._code(name, content) + content, durable=False)
 
@@ -240,7 +240,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _secret(path: str) -> bytes:
-    """The key of a folder, made anew if it is missing or damaged."""
+    """The key of a folder, made again if it is missing or damaged."""
     with suppress(OSError):
         if len(secret := _read(path, _ALL)) == _SIZE:
             return secret
@@ -276,7 +276,7 @@ def _warn(place: str, reason: str) -> None:
         return
     _warned.add(place)
     message = (
-        f"kernels are compiled anew and not kept: {reason}, and what is kept is code that will be run. Take the rights"
+        f"kernels are compiled again and not kept: {reason}, and what is kept is code that will be run. Take the rights"
         " of others away, remove it, or set MICROGRAD_CACHE to a folder of your own"
     )
     warn_user(message, UserWarning)

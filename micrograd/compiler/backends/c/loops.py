@@ -1,0 +1,343 @@
+"""A kernel as C: loops over rows, columns and terms.
+
+Sums of few terms are written out, and computed in their order. A longer one is added up in one of these ways:
+
+    multiply(...)                                              products of matrices, by a function in blocks
+    for (j = 0; j < 64; j++) y[j] += w[k] * x[64 * k + j];     where neighbours are read and written side by side
+    dot(64, w, x + 64 * j)                                     where terms lie side by side: eight sums at a time
+
+Compilers make vectors of all of them without being told that they may reorder sums.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from micrograd.compiler.backends.c.formulas import literal
+from micrograd.compiler.backends.c.products import COLUMNS, LANES, ROWS
+from micrograd.compiler.ir.program import Map, Reduction, Take
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from micrograd.compiler.backends.c.formulas import Functions
+    from micrograd.compiler.backends.c.regions import Item, Use
+    from micrograd.compiler.ir.program import Access, Segment
+
+_WIDE = 4  # columns that are worth a loop of their own in a long sum
+_VECTOR = 8  # numbers that a processor computes at once
+_LONG = 16  # terms that are worth several sums at a time
+_LOOPS = 2  # of a sum; of more, each takes compilers too long, and a call does as well
+_FEWEST = 4  # terms for a call there
+
+
+class Names(Protocol):
+    """What the operands of a kernel are called."""
+
+    def at(self, use: Use, term: int | None = None) -> str:
+        """The expression of an operand, of one term where it is said which."""
+
+    def first(self, use: Use) -> str:
+        """Where an operand begins."""
+
+    def step(self, use: Use, axis: str) -> str:
+        """How far an operand moves from one row, column or term to the next."""
+
+    def size(self, name: str, count: int) -> str:
+        """How many rows, columns or terms there are."""
+
+
+class Loops:
+    """Writes a kernel as loops.
+
+    Args:
+        functions: those of the file.
+        real: the type of numbers.
+        names: of the operands.
+        depth: of the first line.
+
+    Attributes:
+        lines: that it has written.
+    """
+
+    def __init__(self, functions: Functions, real: str, names: Names, depth: int = 1) -> None:
+        self.functions, self.real, self.names = functions, real, names
+        self.single = real == "float"
+        self.lines: list[str] = []
+        self._depth = depth
+
+    def write(self, kernel: Item, operands: Sequence[Use], target: Use) -> None:
+        """The lines of a kernel that computes more than one number, or one of many terms."""
+        if isinstance(kernel, Map):
+            self._over(kernel)
+            text = self.functions.call(kernel.primitive, [*map(self.names.at, operands)], is_for_many(kernel))
+            self.line(f"{self.names.at(target)} = {text};")
+            self._end(kernel)
+        elif isinstance(kernel, Reduction):
+            {"in order": self._in_order, "side by side": self._side_by_side, "one by one": self._one_by_one}.get(
+                manner(kernel), self._matrix_product
+            )(kernel, operands, target)
+        else:
+            assert isinstance(kernel, Take)  # tables are no loops
+            self._take(kernel, operands, target)
+
+    def written_out(self, kernel: Reduction, texts: Sequence[str]) -> str:
+        """The terms of a reduction in their order, for segments of one term each."""
+        given = iter(texts)
+        signed = [
+            _product(part.coefficient, [next(given) for _ in part.factors], self.single) for part in kernel.segments
+        ]
+        if kernel.largest:
+            total, *terms = (_with_sign(*term) for term in signed)
+            for term in terms:
+                total = f"{self.functions.helper('maximum', self.single)}({total}, {term})"
+            return total
+        return self._added(signed, kernel.from_zero)
+
+    def _added(self, signed: Sequence[tuple[bool, str]], from_zero: bool) -> str:
+        """The sum of terms in their order."""
+        first = literal(0.0, self.single) if from_zero else _with_sign(*signed[0])
+        others = signed if from_zero else signed[1:]
+        return " ".join([first, *(f"{'-' if negative else '+'} {text}" for negative, text in others)])
+
+    def _in_order(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
+        """A sum of few terms, written out."""
+        self._over(kernel)
+        texts, parts = [], []
+        for part, factors, _ in parts_of(kernel, operands):
+            for term in range(part.terms):
+                texts += [self.names.at(factor, term) for factor in factors]
+                parts.append(part)
+        written = Reduction(1, 1, kernel.target, tuple(parts), from_zero=kernel.from_zero)
+        self.line(f"{self.names.at(target)} = {self.written_out(written, texts)};")
+        self._end(kernel)
+
+    def _matrix_product(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
+        """Products of matrices, each by a function; terms that stand alone come first."""
+        name, names = manner(kernel), self.names
+        parts = [*parts_of(kernel, operands)]
+        alone = [self._product(part, factors) for part, factors, _ in parts if part.terms == 1]
+        adds = bool(alone) or kernel.from_zero
+        if adds:
+            self._over(kernel)
+            self.line(f"{names.at(target)} = {self._added(alone, kernel.from_zero)};")
+            self._end(kernel)
+        rows, columns = names.size("rows", kernel.rows), names.size("columns", kernel.columns)
+        for part, factors, size in parts:
+            if part.terms > 1:
+                a, b = factors if part.first.column_step == 0 else reversed(factors)
+                given = [rows, columns, names.size(size, part.terms), str(int(adds)), names.first(target)]
+                given += [names.step(target, "row"), literal(part.coefficient, self.single), names.first(a)]
+                if name == "multiply":
+                    given += [names.step(a, "row"), names.step(a, "term"), names.first(b), names.step(b, "term")]
+                else:
+                    given += [names.step(a, "row"), names.first(b), names.step(b, "column")]
+                self.line(f"{self.functions.product(name)}({', '.join(given)});")
+                adds = True
+
+    def _side_by_side(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
+        """Sums of many terms for neighbours: one term of all of them after the other."""
+        columns = self.names.size("columns", kernel.columns)
+        self._open_if(kernel.rows, "row", self.names.size("rows", kernel.rows))
+        zero = literal(0.0 if kernel.from_zero else -0.0, self.single)
+        self._open_if(kernel.columns, "column", columns)
+        self.line(f"{self.names.at(target)} = {zero};")
+        self._close_if(kernel.columns)
+        for part, factors, size in parts_of(kernel, operands):
+            self._open_if(part.terms, "term", self.names.size(size, part.terms))
+            self._open_if(kernel.columns, "column", columns)
+            negative, text = self._product(part, factors)
+            self.line(f"{self.names.at(target)} {'-' if negative else '+'}= {text};")
+            self._close_if(kernel.columns)
+            self._close_if(part.terms)
+        self._close_if(kernel.rows)
+
+    def _one_by_one(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
+        """Sums of many terms, or the largest of them, one result after the other."""
+        self._over(kernel)
+        parts = [*parts_of(kernel, operands)]
+        called = calls(kernel, operands)
+        if not kernel.largest and all(
+            part.terms == 1 or call for (part, _, _), call in zip(parts, called, strict=True)
+        ):
+            signed = [self._dot(*part) for part in parts]
+            self.line(f"{self.names.at(target)} = {self._added(signed, kernel.from_zero)};")
+            self._end(kernel)
+            return
+        self._block(kernel)
+        name = "largest" if kernel.largest else "sum"
+        start = "-INFINITY" if kernel.largest else literal(0.0 if kernel.from_zero else -0.0, self.single)
+        self.line(f"{self.real} {name} = {start};")
+        for (part, factors, size), call in zip(parts, called, strict=True):
+            terms = 1 if call else part.terms
+            self._open_if(terms, "term", self.names.size(size, part.terms))
+            negative, text = self._dot(part, factors, size) if call else self._product(part, factors)
+            if kernel.largest:
+                helper = self.functions.helper("maximum", self.single)
+                self.line(f"largest = {helper}(largest, {'-' if negative else ''}{text});")
+            else:
+                self.line(f"sum {'-' if negative else '+'}= {text};")
+            self._close_if(terms)
+        self.line(f"{self.names.at(target)} = {name};")
+        self._end_block(kernel)
+        self._end(kernel)
+
+    def _product(self, part: Segment, factors: Sequence[Use]) -> tuple[bool, str]:
+        """Whether a term is negative, and its size."""
+        return _product(part.coefficient, [self.names.at(factor) for factor in factors], self.single)
+
+    def _dot(self, part: Segment, factors: Sequence[Use], size: str) -> tuple[bool, str]:
+        """The same of a dot product or a sum, by a function that adds up eight numbers at a time."""
+        if part.terms == 1:
+            return self._product(part, factors)
+        near = len(factors) > 1 and all(use.access.term_step == 1 for use in factors)
+        steps = ["" if near else f", {self.names.step(use, 'term')}" for use in factors]
+        operands = ", ".join(f"&{self.names.at(use, 0)}{step}" for use, step in zip(factors, steps, strict=True))
+        name = "dot" if near else "dot_apart" if len(factors) > 1 else "sum"
+        name = self.functions.helper(name, self.single)
+        return _product(part.coefficient, [f"{name}({self.names.size(size, part.terms)}, {operands})"], self.single)
+
+    def _take(self, kernel: Take, operands: Sequence[Use], target: Use) -> None:
+        """An element whose index is computed; NaN where there is none."""
+        index, elements = operands
+        self._over(kernel)
+        self._block(kernel)
+        count_of = literal(float(kernel.terms), self.single)
+        floor = "floorf" if self.single else "floor"
+        self.line(f"const {self.real} index = {self.names.at(index)};")
+        self.open(f"if (index >= -{count_of} && index < {count_of} && index == {floor}(index))")
+        self.line(f"const int term = (int)index + (index < {literal(0.0, self.single)} ? {kernel.terms} : 0);")
+        self.line(f"{self.names.at(target)} = {self.names.at(elements)};")
+        self._depth -= 1
+        self.line("} else {")
+        self._depth += 1
+        self.line(f"{self.names.at(target)} = NAN;")
+        self.close()
+        self._end_block(kernel)
+        self._end(kernel)
+
+    def _block(self, kernel: Item) -> None:
+        if kernel.rows * kernel.columns == 1:
+            self.open("")
+
+    def _end_block(self, kernel: Item) -> None:
+        if kernel.rows * kernel.columns == 1:
+            self.close()
+
+    def _over(self, kernel: Item) -> None:
+        self._open_if(kernel.rows, "row", self.names.size("rows", kernel.rows))
+        self._open_if(kernel.columns, "column", self.names.size("columns", kernel.columns))
+
+    def _end(self, kernel: Item) -> None:
+        self._close_if(kernel.columns)
+        self._close_if(kernel.rows)
+
+    def _open_if(self, count: int, name: str, bound: str) -> None:
+        if count > 1:
+            self.open(f"for (int {name} = 0; {name} < {bound}; {name}++)")
+
+    def _close_if(self, count: int) -> None:
+        if count > 1:
+            self.close()
+
+    def open(self, text: str) -> None:
+        """Begin a block."""
+        self.line(f"{text} {{".lstrip())
+        self._depth += 1
+
+    def close(self) -> None:
+        """End it."""
+        self._depth -= 1
+        self.line("}")
+
+    def line(self, text: str) -> None:
+        """Add a line."""
+        self.lines.append("    " * self._depth + text)
+
+
+def manner(kernel: Reduction) -> str:
+    """How a sum, or the largest of many terms, is computed: the name of the function, if it is a matrix product."""
+    if kernel.is_in_order:
+        return "in order"
+    if kernel.largest:
+        return "one by one"
+    for name, fits, columns in (("multiply", _is_row, COLUMNS), ("multiply_dots", _is_dots, LANES)):
+        long = [part for part in kernel.segments if part.terms > 1]
+        shaped = kernel.rows >= ROWS and kernel.columns >= columns and _is_plain(kernel.target)
+        if shaped and kernel.target.column_step == 1 and long and all(map(fits, long)):
+            return name
+    return "side by side" if _is_wide(kernel) else "one by one"
+
+
+def _is_plain(access: Access) -> bool:
+    return access.table is None and access.row_table is None
+
+
+def _sides(part: Segment) -> tuple[Access, Access] | None:
+    """The factor that differs by row, and the one that differs by column, of a product of two matrices."""
+    a, b = part.first, part.second
+    if b is None or not (_is_plain(a) and _is_plain(b)):
+        return None
+    a, b = (a, b) if a.column_step == 0 else (b, a)
+    return (a, b) if a.column_step == 0 and b.column_step and b.row_step == 0 else None
+
+
+def _is_row(part: Segment) -> bool:
+    """Whether the columns of a matrix lie side by side."""
+    sides = _sides(part)
+    return sides is not None and sides[1].column_step == 1 and sides[0].term_step != 0 != sides[1].term_step
+
+
+def _is_dots(part: Segment) -> bool:
+    """Whether the terms of both matrices lie side by side."""
+    sides = _sides(part)
+    return sides is not None and sides[0].term_step == sides[1].term_step == 1
+
+
+def parts_of(kernel: Reduction, operands: Sequence[Use]) -> Iterator[tuple[Segment, list[Use], str]]:
+    """The segments, each with its factors and the name of how many terms it has."""
+    given = iter(operands)
+    for number, part in enumerate(kernel.segments, 1):
+        yield part, [next(given) for _ in part.factors], f"terms_{number}" if number > 1 else "terms"
+
+
+def calls(kernel: Reduction, operands: Sequence[Use]) -> list[bool]:
+    """Which segments of a sum, computed one by one, have a function of their own: their terms are evenly apart."""
+    least = _LONG if len(kernel.segments) <= _LOOPS else _FEWEST
+    return [
+        not kernel.largest
+        and part.terms >= least
+        and not any(use.access.table is not None or use.is_number for use in factors)
+        for part, factors, _ in parts_of(kernel, operands)
+    ]
+
+
+def is_for_many(kernel: Item) -> bool:
+    """Whether a kernel fills vectors."""
+    return kernel.rows * kernel.columns >= _VECTOR
+
+
+def _product(coefficient: float, factors: Sequence[str], single: bool) -> tuple[bool, str]:
+    """Whether a term is negative, and its size as an expression. Factors are multiplied before the coefficient."""
+    one = literal(1.0, single)
+    kept = [factor for factor in factors if factor != one] or [one]
+    negative = coefficient == -1.0
+    if abs(coefficient) != 1.0:
+        kept.append(literal(coefficient, single))
+    return negative, " * ".join(kept)
+
+
+def _with_sign(negative: bool, text: str) -> str:
+    """A term as the first of a sum."""
+    return (f"-({text})" if text[0] == "-" else f"-{text}") if negative else text
+
+
+def _is_wide(kernel: Reduction) -> bool:
+    """Whether neighbours are written, and read, side by side."""
+    accesses = [kernel.target, *kernel.accesses]
+    return (
+        kernel.columns >= _WIDE
+        and kernel.target.column_step == 1
+        and all(access.has_columns_in_vectors for access in accesses)
+        and any(access.column_step for access in kernel.accesses)
+    )

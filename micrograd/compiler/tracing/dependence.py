@@ -1,0 +1,227 @@
+"""Dependence: what lies between the inputs of a transform and its outputs.
+
+A function may ask for many derivatives, each of a little. So only what was written since the inputs of a transform is
+looked at, in arrays with an element for each place:
+
+    place   written        operands   depends on x   the result depends on it
+    0       input  x       -          yes            yes
+    1       mul  0 0       0, 0       yes            yes
+    2       sin  0         0          yes            no
+    3       exp  1         1          yes            yes: it is the result
+
+Gradients flow through what has both. Places that are equal to an earlier one give way to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.checks import is_unknown
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.tracing import alike_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Sequence
+
+    from micrograd.compiler.ir.entries import Trace
+    from micrograd.compiler.numbers import Booleans, Integers
+
+
+class Dependence:
+    """What some roots depend on, as far as that depends on some sources itself.
+
+    In the arrays, an element stands for each place since that of the first source.
+
+    Attributes:
+        written: the trace.
+        equal: for each place of the trace, the first one that is equal to it.
+        begin: the place of the first source.
+        kinds: for each place, a number for its primitive; see is_kind.
+        operands: the places of the first operands of all, of the second ones, and so on; NO_PLACE where there is none,
+            or where it is in a row or a table.
+        targets: for the operands, where in the arrays the first ones are that are equal to them.
+        inside: through which places gradients flow.
+        counts: to how many operands they flow from each place.
+        steps: to how many they flow in all.
+    """
+
+    def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
+        self.written, self.equal = written, equal
+        self.begin = begin = min(sources, default=len(equal))
+        entries, size = written.operations, len(equal) - begin
+        first = np.array(equal[begin:], dtype=np.int64) - begin
+        self.kinds = np.fromiter(map(id, entries.primitives[begin : len(equal)]), np.int64, size)
+        self.operands = self._columns()
+        self.targets = np.where(self.operands < begin, NO_PLACE, first[np.maximum(self.operands - begin, 0)])
+        self._is_first, first_inside = first == np.arange(size), np.maximum(first, 0)  # before 0 is outside
+        users, used = self._edges(first, self._is_first)
+        of_roots = np.array([equal[root] - begin for root in roots], dtype=np.int64)
+        of_sources = np.fromiter(sources, np.int64, len(sources)) - begin
+        outside = Edges(size, [users], [used]).out_of_reach(of_roots[of_roots >= 0])
+        outside |= Edges(size, [used], [users]).out_of_reach(of_sources)
+        self.inside: Booleans = (first >= 0) & ~outside[first_inside]
+        counts = self._counted(users, used)
+        self.steps, self.counts = int(counts.sum()), np.where(self.inside, counts[first_inside], 0)
+        self._is_inside, self._count = self.inside.tobytes(), self.counts.tolist()
+        self._passed: dict[int, list[int]] = {}  # by order, the operands of the places that it has come to
+
+    def _columns(self) -> Integers:
+        """All first operands, all second ones, and so on."""
+        begin, end, entries = self.begin, len(self.equal), self.written.operations
+        further = {}
+        for place in reversed(entries.further):  # they are in order
+            if place < begin:
+                break
+            further[place - begin] = entries.further[place]
+        columns = np.full((2 + max(map(len, further.values()), default=0), end - begin), NO_PLACE)
+        columns[0], columns[1] = entries.first[begin:end], entries.second[begin:end]
+        if further:
+            places = list(further)
+            for number, column in enumerate(columns[2:]):
+                column[places] = [each[number] if number < len(each) else NO_PLACE for each in further.values()]
+        columns[:, self.is_kind(INPUT, LITERAL, TAKE)] = NO_PLACE
+        columns[1:, self.is_kind(SUM_OF_PRODUCTS)] = NO_PLACE
+        return columns
+
+    def _edges(self, first: Integers, is_first: Booleans) -> tuple[Integers, Integers]:
+        """From each place to its operands; by stand-ins beyond the others where these are in rows or tables."""
+        written, begin, size = self.written, self.begin, len(first)
+        parts = [
+            np.stack([places := np.flatnonzero(is_first & (column >= 0)), column[places]]) for column in self.targets
+        ]
+        entries, sequences = written.operations, [*written.rows, *written.tables]
+        users: list[int] = []
+        used: list[int] = []
+        for place in np.flatnonzero(is_first & self.is_kind(SUM_OF_PRODUCTS, TAKE)).tolist():
+            second = entries.second[begin + place]
+            of_table = entries.primitives[begin + place] is TAKE
+            numbers = (len(written.rows) + second,) if of_table else (second, *entries.further[begin + place])
+            users += [place] * len(numbers)
+            used += [size + number for number in numbers]
+        for number in {place - size for place in used}:
+            users += [size + number] * len(sequences[number])
+            used += [self._at(element) for element in sequences[number]]
+        for mapped in written.maps:
+            for place in mapped.made if mapped.made[0] >= begin else ():
+                operands = mapped.operands_of(place)
+                users += [place - begin] * len(operands)
+                used += [self._at(operand) for operand in operands]
+        found: Integers = np.concatenate([*parts, np.array([users, used], dtype=np.int64)], axis=1)
+        return found[0, found[1] >= 0], found[1, found[1] >= 0]
+
+    def _counted(self, users: Integers, used: Integers) -> Integers:
+        """For each place, how many edges lead inside."""
+        size = len(self.inside)
+        count = max(size, 1 + int(max(users.max(initial=0), used.max(initial=0))))
+        leads = used < size
+        leads[leads] = self.inside[used[leads]]
+        counts = np.bincount(users[leads], minlength=count)
+        by_others = used >= size
+        np.add.at(counts, users[by_others], counts[used[by_others]])
+        return np.where(self.inside, counts[:size], 0)
+
+    def _at(self, place: int) -> int:
+        """Where the first place is that is equal to one; negative where that is outside."""
+        return max(self.equal[place] - self.begin, NO_PLACE)
+
+    def is_kind(self, *primitives: Any) -> Booleans:
+        """Which places apply one of these primitives."""
+        return np.isin(self.kinds, list(map(id, primitives)))
+
+    def __contains__(self, place: Any) -> bool:
+        """Whether gradients flow through a place."""
+        return place >= self.begin and bool(self._is_inside[place - self.begin])
+
+    def are_inside(self, places: Integers) -> Booleans:
+        """Through which of some places gradients flow."""
+        return self.inside[np.maximum(places - self.begin, 0)] & (places >= self.begin)
+
+    def holds_any(self, places: Integers) -> bool:
+        """Whether gradients flow through one of some places."""
+        return bool(places.size) and bool(self.are_inside(places).any())
+
+    def passes_on(self, place: int) -> int:
+        """To how many operands of a place gradients flow."""
+        return self._count[place - self.begin] if place >= self.begin else 0
+
+    def places(self) -> list[int]:
+        """All places through which gradients flow, in order."""
+        found: list[int] = (np.flatnonzero(self.inside) + self.begin).tolist()
+        return found
+
+    def nodes(self) -> Integers:
+        """Where in the arrays the first ones of all operations are that pass gradients on."""
+        return np.flatnonzero(self._is_first & (self.counts > 0))
+
+    def order(self, root: int) -> list[int]:
+        """The places that a root depends on, in order; none if no source reaches it."""
+        if root not in self:
+            return []
+        found, stack, passed = {root}, [root], self._passed
+        while stack:
+            place = stack.pop()
+            if (operands := passed.get(place)) is None:
+                every = self.written.operands(place) if self.passes_on(place) else ()
+                passed[place] = operands = [first for operand in every if (first := self.equal[operand]) in self]
+            for operand in operands:
+                if operand not in found:
+                    found.add(operand)
+                    stack.append(operand)
+        return sorted(found)
+
+    def alike(self, outputs: Sequence[Any], values: Collection[int]) -> list[alike_rows.Alike]:
+        """Those of the outputs that are computed alike."""
+        roots = {row: root for row, output in enumerate(outputs) if (root := _root(output)) is not None}
+        return list(alike_rows.alike(roots, self, values))
+
+    def rows(
+        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
+    ) -> tuple[list[list[int]], int]:
+        """For each output the sources that it depends on; and how many directions are less work than all rows."""
+        rows: list[list[int] | None] = [[] if _root(output) is None else None for output in outputs]
+        steps = 0
+        for numbers, places, passed in alike:
+            of_first = places[0].tolist()
+            steps += len(numbers) * sum([self.passes_on(of_first[column]) for column in passed])
+            chosen = [column for column in passed if of_first[column] in sources]
+            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
+                rows[number] = row
+        found = []
+        for output, row in zip(outputs, rows, strict=True):
+            if row is None:
+                order = self.order(self.equal[output._place])
+                row = [place for place in order if place in sources]
+                steps += sum([self.passes_on(place) for place in order])
+            found.append(row)
+        return found, (steps - 1) // max(self.steps, 1)
+
+    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
+        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
+
+        A user's rules may give what is no derivative: then only their own numbers are right.
+
+        Args:
+            rows: for each row the columns of its entries.
+            columns: what the columns are, in the order of the rows.
+        """
+        if not self.is_kind(*alike_rows.OF_LIBRARY)[self.inside].all():
+            return False
+        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
+        return all((place, row) in entries for row, place in entries)
+
+    def is_large(self, roots: Sequence[Any], times: int) -> bool:
+        """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
+        left = times * self.steps
+        for root in roots:
+            left -= sum(self.passes_on(place) for place in self.order(self.equal[root._place]))
+            if left < 0:
+                return True
+        return False
+
+
+def _root(output: Any) -> int | None:
+    """The place of an output; None for a plain number."""
+    return output._place if is_unknown(output) else None

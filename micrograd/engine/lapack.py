@@ -1,0 +1,143 @@
+"""LAPACK's factorisations of matrices of floats: SciPy's where it is installed, and else NumPy's.
+
+A gradient needs the equations of the forward pass once more, with the same matrix or with the transposed one. So the
+last factorisations are kept, and found by the numbers of the matrix: to compare n**2 numbers is nothing beside the
+2/3 n**3 operations of a factorisation.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_BLOCK = 64  # columns that LAPACK inverts at a time; by default it goes through them one by one
+_KEPT = 2  # factorisations; of each the matrix and its factors, both of n**2 numbers
+
+
+@cache
+def _routines(name: str = "lapack") -> Any:
+    """SciPy's module of LAPACK, or of BLAS; None if SciPy is not installed."""
+    try:
+        return import_module(f"scipy.linalg.{name}")
+    except ImportError:
+        return None
+
+
+class _Factors(NamedTuple):
+    """A matrix and its factors.
+
+    Attributes:
+        matrix: as it lies in memory, row by row.
+        factors: those of the transposed matrix, as LAPACK goes through memory column by column.
+        pivots: which rows were exchanged.
+    """
+
+    matrix: Any
+    factors: Any
+    pivots: Any
+
+
+_kept: tuple[_Factors, ...] = ()
+
+
+def _factors_of(a: Any) -> tuple[_Factors, bool]:
+    """The factors of a matrix, or of the transposed one; and whether it is that of the two."""
+    global _kept  # one tuple takes the place of another, so that threads need no lock
+    is_transposed = not a.flags.c_contiguous and a.flags.f_contiguous
+    rows = np.ascontiguousarray(a.T if is_transposed else a)
+    for known in _kept:
+        if known.matrix.shape == rows.shape and known.matrix[0, 0] == rows[0, 0] and (known.matrix == rows).all():
+            return known, is_transposed
+    factors, pivots, _ = _routines().dgetrf(rows.T)
+    made = _Factors(rows.copy(), factors, pivots)
+    _kept = (made, *_kept[: _KEPT - 1])
+    return made, is_transposed
+
+
+def _is_plain(a: Any) -> bool:
+    """Whether it is one matrix, and SciPy is there to factorise it."""
+    return a.ndim == 2 and a.size > 0 and _routines() is not None
+
+
+def solve(a: Any, b: Any) -> Any:
+    """The solution of equations with the columns of b on the right; for stacks too.
+
+    Raises:
+        numpy.linalg.LinAlgError: if the matrix is singular.
+    """
+    if not _is_plain(a) or b.ndim != 2 or len(b) != len(a):
+        return np.linalg.solve(a, b)
+    known, is_transposed = _factors_of(a)
+    if not np.diagonal(known.factors).all():
+        raise np.linalg.LinAlgError("Singular matrix")
+    return _routines().dgetrs(known.factors, known.pivots, b, trans=int(not is_transposed))[0]
+
+
+def inv(a: Any) -> Any:
+    """The inverse; see solve."""
+    if not _is_plain(a):
+        return np.linalg.inv(a)
+    known, is_transposed = _factors_of(a)
+    inverse, failed = _routines().dgetri(known.factors, known.pivots, lwork=_BLOCK * len(a))
+    if failed:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return inverse if is_transposed else inverse.T
+
+
+def det(a: Any) -> Any:
+    """The determinant, as an array without axes for one matrix."""
+    if not _is_plain(a):
+        return np.asarray(np.linalg.det(a))
+    diagonal, sign = _diagonal(a)
+    return np.asarray(sign * diagonal.prod())
+
+
+def slogdet(a: Any) -> tuple[Any, Any]:
+    """The sign of the determinant, and the logarithm of its size."""
+    if not _is_plain(a):
+        sign, logarithm = np.linalg.slogdet(a)
+        return np.asarray(sign), np.asarray(logarithm)
+    diagonal, sign = _diagonal(a)
+    with np.errstate(divide="ignore"):
+        return np.asarray(sign * np.sign(diagonal).prod()), np.asarray(np.log(np.abs(diagonal)).sum())
+
+
+def _diagonal(a: Any) -> tuple[Any, float]:
+    """What the determinant is the product of, and its sign."""
+    known, _ = _factors_of(a)
+    exchanges = np.count_nonzero(known.pivots != np.arange(len(a)))
+    return np.diagonal(known.factors), -1.0 if exchanges % 2 else 1.0
+
+
+def cholesky(a: Any) -> Any:
+    """The lower factor of a symmetric matrix, of which the lower triangle is looked at.
+
+    Raises:
+        numpy.linalg.LinAlgError: if it is not positive definite.
+    """
+    if not _is_plain(a):
+        return np.linalg.cholesky(a)
+    factor, failed = _routines().dpotrf(a.T, lower=0)  # row by row, the lower triangle is the upper one of LAPACK
+    if failed:
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return factor.T
+
+
+def solve_triangular(a: Any, b: Any, lower: bool) -> Any:
+    """The solution of equations with one triangle of a matrix.
+
+    Raises:
+        numpy.linalg.LinAlgError: if there is a 0 on the diagonal.
+    """
+    if not _is_plain(a) or b.ndim != 2 or len(b) != len(a):
+        return np.linalg.solve(np.tril(a) if lower else np.triu(a), b)
+    if not np.diagonal(a).all():
+        raise np.linalg.LinAlgError("Singular matrix")
+    is_turned, columns = a.flags.c_contiguous, a.T if a.flags.c_contiguous else a
+    solved = partial(_routines("blas").dtrsm, 1.0, columns, lower=lower != is_turned)
+    if b.flags.f_contiguous:
+        return solved(b, trans_a=is_turned)
+    return solved(b.T, side=1, trans_a=not is_turned).T  # row by row, it is the transposed one: nothing is moved
