@@ -89,7 +89,7 @@ def filled(template: str, style: str, script: str, title: str, data: dict[str, A
     r"""The text of an HTML file: a template with its style, its script and their digests, the title and the data.
 
     Args:
-        template: with a comment in the place of each: TITLE, STYLE, STYLE DIGEST, SCRIPT, SCRIPT DIGEST, DATA.
+        template: with a comment in the place of each: TITLE, STYLE, STYLE DIGEST, SCRIPT, SCRIPT DIGESTS, DATA.
         style: CSS.
         script: JavaScript.
         title: shown as typed.
@@ -104,10 +104,10 @@ def filled(template: str, style: str, script: str, title: str, data: dict[str, A
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     digests, element = [_digest(script)], f"<script>{script}</script>"
     if len(embedded) > MOST_PLAIN:
-        columns = {name: _columns(data[name]) for name in ("nodes", "turns")}  # what is alike stands together
+        columns = {name: _columns(data[name]) for name in ("nodes", "turns") if name in data}  # like stands by like
         packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
         embedded = b64encode(compress(packed.encode(), mtime=0)).decode()
-        unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
+        unpacking = files("micrograd.explore").joinpath("unpacking.js").read_text("utf-8")
         digests.append(_digest(unpacking))
         element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
     parts = {
