@@ -26,7 +26,8 @@ def test_the_page_of_a_word_is_small_and_steps_through_both_passes(show, tmp_pat
     mg.explore(loss, path)
     assert path.stat().st_size <= 2_000_000
     page = show(path)
-    page.wait_for_function(STARTED, timeout=120_000)
+    while not page.evaluate(STARTED):  # the page forbids what wait_for_function does
+        page.wait_for_timeout(50)
     assert page.evaluate("nodes.length") > 40_000
     assert page.evaluate("nodes[root].data") == loss.data
     page.evaluate("go(steps.length - 1)")

@@ -283,6 +283,7 @@ class TestGraph:
         assert 2800 < len(mg.topological_order(root)) <= 3000
         page = show(root)
         page.locator("#expand").click()
+        page.locator("#fit").click()  # Open all keeps to what can be read
         assert page.locator("#nodes .item").count() > 2800
         processor = page.context.new_cdp_session(page)
         processor.send("Performance.enable", {"timeDomain": "threadTicks"})
