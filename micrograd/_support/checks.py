@@ -141,7 +141,7 @@ def check_unchanged(operands: Iterable[Any], inputs: Iterable[float]) -> None:
     """Refuse operands whose numbers are not those of the forward pass any more."""
     for operand, number in zip(operands, inputs, strict=True):
         if operand._data != number and not (math.isnan(operand._data) and math.isnan(number)):
-            raise ValueError(f"{operand!r} was {number} in the forward pass; compute the output anew")
+            raise ValueError(f"{operand!r} was {number} in the forward pass; compute the output again")
 
 
 def required_number(value: object, what: str) -> float:

@@ -53,7 +53,7 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
         path: where to write; its folder must exist.
         data: what the file is to hold.
         durable: whether to wait until it is on disk. If not, a loss of power may leave a file that is cut off.
-            That is for files that have a checksum and can be made anew.
+            That is for files that have a checksum and can be made again.
 
     Raises:
         OSError: if it cannot be written, naming the path: no such folder, no permission, no space.

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any
 from weakref import WeakSet
 
-_locks: WeakSet[Any] = WeakSet()  # what they protect is consistent at any instruction, or is made anew in the child
+_locks: WeakSet[Any] = WeakSet()  # what they protect is consistent at any instruction, or is made again in the child
 _held_while_forking: list[Any] = []
 
 

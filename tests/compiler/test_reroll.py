@@ -126,7 +126,8 @@ def test_the_explanation_names_kernels_shapes_and_times():
     fast = mg.compile(lambda x: mg.logsumexp(model(x)), backend="numpy")
     fast([1.0, 2.0, 3.0, 4.0])
     text = fast.explain()
-    assert text == repr(text) == str(text) == str(fast.program().program)
+    assert text == repr(text) == str(text)
+    assert text.startswith(str(fast.program().program))
     for part in ("scalar operations became", "kernels", "flops", "bytes", "matrix-vector", "1x8x5", "trace", "reroll"):
         assert part in text
     summary = mg.compile(lambda x: x * mg.sin(x) + x, backend="numpy").explain(2.0).splitlines()[0]

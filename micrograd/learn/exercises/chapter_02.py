@@ -239,7 +239,7 @@ EXERCISES = (
             Mistake("as if once", "6.0", "The leaf keeps what it had and adds the second 6."),
             Mistake("one place, once", "3.0", "x stands in two places, and each gives a share."),
             Mistake("squared", "36.0", "The second call adds to the first; it does not multiply."),
-            Mistake("the result too", "18.0", "Only leaves add up. Results between begin anew with each call."),
+            Mistake("the result too", "18.0", "Only leaves add up. Results between start again with each call."),
         ),
     ),
     Exercise(
