@@ -76,7 +76,7 @@ PRODUCT = ArrayFunction(
     lambda a, b: [(*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])],
     lambda a, b: (np.matmul(a, b),),
     LARGEST**3,
-    lambda a, b: a.shape[-2] * b[..., 0, :].size * a.shape[-1],  # products of numbers
+    lambda a, b: a.shape[-2] * b.size,  # products of numbers
 )
 
 
