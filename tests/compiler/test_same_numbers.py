@@ -159,6 +159,13 @@ def raised(f, arguments):
     return None
 
 
+@pytest.mark.parametrize("f", [lambda x: x**2, lambda x: x**2 - 2 * x + 1, lambda x: x**3, lambda x: x**4])
+@pytest.mark.parametrize("x", [1e200, -1e200])
+def test_powers_that_are_too_large_are_infinite_as_eagerly(f, x, backend):
+    function = lambda x: [f(x), mg.atan(f(x))]  # noqa: E731
+    assert str(mg.compile(function, backend=backend)(Value(x))) == str(function(Value(x)))
+
+
 @pytest.mark.parametrize(
     ("f", "good", "bad"),
     [
@@ -170,9 +177,6 @@ def raised(f, arguments):
         (lambda x: mg.exp(-mg.exp(x)), 1.0, 1000.0),
         (lambda x: 1 / mg.exp(x), 1.0, 1000.0),
         (lambda x: mg.maximum(mg.sqrt(x), 1.0) * 2, 1.0, -1.0),
-        (lambda x: mg.atan(x**2), 1.0, 1e200),
-        (lambda x: mg.atan(x**2 - 2 * x + 1), 1.0, 1e200),
-        (lambda x: mg.atan(x**3), 1.0, 1e200),
         (lambda x: mg.atan(x**-1), 1.0, 0.0),
         (lambda x: mg.atan(x**2.5), 1.0, -2.0),
         (lambda x: mg.atan(mg.cosh(x)), 1.0, 1000.0),
