@@ -653,3 +653,13 @@ def test_compiled_gradients_where_a_column_ends_in_zeros(function, name):
 
     expected, found = outcome(lambda f: f), outcome(lambda f: mg.compile(f, backend="numpy"))
     assert found == (expected if isinstance(expected, type) else pytest.approx(expected, rel=1e-12, abs=1e-13))
+
+
+def test_zeros_that_are_known_below_the_diagonal_need_no_reflection():
+    function = lambda x: np.linalg.solve(np.diag([2.0, -4.0, 8.0]), x)  # noqa: E731
+    for make in (function, mg.compile(function, backend="numpy")):
+        x = mg.array([1.0, 2.0, 3.0])
+        found = make(x)
+        assert mg.numbers(found).tolist() == [0.5, -0.5, 0.375]
+        found.sum().backward()
+        assert mg.gradients(x).tolist() == [0.5, -0.25, 0.125]

@@ -138,3 +138,12 @@ def test_polynomials_that_do_not_fit():
         np.polyfit(mg.array(SIGNAL), SIGNAL, 1, cov=True)
     with pytest.raises(TypeError, match="more points than its degree 6"):
         np.polyfit(mg.array(SIGNAL), SIGNAL, 6)
+
+
+def test_a_transform_of_plain_numbers_is_refused_under_no_grad_too():
+    def f(x):
+        with mg.no_grad():
+            return np.fft.fft(x).real * 1.0
+
+    with pytest.raises(mg.TraceError, match=r"a Fourier transform of numbers"):
+        mg.compile(f, backend="numpy")(np.ones(4))

@@ -97,6 +97,25 @@ def test_sums_of_numbers_that_a_table_leads_to(tmp_path):
     check(f, tmp_path, numbers(60))
 
 
+def test_sums_of_as_many_numbers_as_each_layer_has(tmp_path):
+    def f(x):
+        for count, terms in ((12, 9), (14, 11), (16, 13), (17, 10), (18, 12)):
+            places = [[(k * k + 3 * n * n + n) % len(x) for n in range(terms)] for k in range(count)]
+            x = [mg.sin(sum(x[place] for place in row)) for row in places]
+        return mg.mean(x)
+
+    check(f, tmp_path, numbers(60))
+
+
+def test_layers_of_one_size(tmp_path):
+    def f(x, *layers):
+        for w in layers:
+            x = [[mg.tanh(mg.dot(row, weights)) for weights in w] for row in x]
+        return mg.mean([mg.mean(row) for row in x])
+
+    check(f, tmp_path, numbers(12, 12) / 9, *[numbers(12, 12) / 7 + k for k in range(5)])
+
+
 def test_the_largest_of_many_numbers(tmp_path):
     file = check(lambda x: mg.mean([mg.logsumexp(row) for row in x]), tmp_path, numbers(6, 20))
     assert "largest = f_0_maximum(largest, x[" in file.source

@@ -540,3 +540,17 @@ class TestNames:
 
         assert outer() == ({"others": (1,)}, GLOBAL)
         assert self.names(mg.functional.dot, GLOBAL) == {"others": (1,)}
+
+
+def test_many_derivatives_inside_are_differentiated_by_jax_again():
+    """They are written many at a time, and are plain numbers in the function."""
+    xs = np.linspace(-1.0, 1.0, 3_000)
+
+    def loss(xs):
+        slopes = mg.grad(lambda z: (np.tanh(z) * z).sum())(xs)
+        return (slopes**2).sum()
+
+    function, _ = mg.to_jax(loss, xs)
+    by_hand = lambda z: (jax.grad(lambda z: (jnp.tanh(z) * z).sum())(z) ** 2).sum()  # noqa: E731
+    found, expected = jax.grad(function, argnums=1)({}, xs), jax.grad(by_hand)(xs)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

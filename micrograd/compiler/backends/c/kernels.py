@@ -46,11 +46,14 @@ class Writer:
                 self._loops.open(f"for (int step = 0; step < {block.turns}; step++)")
                 for line in self.memory.moving(number, self.real):
                     self.line(line)
-            for place, kernel in enumerate(block.kernels):
-                *operands, target = [next(uses) for _ in range(len(kernel.reads) + 1)]
+            used = [
+                (place, kernel, [next(uses) for _ in range(len(kernel.reads) + 1)])
+                for place, kernel in enumerate(block.kernels)
+            ]
+            for place, kernel, (*operands, target) in [each for each in used if each[2][-1].access.base not in unread]:
                 if (number, place) in common:
                     self.line(common[number, place].call(self.memory, self.functions, self.real))
-                elif target.access.base not in unread:
+                else:
                     self._kernel(kernel, operands, target)
             if block.turns > 1:
                 self._loops.close()
