@@ -11,6 +11,9 @@ from tests.browsers import axe, browser
 
 __all__ = ["axe", "browser", "show", "tabs", "violations"]
 
+# The script of a large page is text until its data is unpacked.
+UNPACKING = "document.querySelector('#script') !== null && (typeof isShown === 'undefined' || !isShown)"
+
 
 class Tab:
     """One tab of the browser for all tests that ask for the same options: opening another takes half a second."""
@@ -32,6 +35,8 @@ class Tab:
         self.address = address
         self.page.mouse.move(1, 1)  # where nothing is pointed at
         self.page.goto(address)
+        while self.page.evaluate(UNPACKING):  # the page forbids what wait_for_function does
+            self.page.wait_for_timeout(20)
 
 
 @pytest.fixture(scope="package")

@@ -12,8 +12,6 @@ from tests.folders import ROOT
 
 pytestmark = pytest.mark.slow
 
-STARTED = "typeof isShown !== 'undefined' && isShown"
-
 
 def test_the_page_of_a_word_is_small_and_steps_through_both_passes(show, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
@@ -26,8 +24,6 @@ def test_the_page_of_a_word_is_small_and_steps_through_both_passes(show, tmp_pat
     mg.explore(loss, path)
     assert path.stat().st_size <= 2_000_000
     page = show(path)
-    while not page.evaluate(STARTED):  # the page forbids what wait_for_function does
-        page.wait_for_timeout(50)
     assert page.evaluate("nodes.length") > 40_000
     assert page.evaluate("nodes[root].data") == loss.data
     page.evaluate("go(steps.length - 1)")
