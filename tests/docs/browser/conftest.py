@@ -49,7 +49,7 @@ def open_page(browser, server):
     def open_page(name, *, before="", allowed=(), width=1280, height=800, **options):
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         if before:
-            contexts[-1].add_init_script(before)
+            contexts[-1].add_init_script(f"if (window === top) {{ {before} }}")  # frames may store nothing
         page = contexts[-1].new_page()
         page.set_default_timeout(120_000)
 
