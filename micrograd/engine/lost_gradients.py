@@ -192,7 +192,7 @@ def _names_in_call(instructions: list[Instruction], call: int) -> tuple[str, set
 
 def _columns(instructions: list[Instruction], number: int) -> tuple[Any, Any]:
     """Where the source of an instruction begins and ends."""
-    at: Any = instructions[number].positions
+    at: Any = getattr(instructions[number], "positions", None)  # which Python 3.10 does not have
     return (at.lineno or 0, at.col_offset or 0), (at.end_lineno or 0, at.end_col_offset or 0)
 
 
