@@ -23,7 +23,15 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import check_class, is_array, is_unknown, real_number, required_count, required_number
+from micrograd._support.checks import (
+    check_class,
+    is_array,
+    is_unknown,
+    is_value,
+    real_number,
+    required_count,
+    required_number,
+)
 from micrograd._support.containers import flatten, matching
 from micrograd.contexts.no_grad import differentiating, no_grad
 from micrograd.engine import primitives
@@ -392,7 +400,7 @@ class Inputs:
 
     def look_at(self, scalars: list[Any]) -> None:
         """Note which kinds of numbers are given."""
-        if values := [scalar for scalar in scalars if _is_value(scalar)]:
+        if values := [scalar for scalar in scalars if is_value(scalar)]:
             self.of_values = True
             self.is_connected = self.is_connected or (
                 self._run.is_recorded and any(is_unknown(value) or value.requires_grad for value in values)
@@ -408,7 +416,7 @@ class Inputs:
     def connect(self, outputs: list[Any]) -> None:
         """Find out whether what f gave depends on other Values that require a gradient than the fresh ones."""
         if self._run.is_recorded and not self.is_connected:
-            self.is_connected = reaches(list(filter(_is_value, outputs)), [None, *running()])
+            self.is_connected = reaches(list(filter(is_value, outputs)), [None, *running()])
 
     @property
     def in_graphs(self) -> bool:
@@ -494,10 +502,6 @@ def check_differentiable(f: object) -> None:
     """Raise a TypeError for what is no function."""
     if not callable(f):
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
-
-
-def _is_value(scalar: Any) -> bool:
-    return isinstance(scalar, Value) and not isinstance(scalar, (float, int))  # as unknown plain numbers are
 
 
 def _number(output: Value) -> Any:

@@ -85,6 +85,11 @@ def is_unknown(value: object) -> bool:
     return isinstance(value, Operand) and not value.known
 
 
+def is_value(value: object) -> bool:
+    """Whether it is a Value, or stands for one, and for no plain number."""
+    return isinstance(value, Operand) and not value.is_number
+
+
 def is_whole(value: object) -> bool:
     """Whether it is an int, or stands for a plain integer, of Python or of NumPy."""
     return isinstance(value, Integral if is_unknown(value) else int)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import Operand, required_number
+from micrograd._support.checks import Operand, is_value, required_number
 from micrograd.engine import primitives
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import recorder_on_top
@@ -314,11 +314,6 @@ def _size(*arrays: Any) -> float:
 def _as_value(value: Any, x: Any) -> Any:
     """A result that is a plain number, such as the 0 in a corner, as a Value like the other results."""
     return x if isinstance(x, Operand) else value._apply(primitives.where, 1.0, float(x), value)
-
-
-def is_value(x: object) -> bool:
-    """Whether it is a Value, or stands for one, and for no plain number."""
-    return isinstance(x, Operand) and not x.is_number
 
 
 def _elements(array: Any, name: str) -> tuple[Any, Any, list[Any]]:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import is_unknown
+from micrograd._support.checks import is_unknown, is_value
 from micrograd.engine import lapack, primitives
-from micrograd.engine.array_calls import LARGEST, ArrayFunction, is_value
+from micrograd.engine.array_calls import LARGEST, ArrayFunction
 from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:

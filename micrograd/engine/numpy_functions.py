@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from micrograd._support.checks import Operand, is_unknown, is_whole
+from micrograd._support.checks import Operand, is_unknown, is_value, is_whole
 from micrograd.engine import further_primitives, linear_algebra, primitives, signals
-from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

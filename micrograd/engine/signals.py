@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from micrograd._support.checks import is_unknown
-from micrograd.engine.array_calls import ArrayFunction, is_value
+from micrograd._support.checks import is_unknown, is_value
+from micrograd.engine.array_calls import ArrayFunction
 from micrograd.engine.linear_algebra import PRODUCT, pinv
 from micrograd.engine.tracer import tracer_on_top
 

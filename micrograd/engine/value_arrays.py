@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from micrograd._support.checks import Operand
-from micrograd.engine.array_calls import is_value
+from micrograd._support.checks import Operand, is_value
 from micrograd.engine.lost_gradients import array_compared_with_numbers
 from micrograd.engine.numpy_functions import (
     CHOICES,

@@ -384,3 +384,11 @@ def test_isinstance_of_a_number_of_numpy_says_what_it_says_eagerly(dtype, asked)
     few = np.array([1, 0, 1], dtype)
     for function, argument in ((element, few), (single, few[0])):
         assert mg.compile(function, backend="numpy")(argument) == function(argument)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16, np.float32, np.float64])
+def test_derivatives_by_numbers_of_numpy_are_plain_numbers_as_eagerly(dtype, backend):
+    x = np.array([3, 4], dtype)
+    agree(lambda x: mg.grad(lambda z: z * z * 1.0)(x[0]), x, backend=backend)
+    agree(lambda x: mg.grad(lambda z: (z * z).sum() * 1.0)(x), x, backend=backend)
+    agree(lambda x: mg.value_and_grad(lambda z: z * z * 1.0)(x[1]), x, backend=backend)

@@ -268,7 +268,7 @@ class _Elements:
 
     def __init__(self, places: Integers) -> None:
         self._places, self._steps = places, None
-        self._views: dict[int, Floats] = {}  # of the arrays of each run, which stay as long as this does
+        self._views: dict[int, tuple[Floats, Floats]] = {}  # by identity, the arrays of each run, and of each the view
         self._first = int(places.flat[0]) if places.size else 0
         evenly = np.full(places.shape, self._first)
         steps = []
@@ -282,10 +282,11 @@ class _Elements:
         """Their numbers: a view where they lie evenly, or a copy."""
         if self._steps is None:
             return numbers.take(self._places)
-        if (view := self._views.get(id(numbers))) is None:
+        if id(numbers) not in self._views:
             steps = [step * numbers.itemsize for step in self._steps]
-            view = self._views[id(numbers)] = as_strided(numbers[self._first :], self._places.shape, steps)
-        return view
+            view = as_strided(numbers[self._first :], self._places.shape, steps)
+            self._views[id(numbers)] = numbers, view
+        return self._views[id(numbers)][1]
 
     def add(self, total: Floats, numbers: Floats) -> None:
         """Add to their numbers; to one that is an element more than once, each time."""

@@ -65,9 +65,7 @@ def _leaves(array: Any) -> Any:
     """What to differentiate by in the place of floats, or of symbols."""
     tracer, elements = tracer_on_top(), array.ravel().tolist()
     made: list[Any] = list(map(Value, elements)) if tracer is None else tracer.copies(elements, object()) or []
-    leaves = np.empty(array.size, dtype=object)
-    leaves[:] = made
-    leaves = leaves.reshape(array.shape)
+    leaves = np.fromiter(made, object, array.size).reshape(array.shape)
     return leaves if tracer is None else tracer.array(leaves)
 
 
@@ -75,6 +73,4 @@ def _of(slopes: Any, array: Any) -> Any:
     found = [slopes.get(leaf, 0.0) for leaf in array.flat]
     if tracer_on_top() is None:
         return np.array(found).reshape(array.shape)
-    numbers = np.empty(array.size, dtype=object)
-    numbers[:] = found
-    return numbers.reshape(array.shape)
+    return np.fromiter(found, object, array.size).reshape(array.shape)

@@ -134,13 +134,9 @@ class Dependence:
         """Whether gradients flow through a place."""
         return place >= self.begin and bool(self._is_inside[place - self.begin])
 
-    def are_inside(self, places: Integers) -> Booleans:
-        """Through which of some places gradients flow."""
-        return self.inside[np.maximum(places - self.begin, 0)] & (places >= self.begin)
-
     def holds_any(self, places: Integers) -> bool:
         """Whether gradients flow through one of some places."""
-        return bool(places.size) and bool(self.are_inside(places).any())
+        return bool(self.inside[places[places >= self.begin] - self.begin].any())
 
     def passes_on(self, place: int) -> int:
         """To how many operands of a place gradients flow."""

@@ -144,8 +144,10 @@ class GradientsInLanes:
         places = self._nodes[rows] + self._begin
         primitive = self._dependence.written.operations.primitives[places[0]] if len(rows) >= FEWEST_LANES else None
         if primitive not in _IN_LANES:
+            applied = self._dependence.written.operations.primitives
             for row, place, at in zip(rows.tolist(), places.tolist(), gradients.tolist(), strict=True):
-                called = next((each for each in self._calls if place in each), None)
+                of_call = applied[place] is INPUT  # no other input passes gradients on
+                called = next(each for each in self._calls if place in each) if of_call else None
                 if called is None:
                     self._one_by_one(row, place, at)
                 elif place == called.hub[0]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import Operand, is_unknown, is_whole
+from micrograd._support.checks import Operand, is_unknown, is_value, is_whole
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
 from micrograd.compiler.tracing import lanes
 from micrograd.compiler.tracing.array_gradients import gradient_of
@@ -38,7 +38,6 @@ from micrograd.compiler.tracing.promotion import (
 )
 from micrograd.compiler.tracing.trace import Tape
 from micrograd.engine import value_arrays
-from micrograd.engine.array_calls import is_value
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays

@@ -789,14 +789,19 @@ class Tape(Tracer):
         pairs = list(zip(called.is_given, called.operands, strict=True))
         needed = tuple(is_given and dependence.holds_any(operand) for is_given, operand in pairs)
         if called.function.is_gradient:  # what it is made of is written
-            operands = [self.symbols_at(operand) if is_given else operand for is_given, operand in pairs]
             given = [seed if seed.dtype == float else self.symbols_at(seed) for seed in seeds]
-            made = called.function.rule(given, list(map(self.symbols_at, called.results)), operands, needed)
+            made = called.function.rule(given, *self._symbols_of_call(called), needed)
             shares = iter([self.places_in(share) for share, wanted in zip(made, needed, strict=True) if wanted])
         else:
             function = type(self).gradient_of(called.function, needed)
             shares = iter(self._call(function, [*seeds, *called.results, *called.operands]))
         return [next(shares) if wanted else None for wanted in needed]
+
+    def _symbols_of_call(self, called: Called) -> tuple[list[Any], list[Any]]:
+        """What stands for the results of a call, and for its operands."""
+        pairs = zip(called.is_given, called.operands, strict=True)
+        operands = [self.symbols_at(operand) if is_given else operand for is_given, operand in pairs]
+        return list(map(self.symbols_at, called.results)), operands
 
     def _through_call(self, called: Called, place: int, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a call give to its operands. The call comes after all of its results."""
@@ -881,13 +886,11 @@ class Tape(Tracer):
         """
         needed = [given and any(each in found for each in operand.ravel().tolist())
                   for given, operand in zip(called.is_given, called.operands, strict=True)]  # fmt: skip
-        seeds: list[Any] = []
+        seeds = []
         for places in called.results:
-            made = np.empty(places.size, dtype=object)
-            made[:] = self.copies([1.0] * places.size, called)
-            seeds.append(self.array(made.reshape(places.shape)))
-        operands = [self.symbols_at(o) if g else o for g, o in zip(called.is_given, called.operands, strict=True)]
-        shares = called.function.rule(seeds, list(map(self.symbols_at, called.results)), operands, needed)
+            made: Any = self.copies([1.0] * places.size, called)
+            seeds.append(self.array(np.fromiter(made, object, places.size).reshape(places.shape)))
+        shares = called.function.rule(seeds, *self._symbols_of_call(called), needed)
         pairs = [
             (place, share)
             for places, given, wanted in zip(called.operands, shares, needed, strict=True)

@@ -33,18 +33,11 @@ def merge(word, a, b, new):
             place += 1
     return found
 """
-ENCODE = """
+ENCODE = f"""{MERGE}
+
 def encode(word, merges):
     for a, b, new in merges:
-        found, place = [], 0
-        while place < len(word):
-            if word[place : place + 2] == [a, b]:
-                found.append(new)
-                place += 2
-            else:
-                found.append(word[place])
-                place += 1
-        word = found
+        word = merge(word, a, b, new)
     return word
 """
 DECODE = """
