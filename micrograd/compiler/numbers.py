@@ -73,7 +73,10 @@ def all_finite(numbers: Floats) -> bool:
     """Whether there is neither an infinity nor a NaN."""
     if len(numbers) <= _FEW and math.isfinite(sum(numbers.tolist())):  # 0.1 us for three, in place of 0.4
         return True
-    return b"\0" not in np.isfinite(numbers).tobytes()  # which takes half as long as all() for a few
+    finite = np.isfinite(numbers)
+    return (
+        b"\0" not in finite.tobytes() if len(numbers) < _MANY else bool(finite.all())
+    )  # for a few, it takes twice as long
 
 
-_FEW = 32  # numbers: of more, it is quicker to look at all of them at once
+_FEW, _MANY = 32, 10_000  # numbers: of more than a few, it is quicker to look at all of them at once

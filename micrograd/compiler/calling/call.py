@@ -153,7 +153,7 @@ class Call(_OfProgram):
 
     def gradients(self, gradient: float) -> Floats:
         """The derivatives times the gradient of the result."""
-        return self._derivatives if gradient == 1.0 else gradient * self._derivatives
+        return self._derivatives if gradient == 1.0 else gradient * self._derivatives + 0.0
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
@@ -163,9 +163,8 @@ class Call(_OfProgram):
         if len(leaves) > origin.trained:
             if countOf(map(_primitive_of, leaves), LEAF) < len(leaves) or len(set(leaves)) < len(leaves):
                 return False
-        elif origin.stored is not None and (sums := origin.stored.grad()) is not None:
-            sums = sums + self.gradients(gradient)
-            commit(chain(origin.stored.replacing(grad=sums), setting([node], "_grad", [gradient])))
+        elif origin.stored is not None and (plan := origin.stored.adding(self.gradients(gradient))) is not None:
+            commit(chain(plan, setting([node], "_grad", [gradient])))
             return True
         forget_stored(leaves)
         before = list(map(_gradient_of, leaves))
