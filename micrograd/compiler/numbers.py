@@ -1,8 +1,8 @@
 """The arrays that the compiler works with.
 
 ``Integers`` say which nodes, or which places in a buffer; ``Counts`` how many edges a node has, and are narrow, as
-nobody has two billion; ``Floats`` are numbers of the program; ``Booleans`` mark nodes: ``marks[7]`` is whether node 7
-is one of them.
+nobody has two billion; ``Kinds`` what a node is, of three; ``Floats`` are numbers of the program; ``Booleans`` mark
+nodes: ``marks[7]`` is whether node 7 is one of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Counts: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
+Kinds: TypeAlias = np.ndarray[Any, np.dtype[np.int8]]
 Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 

@@ -58,7 +58,7 @@ def normalise(columns: Columns) -> Graph:
 def _in_terms(columns: Columns) -> Graph:
     """The graph of a trace in which each arithmetic operation is a sum of its own."""
     trace, size = columns.trace, columns.size
-    kind = np.zeros(size, dtype=np.int64)
+    kind = np.zeros(size, dtype=np.int8)
     constants = np.full(size, np.nan)
     constants[columns.literals] = columns.numbers
     parts: list[Terms] = [no_terms()]
