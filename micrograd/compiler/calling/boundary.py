@@ -171,6 +171,12 @@ class Results:
 
         return make
 
+    def _are_for_one(self, part: Any) -> bool:
+        """Whether most of the outputs are in one result, and nobody else gets or keeps them: so they are not copied."""
+        found = [output for output in self.outputs if output is not None]
+        is_most = isinstance(part, slice) and 2 * (part.stop - part.start) > len(found)
+        return is_most and not self.has_values and len(set(found)) == len(found)
+
     def _class_at(self, place: int) -> Any:
         """The class of a leaf; None for a Value."""
         leaf, output = self._leaves[place], self.outputs[place]
@@ -184,6 +190,8 @@ class Results:
         sources = np.array([output for _, output in leaves if output is not None], dtype=np.int64)
         if len(sources) == len(leaves):
             part = part_of(sources)
+            if self._are_for_one(part):
+                return lambda numbers: numbers[part]
             return lambda numbers: taken(numbers, part)
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
         targets = np.flatnonzero([output is not None for _, output in leaves])

@@ -33,7 +33,8 @@ from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
-from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
+from micrograd.compiler.calling.quick import Quick
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Compiled, Specialised
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
@@ -46,6 +47,7 @@ from micrograd.draw.graph import save_picture
 from micrograd.engine.differentiation import is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.stored import SPECIAL
 from micrograd.engine.value import Value
 from micrograd.nn import Module
 
@@ -110,6 +112,7 @@ class CompiledFunction(Generic[P, R]):
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
+        self._quick: Quick | None = None  # the last call, if it was one of plain floats
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
@@ -142,6 +145,11 @@ class CompiledFunction(Generic[P, R]):
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """What the function gives for these arguments."""
+        if not (SPECIAL or named or is_differentiated()) and (quick := self._quick) is not None:
+            with self._lock:
+                result: Any = quick(arguments) if self._last is quick.special else None
+            if result is not None:
+                return result
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
@@ -529,6 +537,7 @@ class CompiledFunction(Generic[P, R]):
         if not (all_finite(numbers) and all_finite(gradients)):
             return None
         if not special.results.has_values:
+            self._quicken(special, compiled, given)
             return numbers, []
         if not differentiable:
             pairs = zip(numbers.tolist(), kinds, strict=True)
@@ -538,6 +547,7 @@ class CompiledFunction(Generic[P, R]):
             operands = (*operands, *given.operands())
         written = partial(self._as_written, special, given, numbers)
         if len(kinds) == 1:
+            self._quicken(special, compiled, given)
             return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]
         of_seeds = partial(self._gradients, special, given, inputs, operands)
         call = CallOfSeveral(compiled.origin, inputs, of_seeds, written).node(0.0, operands)
@@ -548,6 +558,11 @@ class CompiledFunction(Generic[P, R]):
             None if kind else part.node(number, call) if reached else Value(number, requires_grad=False)
             for number, part, kind, reached in made
         ]
+
+    def _quicken(self, special: Specialised, compiled: Compiled, given: Structure) -> None:
+        """Do the next calls in a quicker way, if they are alike and that can be done."""
+        if special.is_of_few_numbers and (self._quick is None or self._quick.special is not special):
+            self._quick = Quick.of(special, compiled, given, self._as_written)
 
     def _gradients(
         self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats
