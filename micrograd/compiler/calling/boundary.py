@@ -33,25 +33,34 @@ if TYPE_CHECKING:
     Make: TypeAlias = Callable[[Floats, Sequence[Any]], Any]  # of the outputs, and of those that are Values
 
 
-def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
+def numbers_of(arguments: Structure, values: Sequence[Value] = (), before: Sequence[Floats] = ()) -> Floats:
     """The numbers of some Values, and then those in the arguments, in a new array.
+
+    Args:
+        arguments: a structure.
+        values: these Values.
+        before: arrays of numbers that come first.
 
     Raises:
         OverflowError: for an int that no float can hold.
     """
-    runs = arguments.runs
     if LATER and (values or arguments.has_values):
         bring_up_to_date()
-    scalars: list[float] = list(map(_number_of, values)) if values else []
-    arrays: list[Any] = []
-    for holds, run in runs:
+    scalars: list[Any] = list(map(_number_of, values)) if values else []
+    arrays = [*before]
+    for holds, run in arguments.runs:
         if holds is ARRAY:
-            arrays += _array_of(scalars), np.asarray(run).ravel()
-            scalars = []
+            if scalars:
+                arrays.append(_array_of(scalars))
+                scalars = []
+            arrays.append(np.asarray(run).ravel())
         else:
-            scalars += run if holds is float else map(_READERS[holds], run)
-    last = _array_of(scalars)
-    return np.concatenate([*arrays, last], dtype=np.float64, casting="unsafe") if arrays else last
+            scalars += run if holds is float or holds is int else map(_READERS[holds], run)
+    if not arrays:
+        return _array_of(scalars)
+    if scalars:
+        arrays.append(_array_of(scalars))
+    return np.concatenate(arrays, dtype=np.float64, casting="unsafe")
 
 
 def _array_of(numbers: list[float]) -> Floats:
@@ -69,7 +78,7 @@ def _float_of(leaf: Any) -> float:
     return leaf._data if isinstance(leaf, Value) else float(leaf)
 
 
-_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, int: float, Value: _number_of, CONSTANT: _number_of}
+_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, Value: _number_of, CONSTANT: _number_of}
 
 
 class Results:

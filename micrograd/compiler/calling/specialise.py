@@ -269,7 +269,7 @@ class Specialised:
         if self._stored is None:
             return numbers_of(arguments, self.values)
         stored = self._stored.data()
-        return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
+        return numbers_of(arguments, (), [stored]) if arguments.runs else stored
 
     def size(self) -> int:
         """About how many bytes it has, and its other paths."""
