@@ -26,8 +26,6 @@ from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from micrograd._support.checks import check_class, is_array, is_bool, is_unknown, own_names, real_number
 from micrograd._support.containers import Assembled, base_of, own_attributes, remade
 from micrograd.compiler.guards.refusals import TraceError
@@ -106,9 +104,9 @@ class Structure:
             return (kind,)
         if kind is dict and not item:
             return (kind,)
-        if kind is np.ndarray and item.dtype is _DOUBLES:  # for speed: it is an array of numbers
+        if is_array(item) and item.dtype.char == "d" and kind is sys.modules["numpy"].ndarray:  # the checks are below
             self.runs.append((ARRAY, item))
-            return (kind, _DOUBLES, item.shape, _order_of(item))
+            return (kind, item.dtype, item.shape, _order_of(item))
         if isinstance(item, Value):
             self._add(item)
             self.has_values = True
@@ -274,7 +272,6 @@ def _order_of(array: Any) -> tuple[int, ...] | None:
 
 
 _ONLY_FLOATS = {float}
-_DOUBLES = np.dtype(float)
 ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, int, Value and CONSTANT
 _OF_VALUES = (Value, CONSTANT, MIXED)
 _OF_ONE_KIND = frozenset((float, int, Value))
@@ -401,6 +398,8 @@ def _rebuilt(item: Any, leaves: Iterator[Any], make_array: Callable[[Any, list[A
 
 def is_result(array: Any) -> bool:
     """Whether an array was made on symbols: then it is one of plain numbers, where its elements are."""
+    import numpy as np
+
     kind = type(array)
     return hasattr(kind, "of_symbols") or (
         kind is np.ndarray and array.dtype == object and any(map(is_unknown, _elements(array)))
@@ -413,6 +412,8 @@ def array_of(like: Any, parts: list[Any]) -> Any:
 
 
 def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
+    import numpy as np
+
     from micrograd.engine.value_arrays import ValueArray
 
     if is_result and (numbers := _of_plain_numbers(parts)) is not None:
@@ -453,6 +454,8 @@ _MISSING = object()
 
 def _of_plain_numbers(parts: list[Any]) -> Any:
     """Bools, ints or floats as an array of such; None of others, and of ints that are too long for one."""
+    import numpy as np
+
     if not _ELEMENTS.issuperset(map(type, parts)):
         return None
     numbers = np.array(parts)
@@ -467,6 +470,8 @@ def _values(container: Any) -> Any:
 
 
 def _elements(array: Any) -> list[Any]:
+    import numpy as np
+
     return np.asarray(array).ravel().tolist()
 
 
