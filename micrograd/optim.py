@@ -552,10 +552,8 @@ _ON_ARRAYS: dict[Any, _OnArrays] = {
 
 
 def _root(x: Any) -> Any:
-    if isinstance(x, float):
-        return primitives.sqrt(x)
     if not is_array(x):
-        return x.sqrt()
+        return primitives.sqrt(x)
     import numpy as np
 
     return np.sqrt(x)

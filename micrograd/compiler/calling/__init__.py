@@ -7,6 +7,7 @@ boundary.py         the numbers of arguments as one array, and results made of o
 specialise.py       a function traced for one structure of its arguments
 paths.py            the programs of a function that decides on numbers, one for each way through it
 mapped.py           programs in which mg.vmap runs a function in many iterations
+quick.py            calls with plain floats, for which nothing is looked up again
 call.py             the primitive of a compiled function's result
 pure_function.py    a pure function of JAX made of a function of Values
 jax_parameters.py   the parameters of such a function: arrays by name

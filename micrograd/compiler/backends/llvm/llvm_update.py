@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
+from micrograd._support.checks import Operand
 from micrograd.compiler.backends.llvm.llvm_codes import WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, constant, integer
 from micrograd.compiler.backends.llvm.llvm_machine import machine
@@ -76,7 +77,7 @@ def _reflected(sign: str) -> Any:
     return lambda y, x: y.tape.made(sign, x, y)
 
 
-class Column:
+class Column(Operand):
     """What stands for an array, or for a number that all parameters share, while an update is written down."""
 
     __array_ufunc__ = None  # a number of NumPy leaves its operators to this
@@ -84,9 +85,12 @@ class Column:
     def __init__(self, tape: _Tape, place: int) -> None:
         self.tape, self.place = tape, place
 
-    def sqrt(self) -> Column:
-        """The root."""
-        return self.tape.made("sqrt", self, self)
+    @staticmethod
+    def _apply(primitive: Any, *operands: Any) -> Column:
+        """Write a function down: the root is the only one."""
+        (x,) = operands
+        made: Column = x.tape.made(primitive.name, x, x)
+        return made
 
     __add__, __radd__, __sub__, __rsub__ = _operator("+"), _reflected("+"), _operator("-"), _reflected("-")
     __mul__, __rmul__, __truediv__, __rpow__ = _operator("*"), _reflected("*"), _operator("/"), _reflected("**")
