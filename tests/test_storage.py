@@ -283,6 +283,7 @@ class TestLeavesThatAreUsedNoMore:
         assert trained() == one_by_one(trained)
 
 
+@pytest.mark.usefixtures("own_cache")
 class TestManyParameters:
     """In native code they are updated in vectors, the last of which overlaps the one before."""
 
@@ -338,6 +339,39 @@ class TestManyParameters:
         with pytest.raises(ArithmeticError, match=f"parameter {where}"):
             optimizer.step()
         assert (numbers_of(leaves), optimizer.state_dict()) == (before, state)
+
+
+class TestBackward:
+    """A compiled loss adds to all gradients as a whole, if they are numbers."""
+
+    def test_it_adds_to_zeros_and_to_what_is_there(self):
+        leaves = leaves_of()
+        optimizer, fast = optim.SGD(leaves, 0.0), mg.compile(lambda: mg.dot(leaves, leaves))
+        optimizer.step()
+        optimizer.zero_grad()
+        losses = [fast(), fast()]
+        for times, loss in enumerate([losses[0], losses[0], losses[1]], 1):
+            loss.backward()
+            assert [leaf.grad for leaf in leaves] == [times * 2.0 * leaf.data for leaf in leaves]
+
+    def test_a_gradient_of_minus_zero_is_added_to_zero(self):
+        leaves = leaves_of()
+        optimizer, fast = optim.SGD(leaves, 0.0), mg.compile(lambda x: mg.dot(leaves, [x] * COUNT))
+        optimizer.step()
+        for weight in (1.0, -2.0):
+            for x in (-0.0, 0.0):
+                optimizer.zero_grad()
+                fast(x).backward(weight)
+                assert {math.copysign(1.0, leaf.grad) for leaf in leaves} == {1.0}
+
+    def test_one_of_them_is_a_graph(self):
+        leaves = leaves_of()
+        fast = mg.compile(lambda: mg.dot(leaves, leaves))
+        fast().backward()
+        (leaves[0] ** 3).backward(create_graph=True)
+        fast().backward()
+        assert leaves[0].grad.data == pytest.approx(4.0 * leaves[0].data + 3.0 * leaves[0].data ** 2)
+        assert [leaf.grad for leaf in leaves[1:]] == [4.0 * leaf.data for leaf in leaves[1:]]
 
 
 class TestParametersReplaced:
