@@ -18,9 +18,10 @@ from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
 from micrograd.explore.laboratory import Programs, Untrainable, activations, laboratory, loss_of, run_of
 from micrograd.explore.passes import NO_INPUTS, entry_of, formulas_of, jsonable, passes
+from micrograd.explore.sequences import NO_CLASSES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from micrograd.engine.primitive import Primitive
     from micrograd.training.recording import Recording, Snapshot
@@ -33,7 +34,9 @@ MOST_OF_NETWORK = 20_000  # Values; of a network with more, there is no map
 MOST_NUMBERS = 500_000  # of parameters, in all frames: 5 MB; of a large network there are fewer frames
 
 
-def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str, Any]:
+def film(
+    recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS, classes: Sequence[str] = NO_CLASSES
+) -> dict[str, Any]:
     """The graph of the loss of the first example, with the film of the parameters, and what it takes to go on training.
 
     Where the loss is not known, the graph is that of the network at work on the first of the inputs. Meanwhile the
@@ -43,6 +46,7 @@ def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str
     Args:
         recording: of a training.
         boxes: of inputs by name, as explore takes them.
+        classes: the names of classes, as explore takes them.
 
     Raises:
         TypeError: if the network gives something else than Values.
@@ -54,7 +58,7 @@ def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str
     parameters = recording.model.parameters()
     stride = math.ceil(len(moments) * len(parameters) / MOST_NUMBERS) or 1
     moments = [*moments[:-1:stride], moments[-1]]
-    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes))
+    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes, classes))
 
 
 def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], Made]) -> Made:
@@ -73,7 +77,11 @@ def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[
 
 
 def _film(
-    recording: Recording, moments: list[Snapshot], parameters: list[Value], boxes: Mapping[str, Any]
+    recording: Recording,
+    moments: list[Snapshot],
+    parameters: list[Value],
+    boxes: Mapping[str, Any],
+    classes: Sequence[str],
 ) -> dict[str, Any]:
     inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
     with evaluating():
@@ -88,7 +96,7 @@ def _film(
         hints = {root: "sum of outputs"} if len(outputs) > 1 else {}
         hints |= {output: _name(place, outputs) for place, output in enumerate(outputs, 1)}
         reason = _words(error)
-    data, nodes = passes(root, inputs=boxes)
+    data, nodes = passes(root, inputs=boxes, classes=classes)
     position = {node: index for index, node in enumerate(nodes)}
     for node, hint in hints.items():
         data["nodes"][position[node]]["hint"] = hint

@@ -17,6 +17,7 @@ function showLength() {
   find("passes").querySelector(".backward").style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
 }
 
+const watchers = []; // what else shows the present step
 /** Show everything anew. */
 function show() {
   replay();
@@ -34,6 +35,7 @@ function show() {
   for (const id of ["next", "last"]) find(id).disabled = at === steps.length - 1;
   const part = { given: "forward", seed: "backward", batch: "update" }[phase] ?? phase;
   for (const label of find("passes").children) label.classList.toggle("on", label.className.split(" ")[0] === part);
+  for (const watch of watchers) watch();
 }
 
 function say(text) {
