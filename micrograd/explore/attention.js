@@ -1,6 +1,6 @@
 // ---- Attention: a map for each head, of which token reads which ---------------------------------------------------------
 
-const tokenName = (position) => className(tokens[position].row);
+const tokenName = (position) => rowName(tokens[position].row);
 const layersOfHeads = new Set((sequence.heads ?? []).map(({ layer }) => layer));
 const headName = ({ layer, head }) => `${layersOfHeads.size > 1 ? `layer ${layer + 1}, ` : ""}head ${head + 1}`;
 
@@ -59,6 +59,7 @@ function attentionMap(label, rows, numberOf, colour, written) {
   map.element = html("table", { class: "map", role: "grid", "aria-label": label, onkeydown: move, onfocusin: (event) => say(at(event)), onfocusout: () => say(null), onmouseover: (event) => say(at(event)), onmouseleave: () => say(null) },
     html("thead", {}, html("tr", {}, html("td", {}, html("span", { class: "unseen" }, "from, to")), ...columns.map((position) => heading(position, "col")))), html("tbody", {}, ...body));
   map.paint = () => {
+    for (const { cell, from, to } of places) cell.hidden = Math.max(from, to) >= used;
     const numbers = places.map(({ share }) => (share === null ? null : numberOf(share)));
     const largest = largestOf(numbers);
     places.forEach((place, index) => {
@@ -74,6 +75,7 @@ function attentionMap(label, rows, numberOf, colour, written) {
       const [short, full] = headings[index].children;
       short.textContent = shortName(position);
       full.textContent = tokenName(position);
+      headings[index].hidden = position >= used;
     });
   };
   return map;

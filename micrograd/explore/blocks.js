@@ -15,37 +15,44 @@ const cellNamed = (cell) => `${blocks[blockCells[cell][0]].name} at ${tokenName(
 // A step by blocks is a number: 0 is the start; then each cell in the order of the program; then the whole result, where
 // the backward pass begins; then each cell in the reverse order.
 let block = 0;
-const lastBlock = passes.backward ? 2 * blockCells.length + 1 : blockCells.length;
-const cellAt = (number) => (number >= 1 && number <= blockCells.length ? number - 1 : number > blockCells.length + 1 ? 2 * blockCells.length + 1 - number : null);
-const isBackAt = (number) => number > blockCells.length;
+let running = []; // the cells of the word that is shown, in their order
+let stepOfBlock = [0]; // the step of the passes at which each step by blocks is done
+let lastBlock = 0;
+const cellAt = (number) => (number >= 1 && number <= running.length ? running[number - 1] : number > running.length + 1 ? running[2 * running.length + 1 - number] : null);
+const isBackAt = (number) => number > running.length;
+/** The step that computes a cell, and the one in which it passes its gradients back. */
+const stepForward = (cell) => running.indexOf(cell) + 1;
+const stepBackward = (cell) => 2 * running.length + 1 - running.indexOf(cell);
 
-/** The step of the passes at which a step by blocks is done. */
-const stepOfBlock = (() => {
-  const ends = [0];
-  for (const members of membersOf) ends.push(Math.max(ends[ends.length - 1], ...members.map((index) => nodes[index].forward)));
-  if (!passes.backward) return ends;
-  ends.push(seed);
-  for (const members of [...membersOf].reverse()) ends.push(members.reduce((last, index) => Math.max(last, nodes[index].backward ?? 0), ends[ends.length - 1]));
-  ends[ends.length - 1] = steps.length - 1;
-  return ends;
-})();
+/** Put a step for each cell, in both passes. */
+function layBlocks() {
+  running = blockCells.flatMap(([, position], cell) => (position < used ? [cell] : []));
+  lastBlock = passes.backward ? 2 * running.length + 1 : running.length;
+  stepOfBlock = [0];
+  const end = () => stepOfBlock[stepOfBlock.length - 1];
+  for (const cell of running) stepOfBlock.push(membersOf[cell].reduce((last, index) => Math.max(last, nodes[index].forward), end()));
+  if (!passes.backward) return;
+  stepOfBlock.push(seed);
+  for (const cell of [...running].reverse()) stepOfBlock.push(membersOf[cell].reduce((last, index) => Math.max(last, nodes[index].backward ?? 0), end()));
+  stepOfBlock[lastBlock] = steps.length - 1;
+}
 
 const MOST_IN_TILE = 64;
-/** The numbers of a cell as colours, in rows of at most sixteen. */
-function tileOf(indices) {
-  const shown = indices.slice(0, MOST_IN_TILE);
+/** Numbers as colours, in rows of at most sixteen. */
+function tileOf(count) {
+  const shown = { length: Math.min(count, MOST_IN_TILE) };
   const columns = Math.min(16, Math.max(1, shown.length > 16 ? Math.ceil(shown.length / Math.ceil(shown.length / 16)) : shown.length));
   const rows = Math.max(1, Math.ceil(shown.length / columns));
   const [width, height] = [64, rows === 1 ? 12 : Math.max(12, 5 * rows)];
   const drawn = cells(rows, columns, 0, 0, width, height);
   const element = svg("svg", { class: "tile", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", preserveAspectRatio: "none" }, drawn.element);
-  return { element, shown, show: (numberOf, largest) => drawn.show(shown.map(numberOf), largest) };
+  return { element, show: drawn.show };
 }
 
 /** The table of blocks: a column for each token, a row for each block. choose is called with a cell, look with a position. */
 function blockTable(choose, look) {
-  const heads = tokens.map((token, position) => {
-    const tile = tileOf(token.values);
+  const heads = tokens.map((_, position) => {
+    const tile = tileOf(valuesOf(position).length);
     const letter = html("span", { class: "letter" });
     const button = html("button", { type: "button", class: "token", "aria-pressed": "false", onclick: () => look(position) }, letter, tile.element);
     return { button, tile, letter, position };
@@ -55,7 +62,7 @@ function blockTable(choose, look) {
     const cell = blockCells.findIndex(([of, at]) => of === kind && at === position);
     if (cell < 0) return html("td", {});
     const prediction = blocks[kind].kind === "loss" ? predictions.findIndex(({ result }) => membersOf[cell].includes(result)) : -1;
-    const tile = prediction < 0 ? tileOf(resultsOf[cell]) : null;
+    const tile = prediction < 0 ? tileOf(resultsOf[cell].length) : null;
     const text = html("span", { class: "guess" });
     const button = html("button", { type: "button", class: "cell-of-block", onclick: () => choose(cell) }, tile ? tile.element : text);
     shown.set(cell, { button, tile, text, prediction });
@@ -67,26 +74,29 @@ function blockTable(choose, look) {
   function paint(looked) {
     const reached = looked === null ? null : dependentsOf(looked);
     const ofToken = (index) => (hasGradient(index) ? gradients[index] : isBackAt(block) ? null : nodes[index].data);
-    const largest = largestOf(heads.flatMap(({ tile }) => tile.shown.map(ofToken))); // tokens are compared with each other
+    const row = (position) => valuesOf(position).slice(0, MOST_IN_TILE).map(ofToken);
+    const largest = largestOf(heads.slice(0, used).flatMap(({ position }) => row(position))); // tokens are compared with each other
     for (const { button, tile, letter, position } of heads) {
       letter.textContent = tokenName(position);
-      tile.show(ofToken, largest);
-      const length = Math.hypot(...tokens[position].values.map((index) => gradients[index]));
+      tile.show(row(position), largest);
+      button.parentElement.hidden = position >= used;
+      const length = Math.hypot(...valuesOf(position).map((index) => gradients[index]));
       button.setAttribute("aria-pressed", String(position === looked));
-      button.setAttribute("aria-label", `${tokenName(position)}, token ${position + 1} of ${tokens.length}${tokens[position].values.some(hasGradient) ? `, gradient of its row of length ${readable(length)}` : ""}`);
+      button.setAttribute("aria-label", `${tokenName(position)}, token ${position + 1} of ${used}${valuesOf(position).some(hasGradient) ? `, gradient of its row of length ${readable(length)}` : ""}`);
     }
-    const isDoneAt = (cell) => cell < block;
-    const isPassedAt = (cell) => isBackAt(block) && 2 * blockCells.length + 1 - cell <= block;
-    const numberIn = (cell) => (index) => (isBackAt(block) ? (isPassedAt(cell) ? gradients[index] : null) : isDoneAt(cell) ? nodes[index].data : null);
+    const isDoneAt = (cell) => stepForward(cell) <= block;
+    const isPassedAt = (cell) => isBackAt(block) && stepBackward(cell) <= block;
+    const numbersIn = (cell) => resultsOf[cell].slice(0, MOST_IN_TILE).map((index) => (isBackAt(block) ? (isPassedAt(cell) ? gradients[index] : null) : isDoneAt(cell) ? nodes[index].data : null));
     const largestIn = blocks.map(() => 0); // so are the cells of a row
-    for (const [cell, { tile }] of shown) if (tile) largestIn[blockCells[cell][0]] = Math.max(largestIn[blockCells[cell][0]], largestOf(tile.shown.map(numberIn(cell))));
+    for (const cell of running) if (shown.get(cell).tile) largestIn[blockCells[cell][0]] = Math.max(largestIn[blockCells[cell][0]], largestOf(numbersIn(cell)));
     for (const [cell, { button, tile, text, prediction }] of shown) {
+      button.parentElement.hidden = blockCells[cell][1] >= used;
       const [isDone, isPassed] = [isDoneAt(cell), isPassedAt(cell)];
       button.classList.toggle("active", cellAt(block) === cell);
       button.classList.toggle("waiting", !isDone);
       button.classList.toggle("passed", isPassed);
       button.classList.toggle("depends", reached !== null && membersOf[cell].some((index) => reached.has(index)));
-      tile?.show(numberIn(cell), largestIn[blockCells[cell][0]]);
+      tile?.show(numbersIn(cell), largestIn[blockCells[cell][0]]);
       let said = `${resultsOf[cell].length} ${resultsOf[cell].length === 1 ? "number" : "numbers"}`;
       if (prediction >= 0) {
         const { target, scores } = predictions[prediction];
@@ -104,8 +114,8 @@ function blockTable(choose, look) {
 function explainBlock(open) {
   const cell = cellAt(block);
   const isBack = isBackAt(block);
-  const eyebrow = html("p", { class: "eyebrow" }, block === 0 ? "Start" : isBack ? `Backward, block ${block - blockCells.length} of ${blockCells.length + 1}` : `Forward, block ${block} of ${blockCells.length}`);
-  if (block === 0) return [eyebrow, html("h2", {}, "A program that reads ", bdi(tokens.map((_, position) => tokenName(position)).join(" "))), html("p", {}, `Each column is a token, each row a block. ${nodes.length - results} numbers are given; the forward pass computes ${results} more, block by block${passes.backward ? ", and the backward pass their gradients" : ""}.`)];
+  const eyebrow = html("p", { class: "eyebrow" }, block === 0 ? "Start" : isBack ? `Backward, block ${block - running.length} of ${running.length + 1}` : `Forward, block ${block} of ${running.length}`);
+  if (block === 0) return [eyebrow, html("h2", {}, "A program that reads ", bdi(tokens.slice(0, used).map((_, position) => tokenName(position)).join(" "))), html("p", {}, `Each column is a token, each row a block. ${nodes.length - results} numbers are given; the forward pass computes ${results} more, block by block${passes.backward ? ", and the backward pass their gradients" : ""}.`)];
   if (cell === null) return [eyebrow, html("h2", {}, "Backpropagation starts at ", bdi(rootInWords)), math(rootName, " = ", html("span", { class: "outcome" }, readable(nodes[root].data)))];
   const [kind, position] = blockCells[cell];
   const parts = [eyebrow, html("h2", {}, bdi(blocks[kind].name), isBack ? " passes gradients back" : " is computed"), html("p", { class: "soft" }, "for ", bdi(tokenName(position)), `, token ${position + 1}`), ...wordsOf(cell)];

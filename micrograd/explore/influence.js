@@ -10,9 +10,9 @@ function dependentsOf(position) {
 /** The gradient of the row of a token from one prediction alone, as the length of a vector: what its loss passes back. */
 function gradientFrom({ result }, position) {
   const own = new Float64Array(nodes.length);
-  own[result] = finalGradients[result];
+  own[result] = finalGradients()[result];
   const takers = new Set(tokens[position].takers.flat());
-  const values = tokens[position].values;
+  const values = valuesOf(position);
   const row = new Float64Array(values.length);
   for (const { node, locals, shares } of turns) {
     if (own[node] === 0) continue;
@@ -29,21 +29,31 @@ function gradientFrom({ result }, position) {
   return Math.hypot(...row);
 }
 
-let finalGradients = gradients; // after the whole backward pass
+/** The numbers of the row of a token. */
+const valuesOf = (position) => sequence.rows[tokens[position].row];
+
+let summed = { turns: null };
+/** The gradients after the whole backward pass. */
+function finalGradients() {
+  if (summed.turns !== turns) summed = { turns, gradients: sumOf(turns) };
+  return summed.gradients;
+}
 
 /** What is said of a token that is looked at. */
 function explainToken(position) {
   const name = tokenName(position);
-  const { row, values } = tokens[position];
-  const parts = [html("p", { class: "eyebrow" }, `Token ${position + 1} of ${tokens.length}`), html("h2", {}, bdi(name)),
-    html("p", {}, `Row ${row} of `, bdi(sequence.table), `: ${values.length} numbers.`)];
+  const { row } = tokens[position];
+  const parts = [html("p", { class: "eyebrow" }, `Token ${position + 1} of ${used}`), html("h2", {}, bdi(name)),
+    html("p", {}, `Row ${row} of `, bdi(sequence.table), `: ${valuesOf(position).length} numbers.`)];
   const readers = readersOf(position);
   if (readers.length) {
     parts.push(html("h3", {}, "Forward: who reads it"), html("dl", {}, ...readers.flatMap(({ by, shares }) =>
       [html("dt", {}, bdi(by)), html("dd", {}, shares.map(([head, share]) => `${head} ${percent(share)}`).join(", "))])));
   }
-  const reached = predictions.filter(({ scores }) => scores.some((score) => dependentsOf(position).has(score)));
-  parts.push(html("p", {}, reached.length ? `${reached.length === predictions.length ? "Each prediction depends" : `${reached.length} of ${predictions.length} predictions depend`} on it: the blocks that do are outlined.` : "No prediction depends on it."));
+  const dependents = dependentsOf(position);
+  const reached = predictions.filter((prediction) => isUsed(prediction) && prediction.scores.some((score) => dependents.has(score)));
+  const counted = predictions.filter(isUsed).length;
+  parts.push(html("p", {}, reached.length ? `${reached.length === counted ? "Each prediction depends" : `${reached.length} of ${counted} predictions depend`} on it: the blocks that do are outlined.` : "No prediction depends on it."));
   if (!passes.backward || !reached.length) return parts;
   const pushes = reached.map((prediction) => [prediction, gradientFrom(prediction, position)]).sort(([, one], [, other]) => other - one);
   const largest = pushes[0][1];
@@ -62,7 +72,7 @@ function readersOf(position) {
   const readers = new Map();
   for (const head of sequence.heads) {
     const place = head.to.indexOf(position);
-    if (place < 0 || !isComputed(head.shares[place])) continue;
+    if (head.from >= used || place < 0 || !isComputed(head.shares[place])) continue;
     if (!readers.has(head.from)) readers.set(head.from, []);
     readers.get(head.from).push([headName(head), nodes[head.shares[place]].data]);
   }

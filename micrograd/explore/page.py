@@ -50,6 +50,9 @@ SEQUENCE = (  # before the start of a page with a softmax that predicts
     "influence",  # what depends on a token, and which losses reach it
     "attention",  # which token reads which, as maps
     "blocks",  # the program by blocks, token by token, and the steps through them
+    "typing",  # another word
+    "sampling",  # words that the program makes up
+    "trying",  # a word and the temperature, as one likes
     "sequence",  # all of it, and what the controls move
 )
 FILM = (  # before the start of a page that shows a training

@@ -90,8 +90,16 @@ def passes(
     order = in_program_order(root)
     grouping = Grouping(order, opened.places, places_of_inputs(order, inputs))
     nodes, places = grouping.in_order(), grouping.places
-    number = {node: index for index, node in enumerate(nodes)}
     folded = in_their_operations(nodes, root)
+    sequence, beside = sequence_of(root, nodes, grouping, classes)
+    for value, other in beside.items():
+        grouping.of[value] = grouping.of[other]
+        if value.requires_grad and (group := grouping.of[value]) is not None:
+            grouping.groups[group].make_room(places[value].indices)
+        else:
+            folded[value] = other
+    nodes = [*nodes, *beside]
+    number = {node: index for index, node in enumerate(nodes)}
     data, notes = _recorded_numbers(nodes)
     turns: list[dict[str, Any]] | None = None
     if not root.requires_grad:
@@ -139,7 +147,7 @@ def passes(
         ],
         "backward": turns is not None,
         "turns": turns or [],
-        "sequence": sequence_of(nodes, grouping, classes),
+        "sequence": sequence,
         "notes": [enclosed(note) for note in notes],
     }
     return data_of_page, nodes

@@ -9,18 +9,22 @@ let areAllBars = false;
 
 /** What a class is called: its name, or its number. */
 const className = (index) => sequence.classes[index] ?? String(index);
+/** What a token is called: as classes are, where there are as many of them. */
+const rowName = (row) => (sequence.rows.length === sequence.classes.length ? sequence.classes[row] : String(row));
 /** A share as a percentage, in few digits. */
 const percent = (share) => (Number.isFinite(share) ? `${share >= 0.0995 || share === 0 ? Math.round(100 * share) : Number((100 * share).toPrecision(1))} %` : readable(share));
 
-/** The softmax of the scores of a prediction, at the temperature that is set. */
-function probabilitiesOf({ scores }) {
-  const numbers = scores.map((index) => nodes[index].data / temperature);
-  const largest = Math.max(...numbers);
-  const exponentials = numbers.map((number) => Math.exp(number - largest));
+/** The softmax of scores, at the temperature that is set. */
+function softmaxOf(scores) {
+  const largest = Math.max(...scores);
+  const exponentials = scores.map((score) => FORWARD.exp((score - largest) / temperature));
   const total = exponentials.reduce((sum, number) => sum + number, 0);
   return exponentials.map((number) => number / total);
 }
+const probabilitiesOf = ({ scores }) => softmaxOf(scores.map((index) => nodes[index].data));
 
+let used = tokens.length; // how many of the tokens there are in the word that is shown
+const isUsed = ({ position }) => position === null || position < used;
 const isPredicted = ({ scores }) => scores.every(isComputed);
 
 /** Show the bars of the prediction that is chosen. */
@@ -36,13 +40,14 @@ function showProbabilities() {
 /** What a prediction is of: what follows these tokens. */
 function titleOfPrediction({ position }) {
   if (position === null) return predictions.length > 1 ? `Prediction ${predicted + 1} of ${predictions.length}` : "Which class it is";
-  const before = tokens.slice(0, position + 1).map(({ row }) => className(row));
+  const before = tokens.slice(0, position + 1).map(({ row }) => rowName(row));
   return `What follows ${before.join(before.some((name) => name.length > 1) ? " " : "")}`;
 }
 
 function chooserOfPredictions() {
   const step = (by) => () => {
-    predicted = (predicted + by + predictions.length) % predictions.length;
+    do predicted = (predicted + by + predictions.length) % predictions.length;
+    while (!isUsed(predictions[predicted]));
     showProbabilities();
     say(find("predicts").textContent);
     find("probabilities").querySelectorAll(".turns button")[by < 0 ? 0 : 1].focus();

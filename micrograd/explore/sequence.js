@@ -14,11 +14,10 @@ function startSequence() {
   watchers.push(showProbabilities);
   if (!hasBlocks) return showProbabilities();
   at = steps.length - 1;
-  replay();
-  finalGradients = Float64Array.from(gradients);
-  const table = blockTable((cell) => goToBlock(isBackAt(block) ? 2 * blockCells.length + 1 - cell : cell + 1), lookAt);
+  layBlocks();
+  const table = blockTable((cell) => goToBlock(isBackAt(block) ? stepBackward(cell) : stepForward(cell)), lookAt);
   const maps = attentionMaps();
-  const element = html("div", { id: "sequence", role: "group", "aria-label": "The program by blocks" }, html("div", { class: "wide" }, table.element),
+  const element = html("div", { id: "sequence", role: "group", "aria-label": "The program by blocks" }, tryPanel(), html("div", { class: "wide" }, table.element),
     ...(maps.length ? [html("h2", {}, "Attention"), html("p", { class: "soft" }, "Each row is a token that reads, each column one that is read. Point at a square for its number."), html("div", { class: "heads" }, ...maps.map((map) => map.element))] : []));
   blockBoard = { element, paint() { table.paint(lookedAt); for (const map of maps) map.paint(); } };
   find("stage").prepend(element);
@@ -46,6 +45,7 @@ function setView(byBlocks) {
   } else {
     find("token").hidden = true;
     showLength();
+    draw(); // another word has other arrows
     show();
   }
 }
@@ -77,7 +77,7 @@ function showBlocks() {
   showProbabilities();
   find("slider").max = String(lastBlock);
   find("slider").value = String(block);
-  const words = block === 0 ? "start" : isBackAt(block) ? `backward ${block - blockCells.length}/${blockCells.length + 1}` : `forward ${block}/${blockCells.length}`;
+  const words = block === 0 ? "start" : isBackAt(block) ? `backward ${block - running.length}/${running.length + 1}` : `forward ${block}/${running.length}`;
   find("count").textContent = words;
   find("slider").setAttribute("aria-valuetext", words);
   for (const id of ["first", "previous"]) find(id).disabled = block === 0;

@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.text import enclosed
+from micrograd.engine.value import Value
 from micrograd.explore.blocks import Positions, blocks
 from micrograd.explore.lookups import tables
 from micrograd.explore.softmaxes import softmaxes
+from micrograd.explore.totals import total_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.draw.folding.groups import Grouping
-    from micrograd.engine.value import Value
     from micrograd.explore.lookups import Table
     from micrograd.explore.softmaxes import Head, Prediction
 
@@ -25,14 +26,19 @@ NO_CLASSES: Sequence[str] = ()
 
 
 def sequence_of(
-    nodes: Sequence[Value], grouping: Grouping, classes: Sequence[str] = NO_CLASSES
-) -> dict[str, Any] | None:
-    """What a page has to know of the tokens, heads and predictions in a graph; None where there is no prediction.
+    root: Value, nodes: Sequence[Value], grouping: Grouping, classes: Sequence[str] = NO_CLASSES
+) -> tuple[dict[str, Any] | None, dict[Value, Value]]:
+    """What a page has to know of the tokens, heads and predictions in a graph.
 
     Args:
+        root: the result.
         nodes: the Values as the page has them, each after its operands.
         grouping: their boxes and the places of parameters.
         classes: what the classes are called.
+
+    Returns:
+        Plain data, None where there is no prediction; and Values beyond the graph that the page takes for other tokens,
+        each with one that it stands beside: the other rows of the table, and a zero for a loss that is left out.
 
     Raises:
         ValueError: if there are other classes than there are names.
@@ -42,7 +48,7 @@ def sequence_of(
         >>> from micrograd.draw.folding.groups import Grouping
         >>> loss = mg.losses.cross_entropy([mg.Value(1.0), mg.Value(2.0)], 1)
         >>> nodes = mg.topological_order(loss)
-        >>> sequence_of(nodes, Grouping(nodes), ["cat", "dog"])["classes"]
+        >>> sequence_of(loss, nodes, Grouping(nodes), ["cat", "dog"])[0]["classes"]
         ['cat', 'dog']
     """
     users: dict[Value, list[Value]] = {node: [] for node in nodes}
@@ -53,7 +59,7 @@ def sequence_of(
     if not found.predictions:
         if classes:
             raise ValueError("there are no classes to name in this graph: it has no softmax that becomes a prediction")
-        return None
+        return None, {}
     counts = sorted({len(prediction.scores) for prediction in found.predictions})
     if classes and len(classes) not in counts:
         raise ValueError(f"this graph has softmaxes of {', '.join(map(str, counts))} classes, not of {len(classes)}")
@@ -65,20 +71,28 @@ def sequence_of(
         "predictions": [_prediction(each, positions, number) for each in found.predictions],
     }
     if table is None:
-        return data
+        return data, {}
+    beside = {value: table.rows[table.lookups[0].row][0] for row in table.rows for value in row if value not in number}
+    total = total_of(root, [prediction.result for prediction in found.predictions])
+    if total is not None:
+        beside[zero := Value(0.0, requires_grad=False)] = total.of
+    number |= {value: len(number) + index for index, value in enumerate(beside)}
     return data | {
         "table": enclosed(table.name),
+        "rows": [[number[value] for value in row] for row in table.rows],
         "tokens": [
-            {
-                "row": lookup.row,
-                "values": [number[value] for value in table.rows[lookup.row]],
-                "takers": [[number[taker] for taker in takers] for takers in lookup.takers],
-            }
+            {"row": lookup.row, "takers": [[number[taker] for taker in takers] for takers in lookup.takers]}
             for lookup in table.lookups
         ],
+        "total": total
+        and {
+            "places": [[number[node], place] for node, place in total.places],
+            "count": None if total.count is None else number[total.count],
+            "zero": number[zero],
+        },
         "heads": [_head(head, positions, number) for head in found.heads if head in positions.of_head],
         **blocks(nodes, users, positions, found),
-    }
+    }, beside
 
 
 def _table_of_tokens(

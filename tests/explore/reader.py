@@ -10,8 +10,9 @@ ALPHABET = list(".abcd")
 class Reader(mg.nn.Module):
     """Two layers of attention, one after the other for all letters, with products and a softmax of its own."""
 
-    def __init__(self, count=5, width=6, parts=2, layers=2, room=6):
+    def __init__(self, count=5, width=6, parts=2, layers=2, room=6, sees_all=False):
         random.seed(1)
+        self.sees_all = sees_all
         self.glyphs, self.spots = mg.nn.Embedding(count, width), table(room, width)
         self.parts = parts
         self.floors = [
@@ -37,7 +38,7 @@ class Reader(mg.nn.Module):
             taken = []
             for start in range(0, len(ask), size):
                 part = slice(start, start + size)
-                seen = range(place + 1)
+                seen = range(len(asks) if self.sees_all else place + 1)
                 weights = portions([product([haves[at][part]], ask[part])[0] * size**-0.5 for at in seen])
                 taken += [product([weights], [gives[at][part][column] for at in seen])[0] for column in range(size)]
             found.append(product(floor["join"], taken))

@@ -1,5 +1,6 @@
 """What pages know of programs that read tokens: found in the graph, however the program was written."""
 
+import itertools
 import math
 import runpy
 
@@ -8,6 +9,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.explore.passes import passes
+from micrograd.explore.totals import total_of
 from tests.explore.reader import ALPHABET, Plain, Reader
 from tests.folders import DEMOS
 
@@ -30,8 +32,7 @@ def test_tokens_are_the_rows_that_were_taken(names):
     model, sequence, nodes = names
     assert sequence["table"] == "letter"
     assert [token["row"] for token in sequence["tokens"]] == [0, 2, 2, 1]
-    for token in sequence["tokens"]:
-        assert [nodes[value] for value in token["values"]] == model.letter[token["row"]]
+    assert [[nodes[value] for value in row] for row in sequence["rows"]] == model.letter  # all, also those not taken
 
 
 def test_each_head_says_who_reads_whom_and_its_shares_are_those_of_the_softmax(names):
@@ -52,11 +53,12 @@ def test_predictions_have_their_scores_in_the_order_of_the_classes_and_the_right
 
 
 def test_blocks_stand_in_the_order_of_the_program(names):
-    _, sequence, nodes = names
+    _, sequence, _ = names
     blocks = ["embedding", "queries, keys, values", *(f"head {number}" for number in range(1, 5)), "attention", "MLP"]
     assert [block["name"] for block in sequence["blocks"]] == [*blocks, "logits", "loss"]
     assert sequence["cells"] == [[block, position] for position in range(4) for block in range(10)]
-    assert sum(count for _, count in sequence["cell_of"]) == len(nodes)
+    beyond = min(sequence["rows"][3])  # rows that are not taken come after what the graph has
+    assert sum(count for _, count in sequence["cell_of"]) == beyond
 
 
 def test_a_program_with_other_names_and_its_own_softmax_is_read_too():
@@ -186,3 +188,33 @@ def test_attention_to_what_comes_from_no_token_has_no_map():
     assert [token["row"] for token in sequence["tokens"]] == [1]
     assert sequence["heads"] == []
     assert [block["name"] for block in sequence["blocks"]] == ["embedding", "logits", "loss"]
+
+
+A, B, C = (Value(number) * 1.0 for number in (1.0, 2.0, 3.0))
+TOTALS = {
+    "a sum": (A + B + C, True),
+    "a mean": (mg.mean([A, B, C]), True),
+    "a mean by its share": ((A + B + C) * (1 / 3), True),
+    "a sum from a start": (Value(0.0) + A + B + C, True),
+    "divided by something else": ((A + B + C) / 4.0, False),
+    "divided by what is computed": ((A + B + C) / A, False),
+    "one twice": (A + A + B + C, False),
+    "one missing": (A + B, False),
+    "one changed": (A + mg.tanh(B) + C, False),
+}
+
+
+@pytest.mark.parametrize("what", TOTALS)
+def test_a_total_of_losses_is_known(what):
+    root, is_known = TOTALS[what]
+    assert (total_of(root, [A, B, C]) is not None) is is_known
+
+
+def test_a_table_that_is_not_trained_is_one_too():
+    reader = Reader()
+    for value in itertools.chain(*reader.glyphs.rows):
+        value.requires_grad = False
+    data, nodes = passes(reader.loss([0, 3, 1, 0]), classes=ALPHABET)
+    rows = data["sequence"]["rows"]
+    assert [[nodes[number] for number in row] for row in rows] == reader.glyphs.rows
+    assert all(data["nodes"][number]["folded"] is not None for number in rows[4])  # it is drawn nowhere

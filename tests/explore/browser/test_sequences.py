@@ -1,5 +1,6 @@
 """Pages of programs that read tokens: letters, blocks, attention and predictions, as a visitor meets them."""
 
+import itertools
 import runpy
 
 import pytest
@@ -242,6 +243,153 @@ def test_the_first_letter_is_read_by_all(show, other):
     letter(page, ".", 1).click()
     assert "Each prediction depends on it" in text(page.locator("#token"))
     assert page.locator("#token dt").count() == 3
+
+
+def typed(page, word):
+    page.locator("#word").fill(word)
+    return page.evaluate("nodes[root].data")
+
+
+def indices(word):
+    return [0, *map(ALPHABET.index, word), 0]
+
+
+class TestAnotherWord:
+    @pytest.mark.parametrize("letters", ["cab", "da", "a", ""])
+    def test_is_what_the_program_makes_of_it(self, show, word, letters):
+        page, model = show(word[0]), word[2]
+        loss = model.loss(indices(letters))
+        assert typed(page, letters) == pytest.approx(loss.data, rel=1e-12)
+        assert [text(button) for button in page.locator(".token:visible").all()] == [".", *letters]
+        loss.backward()
+        wanted = {at: value.grad for at, row in enumerate(model.letter) for value in row[:1]}
+        assert page.evaluate("sequence.rows.map((row) => gradients[row[0]])") == pytest.approx(
+            [wanted[at] for at in range(5)], rel=1e-9, abs=1e-15
+        )
+        for value in model.parameters():
+            value.grad = 0.0
+
+    def test_changes_maps_predictions_and_steps(self, show, other):
+        page = show(other[0])
+        loss = Reader().loss(indices("b"))
+        assert typed(page, "b") == pytest.approx(loss.data, rel=1e-12)
+        assert page.locator(".map").first.locator("tbody td:visible").count() == 4
+        page.get_by_role("button", name="Next prediction").click()
+        assert text(page.locator("#predicts")) == "What follows .b"
+        assert text(page.locator("#probabilities .right .class")) == "."
+        page.get_by_role("button", name="Next prediction").click()
+        assert text(page.locator("#predicts")) == "What follows ."
+        page.locator("#first").click()
+        for _ in range(2):
+            page.keyboard.press("ArrowRight")
+        assert text(page.locator("#step .soft")) == "for b, token 2"
+        page.locator(".token").nth(1).click()
+        assert "1 of 2 predictions depend on it" in text(page.locator("#token"))
+        typed(page, "")
+        assert page.locator("#token").is_hidden()
+
+    def test_is_in_the_graph_of_scalars_too(self, show, other):
+        page = show(other[0])
+        typed(page, "ad")
+        page.get_by_role("button", name="Scalars", exact=True).click()
+        page.locator("#previous").click()
+        page.locator("#next").click()
+        assert page.evaluate("nodes[root].data") == pytest.approx(Reader().loss(indices("ad")).data, rel=1e-12)
+        page.get_by_role("button", name="Blocks").click()
+        assert page.locator("#word").input_value() == "ad"
+
+    def test_is_refused_where_the_graph_has_no_place_for_it(self, show, other):
+        page = show(other[0])
+        before = typed(page, "ab")
+        problem = page.locator("#try [role=alert]")
+        assert typed(page, "abca") == before
+        assert "At most 2 fit: the graph has 3 places" in text(problem)
+        assert typed(page, "é") == before
+        assert "“é” is none of the 5 that this program knows" in text(problem)
+        typed(page, "d")
+        assert problem.is_hidden()
+
+    def test_has_the_same_length_where_later_letters_are_read(self, show):
+        reader = Reader(sees_all=True)
+        page = show(reader.loss(indices("cab")), classes=ALPHABET)
+        assert typed(page, "bad") == pytest.approx(reader.loss(indices("bad")).data, rel=1e-12)
+        typed(page, "ba")
+        assert "It has to be 3 long" in text(page.locator("#try [role=alert]"))
+        assert page.get_by_role("button", name="Make one up").count() == 0
+
+    def test_of_a_program_with_other_classes_is_typed_in_numbers(self, show):
+        page = show(kind_of([2, 0, 1]), classes=["noun", "verb"])
+        assert [text(button) for button in page.locator(".token").all()] == ["2", "0", "1"]
+        assert typed(page, "102") == pytest.approx(kind_of([1, 0, 2]).data, rel=1e-12)
+        typed(page, "10")
+        assert "It has to be 3 long" in text(page.locator("#try [role=alert]"))
+
+    def test_takes_rows_of_a_table_that_is_not_trained(self, show):
+        reader = Reader()
+        for value in itertools.chain(*reader.glyphs.rows):
+            value.requires_grad = False
+        page = show(reader.loss(indices("ca")), classes=ALPHABET)
+        assert typed(page, "bd") == pytest.approx(reader.loss(indices("bd")).data, rel=1e-12)
+
+    def test_of_words_is_typed_with_spaces(self, show):
+        page = show(Reader().loss(indices("ca")), classes=["|", "the", "cat", "sat", "down"])
+        assert page.locator("#word").input_value() == "sat the"
+        assert typed(page, "cat down") == pytest.approx(Reader().loss([0, 2, 4, 0]).data, rel=1e-12)
+
+    def test_cannot_be_typed_where_the_page_cannot_compute(self, show, own_registry):
+        double = mg.primitive("double", "double", lambda x: 2 * x, lambda g, out, x: g * 2)
+        reader = Reader()
+        page = show(double(reader.loss(indices("ca"))), classes=ALPHABET)
+        assert "this page cannot compute double" in text(page.locator("#try"))
+        assert page.locator("#word").count() == 0
+
+
+class Kind(mg.nn.Module):
+    def __init__(self):
+        self.table = [[Value(0.1 * row), Value(0.3 - row)] for row in range(3)]
+
+    def __call__(self, words):
+        rows = [[x + place for x in self.table[word]] for place, word in enumerate(words)]
+        return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def kind_of(words):
+    return mg.losses.cross_entropy(Kind()(words), 1)
+
+
+def test_the_temperature_changes_the_bars_and_not_the_loss(show, other):
+    page = show(other[0])
+    before = page.evaluate("nodes[root].data")
+    scores = page.evaluate("predictions[0].scores.map((index) => nodes[index].data)")
+    page.locator("#temperature").fill("0.5")
+    shares = sorted(mg.softmax([score / 0.5 for score in scores]), reverse=True)
+    assert text(page.locator("#probabilities .number").first).startswith(f"{100 * shares[0]:.0f} %")
+    assert "the bars are at 0.5" in text(page.locator("#probabilities"))
+    assert page.evaluate("nodes[root].data") == before
+
+
+def test_words_are_made_up_at_this_temperature(show, word):
+    page = show(word[0])
+    made = set()
+    for _ in range(6):
+        page.get_by_role("button", name="Make one up").click()
+        made.add(page.locator("#word").input_value())
+    assert len(made) > 1
+    assert all(set(each) <= set("abcd") and len(each) <= 3 for each in made)
+    page.evaluate("setWord(rowsOf('cab'))")
+    counts = page.evaluate(
+        """() => {
+            const [draw, data, counts] = [drawsOf(3), Float64Array.from(nodes, (node) => node.data), {}];
+            for (let made = 0; made < 200; made++) {
+              const first = rowName(madeUp(draw, data).rows[1]);
+              counts[first] = (counts[first] ?? 0) + 1;
+            }
+            return [counts, probabilitiesOf(predictionAt(0)), lettersOf(wordNow())];
+        }"""
+    )
+    for index, letter_ in enumerate(ALPHABET):
+        assert counts[0].get(letter_, 0) / 200 == pytest.approx(counts[1][index], abs=0.12)
+    assert counts[2] == "cab"
 
 
 def test_a_program_without_embedding_block_has_blocks_too(show):
