@@ -92,7 +92,7 @@ function blockTable(choose, look) {
     for (const [cell, { button, tile, text, prediction }] of shown) {
       button.parentElement.hidden = blockCells[cell][1] >= used;
       const [isDone, isPassed] = [isDoneAt(cell), isPassedAt(cell)];
-      button.classList.toggle("active", cellAt(block) === cell);
+      button.classList.toggle("active", cellAt(block) === cell && !isTraining());
       button.classList.toggle("waiting", !isDone);
       button.classList.toggle("passed", isPassed);
       button.classList.toggle("depends", reached !== null && membersOf[cell].some((index) => reached.has(index)));

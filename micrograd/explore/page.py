@@ -53,6 +53,7 @@ SEQUENCE = (  # before the start of a page with a softmax that predicts
     "typing",  # another word
     "sampling",  # words that the program makes up
     "trying",  # a word and the temperature, as one likes
+    "moments",  # the same at each moment of a training, with words that are made up
     "sequence",  # all of it, and what the controls move
 )
 FILM = (  # before the start of a page that shows a training

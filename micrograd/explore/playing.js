@@ -18,6 +18,7 @@ function showLength() {
 }
 
 const watchers = []; // what else shows the present step
+let afterMode = () => {}; // what else there is to do when the controls move the time of training, or no longer
 /** Show everything anew. */
 function show() {
   replay();

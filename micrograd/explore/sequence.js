@@ -15,15 +15,20 @@ function startSequence() {
   if (!hasBlocks) return showProbabilities();
   at = steps.length - 1;
   layBlocks();
-  const table = blockTable((cell) => goToBlock(isBackAt(block) ? stepBackward(cell) : stepForward(cell)), lookAt);
+  const table = blockTable((cell) => {
+    if (isTraining()) viewBlocks();
+    goToBlock(isBackAt(block) ? stepBackward(cell) : stepForward(cell));
+  }, lookAt);
   const maps = attentionMaps();
   const element = html("div", { id: "sequence", role: "group", "aria-label": "The program by blocks" }, tryPanel(), html("div", { class: "wide" }, table.element),
     ...(maps.length ? [html("h2", {}, "Attention"), html("p", { class: "soft" }, "Each row is a token that reads, each column one that is read. Point at a square for its number."), html("div", { class: "heads" }, ...maps.map((map) => map.element))] : []));
   blockBoard = { element, paint() { table.paint(lookedAt); for (const map of maps) map.paint(); } };
   find("stage").prepend(element);
+  document.body.dataset.blocks = "";
   find("find").addEventListener("submit", () => isByBlocks && matches.length && setView(false), true); // before it is found
-  find("transport").before(html("div", { id: "modes", role: "group", "aria-label": "What the controls move" }, ...viewButtons));
   block = lastBlock;
+  if (passes.film) return joinFilm();
+  find("transport").before(html("div", { id: "modes", role: "group", "aria-label": "What the controls move" }, ...viewButtons));
   setView(true);
 }
 
@@ -72,8 +77,7 @@ function showBlocks() {
   replay();
   blockBoard.paint();
   find("step").replaceChildren(...explainBlock(openBlock));
-  find("token").hidden = lookedAt === null;
-  find("token").replaceChildren(...(lookedAt === null ? [] : explainToken(lookedAt)));
+  showToken();
   showProbabilities();
   find("slider").max = String(lastBlock);
   find("slider").value = String(block);
@@ -88,12 +92,17 @@ function showBlocks() {
   for (const part of [forward, backward]) part.style.flex = "1";
 }
 
+function showToken() {
+  find("token").hidden = lookedAt === null;
+  find("token").replaceChildren(...(lookedAt === null ? [] : explainToken(lookedAt)));
+}
+
 /** Look at a token, or no longer. */
 function lookAt(position) {
   lookedAt = lookedAt === position ? null : position;
   const prediction = predictions.findIndex((each) => each.position === lookedAt);
   if (prediction >= 0) predicted = prediction;
-  showBlocks();
+  showTried(block);
   if (lookedAt !== null) find("token").scrollIntoView({ block: "nearest" });
   say(find("token").textContent);
 }
@@ -101,7 +110,7 @@ function lookAt(position) {
 /** Show the scalars of a cell in the graph, at the step that is shown. */
 function openBlock(cell) {
   const index = resultsOf[cell][0];
-  setView(false);
+  (passes.film ? setMode : setView)(false);
   if (reveal(index)) draw();
   select(index, true);
 }

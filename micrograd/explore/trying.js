@@ -9,8 +9,7 @@ function tryPanel() {
       problem.hidden = true;
       lookedAt = lookedAt !== null && lookedAt < used ? lookedAt : null;
       predicted = isUsed(predictions[predicted]) ? predicted : 0;
-      block = lastBlock;
-      showBlocks();
+      showTried();
       say(`${rootInWords} is ${readable(nodes[root].data)}`);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -29,7 +28,7 @@ function tryPanel() {
   const slider = html("input", { id: "temperature", type: "range", min: "0.1", max: "3", step: "0.1", value: "1", oninput: () => {
     temperature = Number(slider.value);
     degree.textContent = readable(temperature);
-    showBlocks();
+    showTried(block);
   } });
   const fields = [html("div", {}, html("label", { for: "temperature" }, "Temperature ", degree), slider)];
   if (unknown.length) fields.unshift(html("p", { class: "soft" }, `Nothing else can be typed: this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}.`));

@@ -8,6 +8,9 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.explore import film as films
+from micrograd.explore import laboratory
+from micrograd.explore.film import film
 from micrograd.explore.passes import passes
 from micrograd.explore.totals import total_of
 from tests.explore.reader import ALPHABET, Plain, Reader
@@ -218,3 +221,44 @@ def test_a_table_that_is_not_trained_is_one_too():
     rows = data["sequence"]["rows"]
     assert [[nodes[number] for number in row] for row in rows] == reader.glyphs.rows
     assert all(data["nodes"][number]["folded"] is not None for number in rows[4])  # it is drawn nowhere
+
+
+class TestAFilm:
+    def recorded(self, words, spelt=list):
+        reader = Reader(layers=1)
+        recording = mg.Recording(reader)
+        rows = [spelt([0, *map(ALPHABET.index, word), 0]) for word in words]
+        mg.fit(lambda row: reader.loss(list(row)), rows, mg.optim.Adam(reader.parameters(), 0.01), record=recording)
+        return recording
+
+    def test_shows_the_longest_example_that_is_not_too_large(self, monkeypatch):
+        recording = self.recorded(["ab", "cab", "b"])
+        assert [token["row"] for token in film(recording, classes=ALPHABET)["sequence"]["tokens"]] == [0, 3, 1, 2]
+        monkeypatch.setattr(laboratory, "MOST_OF_EXAMPLE", 1500)
+        assert [token["row"] for token in film(recording, classes=ALPHABET)["sequence"]["tokens"]] == [0, 2]
+
+    def test_of_examples_without_a_length_shows_the_first(self):
+        recording = self.recorded(["ab", "cab"], bytes)
+        assert len(film(recording)["sequence"]["tokens"]) == 3
+
+    def test_plays_the_parameters_of_each_moment_and_does_not_train(self):
+        recording = self.recorded(["ab", "cab"])
+        shown = film(recording)["film"]
+        assert "each length has a graph of its own" in shown["training"]["reason"]
+        assert shown["network"] is None
+        assert shown["states"] == []
+        assert [frame["step"] for frame in shown["frames"]] == [0, 1, 2]
+
+    def test_of_a_large_program_has_fewer_moments(self, monkeypatch):
+        monkeypatch.setattr(films, "MOST_NUMBERS_OF_TOKENS", 600)
+        assert [frame["step"] for frame in film(self.recorded(["ab", "cab"]))["film"]["frames"]] == [0, 2]
+
+    def test_of_no_inputs_and_no_loss_has_nothing_to_show(self):
+        recording = mg.Recording(Reader())
+        recording.step(1.0)
+        with pytest.raises(ValueError, match="there are no inputs, and the loss function was not recorded"):
+            mg.explore(recording)
+
+    def test_needs_inputs_where_there_are_to_be_some(self):
+        with pytest.raises(ValueError, match="there are no inputs to show"):
+            mg.Recording(Reader(), [])

@@ -396,3 +396,77 @@ def test_a_program_without_embedding_block_has_blocks_too(show):
     page = show(Plain().loss([3, 1, 2, 0]), classes=ALPHABET)
     assert text(page.locator(".blocks tbody th").first) == "queries, keys, values"
     assert [text(button) for button in page.locator(".token").all()] == ["c", "a", "b"]
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    """The film of a training of another program, the recording, and the program after it."""
+    reader = Reader(layers=1)
+    recording = mg.Recording(reader, frames=8)
+    words = [indices(word) for word in ("ab", "cab", "abc", "b")]
+    mg.fit(reader.loss, words, mg.optim.SGD(reader.parameters(), 0.05), epochs=10, record=recording)
+    path = tmp_path_factory.mktemp("film") / "film.html"
+    mg.explore(recording, path, classes=ALPHABET)
+    return path, recording, reader
+
+
+class TestAFilm:
+    def test_shows_maps_and_made_up_words_at_each_moment(self, show, film):
+        page, recording = show(film[0]), film[1]
+        assert [text(button) for button in page.locator(".token").all()] == [".", "c", "a", "b"]  # the longest word
+        made = page.locator("#made-up li")
+        share = page.locator(".map").first.locator("tbody tr").nth(2).locator("td").first
+        seen = []
+        for frame in (0, len(recording.frames()) - 1):
+            page.evaluate("(frame) => TIME.go(frame)", frame)
+            assert made.count() == 10
+            seen.append((share.text_content(), [text(word) for word in made.all()]))
+        assert seen[0][0] != seen[1][0]
+        assert seen[0][1] != seen[1][1]
+        assert page.evaluate("nodes[root].data") == pytest.approx(film[2].loss(indices("cab")).data, rel=1e-12)
+
+    def test_shows_another_word_at_each_moment(self, show, film):
+        page, reader = show(film[0]), film[2]
+        typed(page, "ba")
+        page.locator("#last").click()
+        assert page.evaluate("nodes[root].data") == pytest.approx(reader.loss(indices("ba")).data, rel=1e-12)
+        letter(page, "b", 2).click()
+        assert "2 of 3 predictions depend on it" in text(page.locator("#token"))
+        assert "recorded" in text(page.locator("#film h2"))  # it is still a film
+        page.locator("#temperature").fill("0.1")
+        likely = {text(word) for word in page.locator("#made-up li").all()}
+        page.locator("#temperature").fill("3")
+        assert len({text(word) for word in page.locator("#made-up li").all()}) > len(likely)
+
+    def test_goes_into_the_blocks_and_scalars_of_a_moment_and_back(self, show, film):
+        page = show(film[0])
+        page.locator(".cell-of-block[aria-label^='MLP at a']").click()
+        assert page.get_by_role("button", name="Blocks").get_attribute("aria-pressed") == "true"
+        assert text(page.locator("#step h2")) == "MLP passes gradients back"
+        page.locator("#step").get_by_role("button", name="scalars").click()
+        assert page.locator("#sequence").is_hidden()
+        assert page.get_by_role("button", name="Scalars", exact=True).get_attribute("aria-pressed") == "true"
+        page.get_by_role("button", name="Blocks").click()
+        page.keyboard.press("Home")
+        assert text(page.locator("#count")) == "start"
+        page.get_by_role("button", name="Training").click()
+        assert text(page.locator("#film h2")).startswith("Step 0")
+        page.keyboard.press("ArrowRight")
+        assert not text(page.locator("#film h2")).startswith("Step 0")
+
+    @pytest.mark.parametrize("size", SIZES, ids=str)
+    def test_axe_finds_nothing_and_all_text_can_be_read(self, show, violations, film, size):
+        page = show(film[0], bypass_csp=True, **size)
+        assert violations(page) == []
+        assert page.evaluate(SMALL_TEXTS) == []
+        assert page.evaluate(ACROSS) == 0
+        page.get_by_role("button", name="Blocks").click()
+        assert violations(page) == []
+
+    def test_is_played(self, show, film):
+        page = show(film[0])
+        page.locator("#speed").select_option("16")
+        page.locator("#play").click()
+        while page.evaluate("course.now < course.moments.length - 1"):
+            page.wait_for_timeout(20)
+        assert text(page.locator("#film h2")).startswith(f"Step {len(film[1].losses)} of")
