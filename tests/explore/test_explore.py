@@ -566,7 +566,7 @@ class TestPage:
 
     @pytest.mark.parametrize("root", [3.0, None, "x", [Value(1.0)]])
     def test_of_what_is_no_value_is_refused(self, tmp_path, root):
-        with pytest.raises(TypeError, match="a page is made of a Value or a Recording, not of"):
+        with pytest.raises(TypeError, match="a page is made of a Value, a compiled function or a Recording, not of"):
             mg.explore(root, tmp_path / "page.html")
 
     def test_a_wrong_suffix_or_title_or_size_is_refused_and_nothing_written(self, tmp_path, monkeypatch):
