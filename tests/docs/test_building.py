@@ -110,6 +110,24 @@ class TestPages:
         )
         assert sources == {"demos", "README.md"}
 
+    def test_a_site_of_some_chapters_has_no_links_to_the_others(self):
+        texts = {
+            "index.md": "[The path](learn/index.md): [nets](learn/05-a-network.md#neurons) `[x](learn/05-a-network.md)`",
+            "learn/index.md": "# Learn\n\n1. [One](01-one.md): first\n   of all\n5. [Nets](05-a-network.md): more\n\n6. no\n",
+            "learn/01-one.md": "Later: [nets](05-a-network.md), [again](01-one.md).",
+            "learn/05-a-network.md": "[One](01-one.md)",
+        }
+        assert pages.with_chapters(texts, {1}) == {
+            "index.md": "[The path](learn/index.md): nets `[x](learn/05-a-network.md)`",
+            "learn/index.md": "# Learn\n\n1. [One](01-one.md): first\n   of all\n{: value=1 }\n\n\n6. no\n",
+            "learn/01-one.md": "Later: nets, [again](01-one.md).",
+        }
+        one = {"tutorial.md": "", "learn/05-a-network.md": "[One](01-one.md)"}
+        assert pages.with_chapters(one, {5}) == {"tutorial.md": "", "learn/05-a-network.md": "One"}
+
+    def test_exercises_are_those_of_the_chapters_that_are_wanted(self):
+        assert [chapter["number"] for chapter in pages.exercises({2, 5})] == [2, 5]
+
     def test_links_from_a_folder_go_up(self):
         assert pages.linked("[a](../../demos)", "learn/01-x.md", set()) == "[a](../source/demos/index.md)"
         assert pages.linked("[a](../api.md)", "learn/01-x.md", set()) == "[a](../api.md)"
