@@ -53,7 +53,7 @@ SEARCH_LATER = """<script>{
 
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)#:\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 TO_CHAPTER = re.compile(r"\[(?P<text>[^\]]+)\]\((?:[^)\s]*/)?(?P<chapter>\d\d)-[\w-]+\.md(?:#[^)\s]*)?\)")
-LISTED = re.compile(r"^\d+\. \[[^\]]+\]\((?P<chapter>\d\d)-[\w-]+\.md\):.*(?:\n(?!\d+\. |\n).*)*", re.MULTILINE)
+LISTED = re.compile(r"^\d+\. \[[^\]]+\]\((?P<chapter>\d\d)-[\w-]+\.md\):.*\n(?:(?!\d+\. |\n).*\n)*", re.MULTILINE)
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 
 
@@ -125,7 +125,7 @@ def with_chapters(texts, chapters):
 
     def listed(found):
         number = int(found["chapter"])
-        return f"{found[0]}\n{{: value={number} }}" if number in chapters else ""
+        return f"{found[0]}{{: value={number} }}\n" if number in chapters else ""
 
     staying = {name: text for name, text in texts.items() if chapter_of(name) in {None, *chapters}}
     path = "learn/index.md"

@@ -137,8 +137,8 @@ def _with_distances(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
     """The turns of a backward pass without the shares that the page can compute, to the last bit.
 
-    Those are the ones whose rules are sums, products and choices of what is there: rounded by IEEE 754, they are the same
-    in every language. Here each is computed, and left out where it is what the engine gave.
+    Those are the ones whose rules are sums, products and choices of what is there: IEEE 754 rounds them alike in every
+    language. Here each is computed, and left out where it is what the engine gave.
 
     Args:
         data: of a page, as passes() gives it.

@@ -28,12 +28,17 @@ const next = button("Next", "The next slide", () => show(at + 1));
 const bar = element("nav", { className: "slide-bar", ariaLabel: "Slides", hidden: true },
   back, count, next, button("All of the chapter", "Leave the slides: all of the chapter", () => leave()));
 
+/** Hide the parts of all other slides, also those that came after this one was shown, such as the buttons of exercises. */
+function hideOthers(all) {
+  all.forEach((parts, number) => parts.forEach((part) => part.classList.toggle("slide-away", number !== at)));
+}
+
 function show(wanted) {
   const all = slides();
   at = Math.max(0, Math.min(all.length - 1, wanted));
   document.body.classList.add("slides");
   bar.hidden = false;
-  all.forEach((parts, number) => parts.forEach((part) => part.classList.toggle("slide-away", number !== at)));
+  hideOthers(all);
   count.textContent = `Slide ${at + 1} of ${all.length}`;
   back.disabled = at === 0;
   next.disabled = at === all.length - 1;
@@ -67,6 +72,7 @@ function turn(event) {
 export function slidesButton() {
   document.body.append(bar);
   addEventListener("keydown", turn);
+  new MutationObserver(() => at !== null && hideOthers(slides())).observe(article, { childList: true });
   addEventListener("hashchange", () => HASH.test(location.hash) && show(HASH.exec(location.hash)[1] - 1));
   if (HASH.test(location.hash)) show(HASH.exec(location.hash)[1] - 1);
   return button("Slides", "This chapter as slides: the arrow keys turn them, Escape leaves", () => show(0));

@@ -62,6 +62,8 @@ def test_keys_turn_them_and_leave_them_and_a_reload_stays(open_page):
     page.reload()
     page.locator(COUNT, has_text="Slide 3 of").wait_for()
     page.locator(".cm-content").first.wait_for(state="attached")
+    page.locator(".exercise-bar").first.wait_for(state="attached")  # they come later, and stay on their slides
+    assert page.locator(".exercise-bar:visible, .progress:visible").count() == 0
     page.get_by_role("button", name="The slide before").focus()
     page.keyboard.press("Space")  # it presses the button
     assert number(page)[0] == 2
