@@ -1,4 +1,9 @@
-"""What cannot be read on a page: letters that are too small, what is cut off, numbers that do not fit their boxes."""
+"""What cannot be read on a page: letters that are too small, what is cut off, numbers that do not fit their boxes.
+
+With MICROGRAD_SCREENSHOTS=FOLDER in the environment, the tests of pages leave pictures of them there.
+"""
+
+import os
 
 LAPTOP, PHONE, SMALL_PHONE = (
     {"width": 1280, "height": 800},
@@ -56,17 +61,24 @@ CUT = """() => {
 }"""
 
 
+def photograph(page, name, **options):
+    """Leave a picture of a page where the environment asks for it."""
+    if folder := os.environ.get("MICROGRAD_SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png", **options)
+
+
 def faults(page):
     """What cannot be read on a page as it is shown now."""
     return page.evaluate(FAULTS)
 
 
-def faults_of_graph(page, is_whole=True):
+def faults_of_graph(page, is_whole=True, name=""):
     """What cannot be read of the page of a graph: at first, in the middle of the backward pass, and with all open.
 
     Args:
         page: that is shown.
         is_whole: whether nothing of the graph may be out of sight, but once all of it was opened.
+        name: of its pictures.
 
     Returns:
         The faults, each with when there were any.
@@ -76,6 +88,7 @@ def faults_of_graph(page, is_whole=True):
     def look(when, is_whole):
         said = faults(page) + (page.evaluate(CUT) if is_whole else [])
         found.extend(f"{when}, {fault}" for fault in said)
+        photograph(page, f"{name} {when}".replace(" ", "-"))
 
     look("at first", is_whole)
     page.evaluate("go(Math.floor(0.75 * steps.length))")

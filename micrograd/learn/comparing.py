@@ -19,10 +19,8 @@ _PHRASES = {
     "neverused": "unused",
     "cancelsout": "cancels",
     "remainalike": "stayalike",
-    "moves": "movesalong",
     "movesalongwith": "movesalong",
     "movesright": "movesalong",
-    "movestoo": "movesalong",
     "cannotseeletters": "neverseesletters",
     "doesnotseeletters": "neverseesletters",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.browser.test_reading import CHAPTERS, PAGES
-from tests.legible import SIZES, faults, faults_of_graph
+from tests.legible import SIZES, faults, faults_of_graph, photograph
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,9 @@ def test_what_cells_have_written_can_be_read(browser, site, size):
             page.wait_for_timeout(50)
         chapters.add(path.name.split("-")[1])
         # On a small phone, some of what is large is read downwards.
-        found[path.name] = faults_of_graph(page, size != "small phone") if is_graph else faults(page)
+        found[path.name] = (
+            faults_of_graph(page, size != "small phone", f"{path.stem} {size}") if is_graph else faults(page)
+        )
     page.close()
     assert len(chapters) > 12
     assert {name: said for name, said in found.items() if said} == {}
@@ -29,6 +31,7 @@ def test_what_cells_have_written_can_be_read(browser, site, size):
 
 @pytest.mark.parametrize("name", [*PAGES, *CHAPTERS])
 def test_no_letter_of_a_page_is_too_small(open_page, name):
-    for size in SIZES.values():
-        page = open_page(name, **size)
+    for size in SIZES:
+        page = open_page(name, **SIZES[size])
         assert faults(page) == [], size
+        photograph(page, f"{name} {size}".replace("/", "-").replace(" ", "-"))

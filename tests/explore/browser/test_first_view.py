@@ -8,7 +8,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from tests.explore.test_explore import chain
-from tests.legible import CUT, FAULTS, LAPTOP, PHONE, SIZES, faults, faults_of_graph
+from tests.legible import CUT, FAULTS, LAPTOP, PHONE, SIZES, faults, faults_of_graph, photograph
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +88,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_of_the_graph_is_in_sight_and_can_be_read(show, name, size):
     is_whole = (name, size) != ("attention", "small phone")  # what is too much for a page is read downwards
-    assert faults_of_graph(show(PROGRAMS[name](), **SIZES[size]), is_whole) == []
+    assert faults_of_graph(show(PROGRAMS[name](), **SIZES[size]), is_whole, f"{name} {size}") == []
 
 
 def film(inputs, labels, **options):
@@ -107,6 +107,7 @@ def test_a_film_can_be_read_as_a_whole_and_step_by_step(show, inputs, size):
     page = show(film(inputs, 3), **SIZES[size])
     page.wait_for_selector(".cell")
     assert faults(page) == []
+    photograph(page, f"film-{inputs}-{size}")
     page.get_by_role("button", name="One step").click()
     page.locator("#last").click()
     assert faults(page) == []
