@@ -7,6 +7,7 @@ request leaves it, and no script runs in it but the one that is shipped here, wh
 from __future__ import annotations
 
 import json
+import math
 import operator
 from base64 import b64encode
 from gzip import compress
@@ -165,7 +166,7 @@ def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _exact(formula: Any, g: float, out: float, inputs: list[float]) -> float | None:
-    """The number of a formula of exactly rounded operations; None of any other, and where Python has no number."""
+    """The number of a formula of exactly rounded operations; None of any other."""
     if not isinstance(formula, list):
         if isinstance(formula, str):
             return {"g": g, "out": out}[formula] if formula in ("g", "out") else inputs[int(formula)]
@@ -176,17 +177,14 @@ def _exact(formula: Any, g: float, out: float, inputs: list[float]) -> float | N
     numbers = [_exact(operand, g, out, inputs) for operand in operands]
     if None in numbers:
         return None
-    try:
-        return float(_EXACT[name](*numbers))
-    except ZeroDivisionError:  # it is a number in the page, where the engine had something else
-        return None
+    return float(_EXACT[name](*numbers))
 
 
 _EXACT: dict[str, Any] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
-    "div": operator.truediv,
+    "div": lambda x, y: x / y if y else math.nan,  # no share of the engine: it raises
     "neg": operator.neg,
     "where": lambda condition, x, y: x if condition != 0.0 else y,
     "<": operator.lt,
