@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import is_array
 from micrograd.compiler.calling.call import CallOfSeveral, OneOfSeveral
-from micrograd.compiler.guards.structure import Structure, is_leaf
 from micrograd.compiler.ir.program import Map, Singles
 from micrograd.engine.primitives import detach
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from micrograd.compiler.calling.specialise import Compiled, Specialised
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
@@ -70,31 +65,3 @@ def _attached(program: Program) -> Integers:
 
 def _not_opened(seeds: Any) -> Any:
     raise ValueError("the kernels of this call cannot be shown")
-
-
-def shapes_of(function: Callable[..., Any], arguments: Structure) -> list[tuple[str, tuple[int, ...]]]:
-    """What the arguments of a call with numbers in them are called, and their shapes, in the order of the numbers."""
-    positional, named = arguments.nested
-    try:
-        parameters = list(signature(function).parameters.values())
-    except (TypeError, ValueError):  # a function written in C
-        parameters = []
-    names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    names += [f"argument {place}" for place in range(len(names) + 1, len(positional) + 1)]
-    given = [*zip(names, positional, strict=False), *named.items()]
-    found = [(name, _shape(argument)) for name, argument in given]
-    return [(name, shape) for name, shape in found if 0 not in shape]
-
-
-def _shape(item: Any) -> tuple[int, ...]:
-    """The shape of nested numbers; where their rows are of several lengths, how many there are."""
-    if is_array(item):
-        return tuple(item.shape)
-    if isinstance(item, (list, tuple)) and item:
-        shapes = {()} if _NUMBERS.issuperset(map(type, item)) else {_shape(part) for part in item}
-        if len(shapes) == 1:
-            return (len(item), *shapes.pop())
-    return () if is_leaf(item) else (len(Structure(item).leaves),)
-
-
-_NUMBERS = {float, int, Value}

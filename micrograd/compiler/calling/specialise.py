@@ -16,9 +16,8 @@ import numpy as np
 
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.backends.shared.limits import bytes_of
-from micrograd.compiler.calling.boundary import Results, numbers_of
+from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
-from micrograd.compiler.calling.last_call import shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.ir.walks import Edges
