@@ -8,6 +8,7 @@ outputs is copied.
 from __future__ import annotations
 
 from collections import deque
+from inspect import signature
 from operator import attrgetter
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.checks import is_array
-from micrograd.compiler.guards.structure import ARRAY, MIXED, TOO_DEEP, assembler_of, is_leaf, is_result, parts_of
+from micrograd.compiler.guards.structure import (
+    ARRAY,
+    MIXED,
+    TOO_DEEP,
+    Structure,
+    assembler_of,
+    is_leaf,
+    is_result,
+    parts_of,
+)
 from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.tracing.promotion import is_dtype
 from micrograd.compiler.tracing.trace import is_plain
@@ -27,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.numbers import Floats
 
     Make: TypeAlias = Callable[[Floats, Sequence[Any]], Any]  # of the outputs, and of those that are Values
@@ -213,3 +222,31 @@ def _joined(assemble: Callable[[list[Any]], Any], makers: list[Make]) -> Make:
 
 def _assembled(assemble: Callable[[list[Any]], Any], make_parts: Make) -> Make:
     return lambda numbers, nodes: assemble(make_parts(numbers, nodes))
+
+
+def shapes_of(function: Callable[..., Any], arguments: Structure) -> list[tuple[str, tuple[int, ...]]]:
+    """What the arguments of a call with numbers in them are called, and their shapes, in the order of the numbers."""
+    positional, named = arguments.nested
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # a function written in C
+        parameters = []
+    names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names += [f"argument {place}" for place in range(len(names) + 1, len(positional) + 1)]
+    given = [*zip(names, positional, strict=False), *named.items()]
+    found = [(name, _shape(argument)) for name, argument in given]
+    return [(name, shape) for name, shape in found if 0 not in shape]
+
+
+def _shape(item: Any) -> tuple[int, ...]:
+    """The shape of nested numbers; where their rows are of several lengths, how many there are."""
+    if is_array(item):
+        return tuple(item.shape)
+    if isinstance(item, (list, tuple)) and item:
+        shapes = {()} if _NUMBERS.issuperset(map(type, item)) else {_shape(part) for part in item}
+        if len(shapes) == 1:
+            return (len(item), *shapes.pop())
+    return () if is_leaf(item) else (len(Structure(item).leaves),)
+
+
+_NUMBERS = {float, int, Value}

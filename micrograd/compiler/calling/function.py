@@ -29,11 +29,12 @@ from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
-from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Compiled, Specialised
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
@@ -110,6 +111,7 @@ class CompiledFunction(Generic[P, R]):
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
+        self._ran: tuple[Specialised, Compiled, Floats, Floats] | None = None
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
@@ -251,7 +253,7 @@ class CompiledFunction(Generic[P, R]):
         The next call traces the function again. What is on disk stays there.
         """
         with self._lock:
-            self._kept, self._last = Kept(), None
+            self._kept, self._last, self._ran = Kept(), None, None
             forget_native_code()
 
     def has_paths(self) -> bool:
@@ -269,6 +271,28 @@ class CompiledFunction(Generic[P, R]):
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""
         return list(self._asked_for((), {})[0].values)
+
+    def last_call(self) -> tuple[Value, dict[str, Any]]:
+        """The last call as a Value on all that it read, as pages open it.
+
+        Returns:
+            The result, or the sum of the results; and by name, arrays of the Values of the arguments with a shape.
+
+        Raises:
+            ValueError: if there was no call that ran the program, or it had more than 100,000 numbers.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x, y: x * y + y, backend="numpy")
+            >>> fast(2.0, 3.0)
+            9.0
+            >>> fast.last_call()
+            (Value(data=9.0, grad=0.0), {})
+        """
+        with self._lock:
+            if self._ran is None:
+                raise ValueError(f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers")
+            return last_call_of(*self._ran)
 
     def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
         """Draw the kernels of the last call, and which of them read what others wrote.
@@ -522,6 +546,7 @@ class CompiledFunction(Generic[P, R]):
             return None
         inputs = special.numbers(given)
         numbers, gradients = compiled.run(inputs)
+        self._ran = (special, compiled, inputs, numbers) if len(inputs) <= MOST_INPUTS else None
         if special.questions:  # what the others hold is not looked at before it is known that these are the results
             numbers, answers = numbers[: len(kinds)], numbers[len(kinds) :].tobytes()
             if answers != special.answers:

@@ -16,7 +16,7 @@ import numpy as np
 
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.backends.shared.limits import bytes_of
-from micrograd.compiler.calling.boundary import Results, numbers_of
+from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
@@ -80,6 +80,7 @@ class Specialised:
         is_recorded: as above.
         maps: what there is of that.
         values: the Values that the function read from outside.
+        shapes: what the arguments with numbers are called, and the shape of each.
         result: what the function returned: symbols, where it computed numbers.
         decisions: what is left to the program, whose results are the last inputs of its graph.
         needed: how many outputs of the graph, the last ones, are what these read, or what maps read.
@@ -133,6 +134,7 @@ class Specialised:
         self.result: Structure = trace.result
         self.decisions, self.needed = trace.decisions, trace.needed
         self.values = trace.values
+        self.shapes = shapes_of(function, arguments)
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
@@ -296,7 +298,8 @@ class Specialised:
                 program = self._described(rerolled.thing, made)
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
-            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
+            stored, is_whole = self.stored_and_trained, self.maps is None
+            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole)
             passes = table_of(made.seconds, made.effects, self._request.disabled)
             compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):
