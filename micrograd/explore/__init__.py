@@ -127,10 +127,8 @@ def explore(
         with opened_calls(result, NODE_LIMIT) as opened:
             if not opened.elements:
                 raise ValueError(f"the last call of {root!r} has no kernels, or more terms than a page holds")
-            title, (data, _) = (
-                title or f"The kernels of {root.__name__}",
-                passes(result, opened, inputs or arguments, classes),
-            )
+            data, _ = passes(result, opened, inputs or arguments, classes)
+        title = title or f"The kernels of {root.__name__}"
     else:
         raise TypeError(
             f"a page is made of a Value, a compiled function or a Recording, not of {type(root).__name__}: {root!r:.80}"

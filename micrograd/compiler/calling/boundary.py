@@ -42,25 +42,34 @@ if TYPE_CHECKING:
     Make: TypeAlias = Callable[[Floats, Sequence[Any]], Any]  # of the outputs, and of those that are Values
 
 
-def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
+def numbers_of(arguments: Structure, values: Sequence[Value] = (), before: Sequence[Floats] = ()) -> Floats:
     """The numbers of some Values, and then those in the arguments, in a new array.
+
+    Args:
+        arguments: a structure.
+        values: these Values.
+        before: arrays of numbers that come first.
 
     Raises:
         OverflowError: for an int that no float can hold.
     """
-    runs = arguments.runs
     if LATER and (values or arguments.has_values):
         bring_up_to_date()
-    scalars: list[float] = list(map(_number_of, values)) if values else []
-    arrays: list[Any] = []
-    for holds, run in runs:
+    scalars: list[Any] = list(map(_number_of, values)) if values else []
+    arrays = [*before]
+    for holds, run in arguments.runs:
         if holds is ARRAY:
-            arrays += _array_of(scalars), np.asarray(run).ravel()
-            scalars = []
+            if scalars:
+                arrays.append(_array_of(scalars))
+                scalars = []
+            arrays.append(np.asarray(run).ravel())
         else:
-            scalars += run if holds is float else map(_READERS[holds], run)
-    last = _array_of(scalars)
-    return np.concatenate([*arrays, last], dtype=np.float64, casting="unsafe") if arrays else last
+            scalars += run if holds is float or holds is int else map(_READERS[holds], run)
+    if not arrays:
+        return _array_of(scalars)
+    if scalars:
+        arrays.append(_array_of(scalars))
+    return np.concatenate(arrays, dtype=np.float64, casting="unsafe")
 
 
 def _array_of(numbers: list[float]) -> Floats:
@@ -78,7 +87,7 @@ def _float_of(leaf: Any) -> float:
     return leaf._data if isinstance(leaf, Value) else float(leaf)
 
 
-_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, int: float, Value: _number_of, CONSTANT: _number_of}
+_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, Value: _number_of, CONSTANT: _number_of}
 
 
 class Results:
@@ -180,6 +189,12 @@ class Results:
 
         return make
 
+    def _are_for_one(self, part: Any) -> bool:
+        """Whether most of the outputs are in one result, and nobody else gets or keeps them: so they are not copied."""
+        found = [output for output in self.outputs if output is not None]
+        is_most = isinstance(part, slice) and 2 * (part.stop - part.start) > len(found)
+        return is_most and not self.has_values and len(set(found)) == len(found)
+
     def _class_at(self, place: int) -> Any:
         """The class of a leaf; None for a Value."""
         leaf, output = self._leaves[place], self.outputs[place]
@@ -193,6 +208,8 @@ class Results:
         sources = np.array([output for _, output in leaves if output is not None], dtype=np.int64)
         if len(sources) == len(leaves):
             part = part_of(sources)
+            if self._are_for_one(part):
+                return lambda numbers: numbers[part]
             return lambda numbers: taken(numbers, part)
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
         targets = np.flatnonzero([output is not None for _, output in leaves])

@@ -468,4 +468,4 @@ class RunOfMaps:
             if flows:
                 of_needed = total[needed].copy()
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
-        return total[self._wanted]
+        return total[self._wanted] + 0.0

@@ -208,7 +208,7 @@ class JaxExecutable(Executable):
             self._from_inputs = self._made()
         found = self._from_inputs(numbers)
         count = len(self.program.outputs)
-        return found[:count], found[count:]
+        return found[:count], found[count:] + 0.0
 
     def _made_for_buffer(self) -> tuple[_Compiled, Integers]:
         """The program from buffer to buffer, and the places that it writes."""

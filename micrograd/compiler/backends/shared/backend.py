@@ -4,8 +4,9 @@
     outputs, gradients = run(np.array([0.5, -1.5]))     # the inputs, in the order of the program
 
 A run takes the inputs as one array of floats, and gives two new ones: the outputs and the gradients that
-the program has. Each gradient is that of the only output, with respect to an input. Overflow and the like
-leave infinities and NaNs in the results, and raise nothing.
+the program has. Each gradient is that of the only output, with respect to an input, and 0.0 where it is -0.0:
+so it is what a Value has whose gradient was 0.0. Overflow and the like leave infinities and NaNs in the results, and
+raise nothing.
 
 That is all a backend must do. If its runs are Executables, they keep their numbers in a buffer, and it
 can train too: see executable.py.
