@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {}
+_FLOATS = np.dtype(float)
 LARGEST = 24  # rows or columns; of a matrix with more, some n ** 3 operations take long to compile
 
 
@@ -67,6 +68,11 @@ class ArrayFunction:
 
     def __call__(self, *operands: Any) -> tuple[Any, ...]:
         """The results: arrays of floats where all operands are, and else arrays of Values."""
+        for operand in operands:
+            if type(operand) is not np.ndarray or operand.dtype is not _FLOATS:
+                break
+        else:  # as within rules, mostly
+            return self.forward(*operands)
         arrays = [np.asarray(operand) for operand in operands]
         if all(array.dtype != object for array in arrays):
             return self.forward(*(np.asarray(array, dtype=float) for array in arrays))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _t(a: Any) -> Any:
-    return np.swapaxes(a, -1, -2)
+    return a.swapaxes(-1, -2)
 
 
 def _summed_to(gradient: Any, shape: tuple[int, ...]) -> Any:
@@ -69,9 +69,13 @@ def _rule_of_product(gradients: Any, results: Any, operands: Any, needed: Any) -
     ]
 
 
+def _multiplied(a: Any, b: Any) -> tuple[Any]:
+    return (a * b if a.shape[-1] == b.shape[-2] == 1 else np.matmul(a, b),)  # which takes half as long then
+
+
 PRODUCT = ArrayFunction(
     "matmul",
-    lambda a, b: (np.matmul(a, b),),
+    _multiplied,
     _rule_of_product,
     lambda a, b: [(*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])],
     lambda a, b: (np.matmul(a, b),),

@@ -214,6 +214,7 @@ class ArrayCall:
         self.mapped = called
         self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
         self._results = [_Elements(places) for places in called.results]
+        self._made = part_of(np.array(called.made))
 
     def reached(self, reached: Booleans) -> Integers:
         """The numbers of the results that a gradient flows from to some numbers."""
@@ -234,7 +235,7 @@ class ArrayCall:
             return False
         for elements, numbers in zip(self._results, found, strict=True):
             elements.of(state)[...] = numbers  # they lie one after the other
-        return all(map(all_finite, map(np.ravel, found)))
+        return all_finite(state[self._made])
 
     def back(self, state: Floats, total: Floats, wanted: list[bool]) -> None:
         """Add the gradients of what is read to the total, from those of the results there."""
@@ -437,6 +438,10 @@ class RunOfMaps:
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
+        with np.errstate(all="ignore"):  # it is looked at what is not finite
+            return self._found(numbers)
+
+    def _found(self, numbers: Floats) -> tuple[Floats, Floats]:
         maps, seeds, state = self._maps, None, self._state
         state[: self._given] = numbers[: self._given]
         if len(numbers) > self._given:
@@ -444,9 +449,7 @@ class RunOfMaps:
         for each, needed, before, *_ in self._stages:
             if before is not None:
                 state[needed] = before(state[: maps.inputs])[0]
-            with np.errstate(all="ignore"):
-                is_finite = each.run(state)
-            if not is_finite:  # something raises, which the program around might not show
+            if not each.run(state):  # something raises, which the program around might not show
                 return np.full(maps.outputs, np.nan), np.zeros(len(self._wanted))
         outputs, found = self._last(state[: maps.inputs], seeds)
         if not len(self._wanted):
@@ -463,8 +466,7 @@ class RunOfMaps:
         total[self._sources] = found
         for each, needed, before, sources, wanted, flows in reversed(self._stages):
             if wanted is not None:
-                with np.errstate(all="ignore"):
-                    each.back(state, total, wanted)
+                each.back(state, total, wanted)
             if flows:
                 of_needed = total[needed].copy()
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
