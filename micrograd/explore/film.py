@@ -6,26 +6,22 @@ import math
 import sys
 from array import array
 from base64 import b64encode
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from micrograd.contexts.modes import evaluating
+from micrograd.draw.array_steps import with_numbers
 from micrograd.draw.text import enclosed
-from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
-from micrograd.engine.stored import changing, temporary
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
 from micrograd.explore.laboratory import Programs, Untrainable, activations, laboratory, loss_of, run_of
 from micrograd.explore.passes import NO_INPUTS, entry_of, formulas_of, jsonable, passes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from micrograd.engine.primitive import Primitive
     from micrograd.training.recording import Recording, Snapshot
-
-Made = TypeVar("Made")
 
 MOST_POINTS = 400
 MOST_LOSSES = 2_000
@@ -55,21 +51,6 @@ def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str
     stride = math.ceil(len(moments) * len(parameters) / MOST_NUMBERS) or 1
     moments = [*moments[:-1:stride], moments[-1]]
     return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes))
-
-
-def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], Made]) -> Made:
-    """What make gives while the parameters have these numbers; then they have their own again."""
-    own = [parameter.data for parameter in parameters]
-    leaves = [parameter for parameter in parameters if parameter.is_leaf]
-    with changing(leaves):
-        commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it
-    undo = chain(setting(parameters, "_data", own), setting([temporary], "on", [temporary.on]))
-    try:
-        temporary.on = True
-        commit(setting(parameters, "_data", numbers))
-        return make()
-    finally:
-        commit(undo)
 
 
 def _film(
