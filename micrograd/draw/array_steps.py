@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.rotations import OF_KNOWN_NUMBERS
 from micrograd.engine.array_calls import ArrayCall, Result
+from micrograd.engine.calls import tick
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
 from micrograd.engine.stored import changing, temporary
@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 3_000  # Values of the steps of all calls in a picture
 _FIELDS = ("_primitive", "_first", "_second", "_x", "_y", "_scope")  # how a node was made, and where
+
+
+class _Block:
+    """The block that the steps of a call are in; see runs.py."""
+
+    def __init__(self, name: str, start: float, below: Any) -> None:
+        self.name, self.start, self.end, self.below = name, start, start, below
 
 
 @contextmanager
@@ -103,11 +110,10 @@ def _made_by_steps(call: Any, results: list[Any], room: int) -> tuple[dict[Value
         return {}, 0
 
     def make() -> list[Value]:
-        with record_scopes(), scope(function.name):
-            made = [x for array in function.in_steps(steps, arrays) for x in array.ravel().tolist()]
-            found = [made[result._primitive.part] for result in results]
-            uses = Counter(chain(operands, found, *(node._operands() for node in _between(operands, found))))
-            return [_alone(x, uses) for x in found]
+        made = [x for array in function.in_steps(steps, arrays) for x in array.ravel().tolist()]
+        found = [made[result._primitive.part] for result in results]
+        uses = Counter(chain(operands, found, *(node._operands() for node in _between(operands, found))))
+        return [_alone(x, uses) for x in found]
 
     try:
         found = with_numbers(operands, list(call._y), make)
@@ -116,6 +122,9 @@ def _made_by_steps(call: Any, results: list[Any], room: int) -> tuple[dict[Value
     inner = _between(operands, found)
     if len(inner) > room:
         return {}, 0
+    block = _Block(function.name, tick(), results[0]._scope)
+    for node in inner:
+        node._scope = block
     _add_gradients(inner, zip(found, results, strict=True))
     return dict(zip(results, found, strict=True)), len(inner)
 

@@ -15,6 +15,8 @@ While a function is traced, nothing is known of the numbers, and a call is writt
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,20 @@ if TYPE_CHECKING:
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {}
 _FLOATS = np.dtype(float)
 LARGEST = 24  # rows or columns; of a matrix with more, some n ** 3 operations take long to compile
+
+
+# What gives the functions of another library, while rules run on its arrays
+_library: ContextVar[Callable[[ArrayFunction], Callable[..., Any]] | None] = ContextVar("library", default=None)
+
+
+@contextmanager
+def calling(library: Callable[[ArrayFunction], Callable[..., Any]]) -> Iterator[None]:
+    """Inside, functions of arrays call what another library has for them, as it is given here."""
+    token = _library.set(library)
+    try:
+        yield
+    finally:
+        _library.reset(token)
 
 
 class ArrayFunction:
@@ -69,6 +85,8 @@ class ArrayFunction:
 
     def __call__(self, *operands: Any) -> tuple[Any, ...]:
         """The results: arrays of floats where all operands are, and else arrays of Values."""
+        if (library := _library.get()) is not None:
+            return library(self)(*operands)
         for operand in operands:
             if type(operand) is not np.ndarray or operand.dtype is not _FLOATS:
                 break

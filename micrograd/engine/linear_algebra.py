@@ -37,7 +37,9 @@ def _summed_to(gradient: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _is_zero(array: Any) -> bool:
-    """Whether all elements are the number 0, so that nothing depends on them."""
+    """Whether all elements are known to be the number 0, so that nothing depends on them."""
+    if not isinstance(array, np.ndarray):  # in another library, while it compiles
+        return False
     if array.dtype != object:
         return not array.any()
     return not any(is_value(x) or x for x in array.flat)
@@ -406,12 +408,12 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
 
 
 def _copied_up(a: Any) -> Any:
-    return np.tril(a) + _t(np.tril(a, -1))
+    return _below(a, 1.0) + _t(_below(a, 0.0))
 
 
 def _rule_of_qr(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
     (of_q, of_r), (q, r) = gradients, results
-    of_r = np.triu(of_r)
+    of_r = _t(_below(_t(of_r), 1.0))
     inner = _product(r, _t(of_r)) - _product(_t(of_q), q)
     return [_t(TRIANGULAR[False](r, _t(of_q + _product(q, _copied_up(inner))))[0])]
 
@@ -586,6 +588,8 @@ def _rule_of_pinv(gradients: Any, results: Any, operands: Any, needed: Any) -> l
 
 def _has_full_rank(a: Any) -> bool:
     """Whether it is known to have."""
+    if not isinstance(a, np.ndarray):
+        return False
     if any(is_unknown(x) for x in a.flat if a.dtype == object):
         return False
     return bool((np.linalg.matrix_rank(floats_of(a)) == min(a.shape[-2:])).all())
@@ -723,9 +727,10 @@ def _rule_of_exponential(gradients: Any, results: Any, operands: Any, needed: An
     """The upper right part of the exponential of a matrix of matrices (Van Loan 1978; Higham 2008, 3.16)."""
     (g,), (a,) = gradients, operands
     transposed, n = _t(a), a.shape[-1]
-    upper = np.concatenate([transposed, g], axis=-1)
-    lower = np.concatenate([np.zeros(a.shape), transposed], axis=-1)
-    whole = EXPONENTIAL(np.concatenate([upper, lower], axis=-2))[0]
+    library = a.__array_namespace__()
+    upper = library.concatenate([transposed, g], axis=-1)
+    lower = library.concatenate([np.zeros(a.shape), transposed], axis=-1)
+    whole = EXPONENTIAL(library.concatenate([upper, lower], axis=-2))[0]
     return [whole[..., :n, n:]]
 
 

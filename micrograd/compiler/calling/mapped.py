@@ -1,8 +1,8 @@
 """Mapped: programs in which mg.vmap runs a function in many iterations, or which call functions of whole arrays.
 
 The function of a vmap has a program of its own, for some iterations at a time. A function of whole arrays, such as the
-solution of linear equations, is LAPACK's. All else is in the program around, to which the results of both are inputs.
-What they read is computed before, by a program of its own if it is computed:
+solution of linear equations, is LAPACK's, or JAX's. All else is in the program around, to which the results of both are
+inputs. What they read is computed before, by a program of its own if it is computed:
 
     inputs -> what the iterations read -> the iterations, block by block -> outputs
 
@@ -205,13 +205,14 @@ class ArrayCall:
 
     Args:
         called: what it is.
+        function: runs it, and its rule, as the backend does.
 
     Attributes:
-        mapped: the same.
+        mapped: the same as called.
     """
 
-    def __init__(self, called: Called) -> None:
-        self.mapped = called
+    def __init__(self, called: Called, function: Any) -> None:
+        self.mapped, self._function = called, function
         self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
         self._results = [_Elements(places) for places in called.results]
         self._made = part_of(np.array(called.made))
@@ -230,7 +231,7 @@ class ArrayCall:
     def run(self, state: Floats) -> bool:
         """Put the results where they belong, where all that is read is; whether all of them are finite."""
         try:
-            found = self.mapped.function.forward(*self._given(state))
+            found = self._function.forward(*self._given(state))
         except (ArithmeticError, ValueError):  # eagerly, it says what is wrong
             return False
         for elements, numbers in zip(self._results, found, strict=True):
@@ -241,7 +242,7 @@ class ArrayCall:
         """Add the gradients of what is read to the total, from those of the results there."""
         seeds, results = ([elements.of(numbers) for elements in self._results] for numbers in (total, state))
         with differentiating():
-            shares = self.mapped.function.rule(seeds, results, self._given(state), wanted)
+            shares = self._function.rule(seeds, results, self._given(state), wanted)
         for operand, share, is_wanted in zip(self._operands, shares, wanted, strict=True):
             if is_wanted:
                 operand.add(total, share)
@@ -367,7 +368,10 @@ class Maps:
     def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
         self._made, self._request = made, request
         self._graph: Graph = made.thing
-        self.all = [Iterations(mapped, request) if isinstance(mapped, Mapped) else ArrayCall(mapped) for mapped in maps]
+        self.all = [
+            Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
+            for each in maps
+        ]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
         self.given = self.inputs - sum(len(mapped.made) for mapped in maps)
