@@ -102,6 +102,7 @@ def explore(
     import os
 
     from micrograd._support.files import write_atomically
+    from micrograd.draw.array_steps import opened_arrays
     from micrograd.explore.arrangement import arrange
     from micrograd.explore.film import film
     from micrograd.explore.inline import InlinePage
@@ -120,7 +121,7 @@ def explore(
         title, data = title or "Training, step by step", film(root, inputs, classes)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
-        with opened_calls(root, NODE_LIMIT) as opened:
+        with opened_arrays(root), opened_calls(root, NODE_LIMIT) as opened:
             title, (data, _) = title or named, passes(root, opened, inputs, classes)
     elif hasattr(root, "last_call"):
         result, arguments = root.last_call()
