@@ -47,7 +47,7 @@ from micrograd.engine.differentiation import (
 )
 from micrograd.engine.higher_order import adjoints
 from micrograd.engine.higher_order import jacobian as jacobian_of
-from micrograd.engine.higher_order import sparse_rows as sparse_rows_of
+from micrograd.engine.higher_order import sparse_entries as sparse_entries_of
 from micrograd.engine.higher_order import tangents as tangents_of
 from micrograd.engine.recorder import refusing_floats
 from micrograd.engine.tracer import tracer_on_top
@@ -461,17 +461,20 @@ class Inputs:
         every = iter(self.constants_or_graphs(slopes))
         return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
 
-    def sparse_rows(self, outputs: list[Any], symmetric: bool) -> Iterator[dict[int, Any]]:
-        """For each output its gradients by those of the inputs that it depends on, by their numbers.
+    def sparse_entries(
+        self, outputs: list[Any], symmetric: bool
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The gradients of outputs by those of the inputs that each depends on: plain numbers.
 
         Args:
             outputs: which depend on the inputs.
             symmetric: whether they are the gradients of one number.
+
+        Returns:
+            The row and the column of each, and the gradients, in any order.
         """
         with differentiating():
-            rows = sparse_rows_of(outputs, self.fresh, self.in_graphs, symmetric)
-        for row in rows:
-            yield dict(zip(row, self.constants_or_graphs(list(row.values())), strict=True))
+            return sparse_entries_of(outputs, self.fresh, symmetric)
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""

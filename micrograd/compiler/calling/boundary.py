@@ -86,12 +86,17 @@ class Results:
 
     def __init__(self, returned: Structure) -> None:
         self._leaves = returned.leaves
-        computed = [leaf for leaf in self._leaves if isinstance(leaf, Value)]
-        self.kinds = [_class_of(leaf) if is_plain(leaf) else None for leaf in computed]
+        classes = {type(leaf): leaf for leaf in self._leaves}
+        self._classes = {  # of the numbers, by those of the leaves; None for a Value
+            kind: (_class_of(leaf) if is_plain(leaf) else None) if issubclass(kind, Value) else kind
+            for kind, leaf in classes.items()
+        }
+        self.kinds = [self._classes[kind] for kind in map(type, self._leaves) if issubclass(kind, Value)]
         self.has_values = None in self.kinds
         outputs, first = iter(range(len(self.kinds))), dict[int, int]()
         self.outputs = [  # an object that is there twice is the first one twice
-            first.setdefault(id(leaf), next(outputs)) if isinstance(leaf, Value) else None for leaf in self._leaves
+            first.setdefault(id(leaf), next(outputs)) if issubclass(type(leaf), Value) else None
+            for leaf in self._leaves
         ]
         self._places = iter(range(len(self._leaves)))
         try:
@@ -157,7 +162,7 @@ class Results:
             return lambda numbers, nodes: floats(numbers).reshape(shape)
         if (bools := self._floats(places, bool)) is not None:
             return lambda numbers, nodes: bools(numbers).astype(bool).reshape(shape)
-        classes = {self._class_at(place) for place in places}
+        classes = self._classes_at(places)
         if None not in classes and any(issubclass(kind, np.number) for kind in classes):
             of_kinds: Any = self._floats(places, *classes)
             dtype = np.result_type(*[kind(0) for kind in classes])
@@ -171,20 +176,20 @@ class Results:
 
         return make
 
-    def _class_at(self, place: int) -> Any:
-        """The class of a leaf; None for a Value."""
-        leaf, output = self._leaves[place], self.outputs[place]
-        return type(leaf) if output is None else self.kinds[output]
+    def _classes_at(self, places: list[int]) -> set[Any]:
+        """The classes of some leaves; None for a Value."""
+        return {self._classes[type(self._leaves[place])] for place in places}
 
     def _floats(self, places: list[int], *kinds: type) -> Callable[[Floats], Floats] | None:
         """What makes a new array of plain numbers of these kinds; None where there are others among the leaves."""
-        if any(self._class_at(place) not in kinds for place in places):
+        if not self._classes_at(places).issubset(kinds):
             return None
-        leaves = [(self._leaves[place], self.outputs[place]) for place in places]
-        sources = np.array([output for _, output in leaves if output is not None], dtype=np.int64)
-        if len(sources) == len(leaves):
+        outputs = [self.outputs[place] for place in places]
+        sources = np.array([output for output in outputs if output is not None], dtype=np.int64)
+        if len(sources) == len(places):
             part = part_of(sources)
             return lambda numbers: taken(numbers, part)
+        leaves = [(self._leaves[place], output) for place, output in zip(places, outputs, strict=True)]
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
         targets = np.flatnonzero([output is not None for _, output in leaves])
 
