@@ -24,6 +24,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import (
+    are_all,
     check_class,
     is_array,
     is_unknown,
@@ -54,7 +55,7 @@ from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import ParamSpec
 
     P = ParamSpec("P")
@@ -416,7 +417,8 @@ class Inputs:
     def connect(self, outputs: list[Any]) -> None:
         """Find out whether what f gave depends on other Values that require a gradient than the fresh ones."""
         if self._run.is_recorded and not self.is_connected:
-            self.is_connected = reaches(list(filter(is_value, outputs)), [None, *running()])
+            values = outputs if are_all(Value, outputs) else list(filter(is_value, outputs))
+            self.is_connected = reaches(values, [None, *running()])
 
     @property
     def in_graphs(self) -> bool:
@@ -461,9 +463,7 @@ class Inputs:
         every = iter(self.constants_or_graphs(slopes))
         return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
 
-    def sparse_entries(
-        self, outputs: list[Any], symmetric: bool
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+    def sparse_entries(self, outputs: list[Any], symmetric: bool) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
         """The gradients of outputs by those of the inputs that each depends on: plain numbers.
 
         Args:
@@ -514,7 +514,7 @@ def _number(output: Value) -> Any:
 def _fresh(scalars: list[Any], run: Differentiation) -> list[Value]:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
     # itself as well, from a closure, it is a constant to this derivative.
-    for scalar in scalars:
+    for scalar in () if are_all(float, scalars) else scalars:
         if isinstance(scalar, Value):
             check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
     with differentiating():

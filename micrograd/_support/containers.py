@@ -7,7 +7,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from micrograd._support.checks import Operand, is_array, real_number
+from micrograd._support.checks import Operand, are_all, is_array, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
         return _joined([flatten(item, what) for item in nested], partial(remade, nested))
     if is_array(nested):
         elements = nested.ravel().tolist()
-        if not all(kind is float or issubclass(kind, Operand) for kind in set(map(type, elements))):
+        if not are_all(float, elements) and not are_all(Operand, elements):
             elements = [scalar for item in elements for scalar in flatten(item, what)[0]]
         return elements, array_of(nested.shape)
     raise TypeError(
@@ -164,7 +164,7 @@ def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
         return remade(first, [_stacked([item[key] for item in items], shape) for key in first])
     if isinstance(first, (list, tuple)):
         return remade(first, [_stacked(list(column), shape) for column in zip(*items, strict=True)])
-    if all(issubclass(kind, Operand) for kind in set(map(type, items))):  # NumPy would ask each what it has
+    if are_all(Operand, items):  # NumPy would ask each what it has
         return first._array(np.fromiter(items, object, len(items)).reshape(shape))
     recorded = any(isinstance(item, Operand) or getattr(item, "dtype", None) == "O" for item in items)
     array = np.array(items, dtype=object if recorded else float).reshape(shape + np.shape(first))

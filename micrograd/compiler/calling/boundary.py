@@ -8,13 +8,14 @@ outputs is copied.
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from operator import attrgetter
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import is_array
+from micrograd._support.checks import are_all, is_array
 from micrograd.compiler.guards.structure import ARRAY, MIXED, TOO_DEEP, assembler_of, is_leaf, is_result, parts_of
 from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.tracing.promotion import is_dtype
@@ -93,11 +94,12 @@ class Results:
         }
         self.kinds = [self._classes[kind] for kind in map(type, self._leaves) if issubclass(kind, Value)]
         self.has_values = None in self.kinds
-        outputs, first = iter(range(len(self.kinds))), dict[int, int]()
-        self.outputs = [  # an object that is there twice is the first one twice
-            first.setdefault(id(leaf), next(outputs)) if issubclass(type(leaf), Value) else None
-            for leaf in self._leaves
-        ]
+        self.outputs: list[int | None] = list(range(len(self.kinds)))
+        if len(set(map(id, self._leaves))) < len(self._leaves) or len(self.kinds) < len(self._leaves):
+            outputs, first = iter(range(len(self.kinds))), dict[int, int]()
+            self.outputs = [  # an object that is there twice is the first one twice
+                first.setdefault(id(leaf), next(outputs)) if isinstance(leaf, Value) else None for leaf in self._leaves
+            ]
         self._places = iter(range(len(self._leaves)))
         try:
             self._make = self._maker(returned.nested)
@@ -124,10 +126,10 @@ class Results:
         if is_array(item) and item.dtype != object:  # nothing in it was computed
             deque(zip(parts, self._places, strict=False), maxlen=0)  # its numbers are leaves
             return lambda numbers, nodes: item.copy()
-        if not parts or not all(map(is_leaf, parts)):
+        if not parts or not (are_all(Value, parts) or all(map(is_leaf, parts))):
             makers = [self._maker(part) for part in parts]
             return _joined(assembler_of(item), makers)
-        places = [next(self._places) for _ in parts]
+        places = list(islice(self._places, len(parts)))
         if is_array(item):
             return self._maker_of_array(item, places)
         return _assembled(assembler_of(item), self._maker_of_leaves(places))

@@ -71,11 +71,12 @@ def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[i
     Yields:
         Three rows or more at a time.
     """
-    roots = {row: place for row, place in roots.items() if dependence.passes_on(dependence.equal[place])}
     if len(roots) < _FEWEST or dependence.written.maps:
         return
     program = _Program(dependence, wanted)
-    rows, ends = np.array(list(roots)), program.equal[list(roots.values())]
+    ends = program.equal[list(roots.values())]
+    are_passed = (ends >= dependence.begin) & (dependence.counts[np.maximum(ends - dependence.begin, 0)] > 0)
+    rows, ends = np.array(list(roots))[are_passed], ends[are_passed]
     labels = program.labels()[ends]
     by_label = np.argsort(labels, kind="stable")
     for looking_alike in np.split(by_label, np.flatnonzero(np.diff(labels[by_label])) + 1):

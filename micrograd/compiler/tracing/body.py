@@ -146,9 +146,10 @@ class Leaves:
 def are_plain_rows(rows: Sequence[Sequence[Any]]) -> bool:
     """Whether each row has as many symbols of the same classes, each of them once: then all are told alike."""
     width = len(rows[0])
-    if set(map(len, rows)) != {width} or not all(
-        len(kinds) == 1 and kinds <= {Symbol, FloatSymbol} for kinds in (set(map(type, c)) for c in zip(*rows))
-    ):
+    if set(map(len, rows)) != {width}:
+        return False
+    kinds = [set(map(type, column)) for column in zip(*rows, strict=True)]
+    if not all(len(each) == 1 and each <= {Symbol, FloatSymbol} for each in kinds):
         return False
     return all(len(set(map(id, row))) == width for row in rows) and not any(map(_attributes_of, chain(*rows)))
 
@@ -250,7 +251,9 @@ class Body(Tape):
             )
         inputs = tuple(place for _, place in self._fixed), tuple(range(len(self._given)))
         trace = self._entries._replace(inputs=inputs, outputs=tuple(own))
-        results = outer.write_out(trace, fixed, moving) if outer.writes_out else outer.add_map(trace, fixed, moving).results
+        results = (
+            outer.write_out(trace, fixed, moving) if outer.writes_out else outer.add_map(trace, fixed, moving).results
+        )
         if self._is_own(self._result):
             return outer.symbols(results.ravel().tolist(), type(self._result))
         return [

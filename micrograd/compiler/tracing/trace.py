@@ -23,12 +23,12 @@ from array import array
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, wraps
-from itertools import compress, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from micrograd._support.checks import is_array, is_unknown, real_number, required_number
+from micrograd._support.checks import are_all, is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.guards.sources import observing, observing_again, resting, resuming
@@ -529,10 +529,10 @@ class Tape(Tracer):
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some places, written many at a time where that is quicker."""
         if dependence.steps < _FEWEST_STEPS or self._has_iterations() or self.decisions:
-            return self._gradients(root, dependence, values, create_graph)
+            return self._gradients(root._place, dependence, values, create_graph)
         lanes = self.gradients_in_lanes(self, dependence, root._place)
         if not lanes.are_wide:
-            return self._gradients(root, dependence, values, create_graph)
+            return self._gradients(root._place, dependence, values, create_graph)
         found = lanes.write(values)
         if not create_graph:
             at = np.array([slope._place for slope in found.values()], dtype=np.int64)
@@ -562,20 +562,20 @@ class Tape(Tracer):
 
         They are computed row by row, or by directions of several columns where that is less to do.
         """
-        roots = [output for output in outputs if isinstance(output, Symbol)]
         self._look_into_maps()
-        places = self.places(inputs)  # all are copies, so each has its own
-        dependence = self._dependence(roots, set(places))
+        roots, places = self._roots(outputs), self.places(inputs)  # all inputs are copies, so each has its own
+        written = self._so_far()
+        dependence = Dependence(list(roots.values()), set(places), written, self._equal(written))
         values = {place: [number] for number, place in enumerate(places)}
-        alike = list(alike_rows.alike(dependence.roots(outputs), dependence, values))
-        rows, least = dependence.rows(outputs, alike, values)
+        alike = list(alike_rows.alike(roots, dependence, values))
+        rows, least = dependence.rows(len(outputs), roots, alike, values)
         colours, is_star = coloured(rows, least), False
         if symmetric and dependence.is_symmetric(rows, places, alike_rows.OF_LIBRARY):
             most = least if colours is None else max(colours.values(), default=0)
             if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
         if colours is None:
-            found = self._entries_row_by_row(outputs, alike, dependence, values)
+            found = self._entries_row_by_row(roots, alike, dependence, values)
             how = "each by its own expression, as directions would be no less work"
         else:
             found = self._by_colours(outputs, inputs, rows, colours, places)
@@ -583,6 +583,12 @@ class Tape(Tracer):
             how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
         self.remarks.append(f"Derivatives: {len(found[2]):,} entries of {len(outputs):,} rows, {how}")
         return found
+
+    def _roots(self, outputs: Sequence[Any]) -> dict[int, int]:
+        """The places of the outputs that are symbols, by their numbers."""
+        if are_all(Symbol, outputs):
+            return dict(enumerate(self.places(outputs)))
+        return {row: self.place(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
 
     def _prepared(
         self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
@@ -603,8 +609,8 @@ class Tape(Tracer):
     ) -> list[Any]:
         """The rows of a Jacobian, each from the gradients of its output."""
         found: list[Any] = [None if isinstance(output, Symbol) else {} for output in outputs]
-        for each in alike_rows.alike(dependence.roots(outputs), dependence, values):
-            slopes, copied = self._of_alike(outputs, each, dependence, values, create_graph)
+        for each in alike_rows.alike(self._roots(outputs), dependence, values):
+            slopes, copied = self._of_alike(each, dependence, values, create_graph)
             for row, of_row in zip(each.rows.tolist(), slopes, strict=False):
                 found[row] = of_row
             kind = Symbol if create_graph else FloatSymbol
@@ -613,20 +619,20 @@ class Tape(Tracer):
                     pairs = zip(sources, self.symbols(places, kind), strict=True)
                     found[row] = {value: slope for source, slope in pairs for value in values[source]}
         return [
-            self._gradients(output, dependence, values, create_graph) if row is None else row
+            self._gradients(output._place, dependence, values, create_graph) if row is None else row
             for output, row in zip(outputs, found, strict=True)
         ]
 
     def _entries_row_by_row(
         self,
-        outputs: Sequence[Any],
+        roots: Mapping[int, int],
         alike: Sequence[alike_rows.Alike],
         dependence: Dependence,
         values: Mapping[int, list[Any]],
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
         """The entries of a sparse Jacobian, each row from the gradients of its output."""
         rows, columns, entries = array("q"), array("q"), list[Any]()
-        is_left = [isinstance(output, Symbol) for output in outputs]
+        left = dict.fromkeys(roots)
         numbers = np.zeros(1 + max(values, default=0), dtype=np.int64)
         numbers[list(values)] = np.arange(len(values))
 
@@ -634,20 +640,20 @@ class Tape(Tracer):
             rows.extend([row] * len(slopes))
             columns.extend(slopes)
             entries.extend(slopes.values())
-            is_left[row] = False
 
         for each in alike:
-            slopes, copied = self._of_alike(outputs, each, dependence, values, create_graph=False)
+            slopes, copied = self._of_alike(each, dependence, values, create_graph=False)
             for row, of_row in zip(each.rows.tolist(), slopes, strict=False):
                 add(row, of_row)
+                del left[row]
             for of_copied, by, written in copied:
                 rows.frombytes(np.repeat(of_copied, by.shape[1]).tobytes())
                 columns.frombytes(numbers[by].tobytes())
                 entries += self.symbols(written.ravel().tolist(), FloatSymbol)
                 for row in of_copied.tolist():
-                    is_left[row] = False
-        for row in compress(range(len(outputs)), is_left.copy()):
-            add(row, self._gradients(outputs[row], dependence, values, create_graph=False))
+                    del left[row]
+        for row in left:
+            add(row, self._gradients(roots[row], dependence, values, create_graph=False))
         return rows, columns, entries
 
     def _by_colours(
@@ -677,7 +683,6 @@ class Tape(Tracer):
 
     def _of_alike(
         self,
-        outputs: Sequence[Any],
         alike: alike_rows.Alike,
         dependence: Dependence,
         values: Mapping[int, list[Any]],
@@ -689,11 +694,11 @@ class Tape(Tracer):
             Those of the first two. Then, for some of the others at a time, their numbers, and in arrays with a row for
             each the places to differentiate by and those of the gradients; nothing if the others have to be asked for.
         """
-        first = self._gradients(outputs[alike.rows[0]], dependence, values, create_graph)
+        first = self._gradients(int(alike.places[0, 0]), dependence, values, create_graph)
         begin, checked, known = len(self.operations), len(self.checked), self.known
         self.known = {}  # all that the row needs is written again
         try:
-            second = self._gradients(outputs[alike.rows[1]], dependence, values, create_graph)
+            second = self._gradients(int(alike.places[1, 0]), dependence, values, create_graph)
         finally:
             self.known = known
         places = alike.places[1].tolist()
@@ -733,7 +738,7 @@ class Tape(Tracer):
 
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> Dependence:
         written = self._so_far()
-        return Dependence([self.place(root) for root in roots], sources, written, self._equal(written))
+        return Dependence(self.places(roots), sources, written, self._equal(written))
 
     def _equal(self, written: Trace) -> Sequence[int]:
         """For each place, the first one that is equal to it.
@@ -747,11 +752,11 @@ class Tape(Tracer):
         return first_equals(written)[: self._gone_through].tolist()
 
     def _gradients(
-        self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
+        self, root: int, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
-        """The gradients of a symbol by the Values at some places, as far as it depends on them."""
+        """The gradients of what is at a place by the Values at some places, as far as it depends on them."""
         equal, written = dependence.equal, dependence.written
-        last = equal[root._place]
+        last = equal[root]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
         passed: list[Mapped | Called] = []
         for place in reversed(dependence.order(last)):
@@ -802,7 +807,7 @@ class Tape(Tracer):
             The places of the outputs, with a row for each iteration.
         """
         given, count = trace.operations, len(moving)
-        at: dict[int, Any] = dict(zip(trace.inputs[0], fixed, strict=True))  # of each operation; an array if they differ
+        at: dict[int, Any] = dict(zip(trace.inputs[0], fixed, strict=True))  # an array where they differ
         at.update(zip(trace.inputs[1], moving.T, strict=True))
 
         def numbered(known: dict[tuple[int, ...], int], sequence: Sequence[int]) -> Any:
@@ -856,8 +861,7 @@ class Tape(Tracer):
 
     def _are_own(self, numbers: Sequence[Any]) -> bool:
         """Whether all are symbols on this tape."""
-        kinds = set(map(type, numbers))
-        return all(issubclass(kind, Symbol) for kind in kinds) and set(map(id, map(_tape_of, numbers))) <= {id(self)}
+        return are_all(Symbol, numbers) and set(map(id, map(_tape_of, numbers))) <= {id(self)}
 
     def places_in(self, array: Any) -> Any:
         """The places of the elements of an array."""
@@ -1796,7 +1800,8 @@ def _traced(
         with resting(tape.observer):
             _check_attributes("an argument", symbols)
             _check_attributes("a result", result.leaves)
-            outputs = tape.places([leaf for leaf in result.leaves if isinstance(leaf, Value)])
+            leaves = result.leaves
+            outputs = tape.places(leaves if are_all(Value, leaves) else [x for x in leaves if isinstance(x, Value)])
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
@@ -1894,7 +1899,7 @@ def _array(like: Any, parts: list[Any]) -> Any:
 
 def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
     """Refuse attributes that the function has set on symbols which stand for Values outside of it."""
-    symbols = [leaf for leaf in leaves if isinstance(leaf, Symbol)]
+    symbols = leaves if are_all(Symbol, leaves) else [leaf for leaf in leaves if isinstance(leaf, Symbol)]
     for symbol in filter(_attributes_of, symbols):
         if attributes := user_attributes(symbol):
             raise TraceError(
