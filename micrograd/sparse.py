@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from micrograd._support.checks import real_number
 from micrograd._support.containers import Assembled, array_of, flatten
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
@@ -64,10 +65,15 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
     def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
         inputs = Inputs(arguments, argnums, as_numbers=True)
         result = _run(inputs, f, settings)
-        if isinstance(result, Value):
+        if result is None:
+            raise TypeError(
+                "sparse_jacobian takes a function that returns numbers, not NoneType: end it with return, and a list or "
+                "an array of them"
+            )
+        if isinstance(result, Value) or real_number(result) is not None:
             raise TypeError(
                 "sparse_jacobian takes a function that returns several numbers, in a list or an array; of one number "
-                "mg.grad gives the derivatives"
+                "mg.grad gives the derivatives; for a matrix with one row, return [number]"
             )
         return _matrix(inputs, flatten(result, OUTPUT)[0], "sparse_jacobian")
 

@@ -158,6 +158,7 @@ def _value_and_gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: A
     if not isinstance(output, Value) and real_number(output) is None:
         several = isinstance(output, (list, tuple, dict)) or is_array(output)
         instead = ": mg.jacobian takes those that return several" if several else ""
+        instead = ": end it with return, and the number" if output is None else instead
         name = type(output).__name__
         raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
     inputs.connect([output])

@@ -232,6 +232,16 @@ def test_rows_whose_rules_write_what_is_not_copied_are_differentiated_one_by_one
     np.testing.assert_allclose(found.toarray(), np.diag(np.cos(x)), rtol=1e-12)
 
 
+def test_a_program_from_buffer_to_buffer_writes_the_entries_in_the_order_of_the_matrix() -> None:
+    fast = mg.compile(mg.sparse_jacobian(chained))
+    run = fast.program(POINT)
+    inputs, outputs = run.program.inputs, run.program.outputs
+    for x in (POINT, POINT[::-1].copy()):
+        run.buffer[inputs] = x
+        run.run()
+        assert run.buffer[outputs].tolist() == fast(x).data.tolist()
+
+
 def test_a_matrix_of_a_thousand_rows_is_a_few_kernels() -> None:
     fast = mg.compile(mg.sparse_jacobian(chained))
     x = np.linspace(-1.0, 1.0, 1000)
@@ -681,7 +691,9 @@ WEIGHT = Value(5.0)
     ("function", "arguments", "error", "message"),
     [
         (mg.sparse_jacobian(lambda x: x[0]), ([1.0],), TypeError, "returns several numbers.*mg.grad"),
-        (mg.sparse_jacobian(lambda x: None), ([1.0],), TypeError, "not NoneType"),
+        (mg.sparse_jacobian(lambda x: None), ([1.0],), TypeError, "not NoneType: end it with return"),
+        (mg.sparse_hessian(lambda x: None), ([1.0],), TypeError, "not NoneType: end it with return"),
+        (mg.sparse_jacobian(lambda x: 1.0), ([1.0],), TypeError, r"for a matrix with one row, return \[number\]"),
         (mg.sparse_jacobian(lambda x: []), ([1.0],), ValueError, "empty result"),
         (mg.sparse_jacobian(lambda x: [WEIGHT * x[0]]), ([1.0],), ValueError, "use mg.jacobian, or mg.detach"),
         (mg.sparse_jacobian(chained), (list(map(Value, POINT)),), ValueError, "use mg.jacobian, or mg.detach"),

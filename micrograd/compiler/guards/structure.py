@@ -155,12 +155,14 @@ class Structure:
         kind = type(items[0])
         if countOf(map(type, items), kind) < len(items):  # a set of them takes twice as long
             return None
-        holds: Any = kind
         if _is_symbol(items[0]):
             if any(map(_attributes_of, items)):
                 return None
-            self.has_values, holds, items = True, MIXED, list(items)
-        elif kind is Value:
+            self.has_values = True
+            self.runs.append((MIXED, list(items)))
+            return container, kind, len(items)
+        holds: Any = kind
+        if kind is Value:
             constants = countOf(map(_primitive_of, items), CONSTANT)
             holds = Value if constants == 0 else CONSTANT
             if 0 < constants < len(items) or (any(map(_attributes_of, items)) and any(map(user_attributes, items))):

@@ -1878,7 +1878,7 @@ def _gradient_of_map(
         seeds = [tape.input("seed") for _ in outputs]
         terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
         root: Any = sum(terms[1:], terms[0])
-        found = tape._gradients(root, tape._dependence([root], sources.values()), _by_place(sources), True)
+        found = tape._gradients(root._place, tape._dependence([root], sources.values()), _by_place(sources), True)
         of_fixed = list(filter(lambda n: (0, n) in found, fixed))
         of_moving = list(filter(lambda n: (1, n) in found, moving))
         made = [tape.place(found[1, n]) for n in of_moving] + [tape.place(found[0, n]) for n in of_fixed]
