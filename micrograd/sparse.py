@@ -67,8 +67,8 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
         result = _run(inputs, f, settings)
         if result is None:
             raise TypeError(
-                "sparse_jacobian takes a function that returns numbers, not NoneType: end it with return, and a list or "
-                "an array of them"
+                "sparse_jacobian takes a function that returns numbers, not NoneType: end it with return, and a list "
+                "or an array of them"
             )
         if isinstance(result, Value) or real_number(result) is not None:
             raise TypeError(

@@ -627,6 +627,43 @@ def test_iterations_of_a_vmap_that_are_written_at_once_have_the_derivatives_of_t
     np.testing.assert_allclose(curvature.toarray(), mg.hessian(energy)(x, 1), rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("".join(OPERATIONS)), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=6
+    ),
+    st.integers(-3, 2),
+)
+@settings(max_examples=25, deadline=None)
+def test_equal_rows_of_random_programs_have_the_derivatives_of_single_ones(
+    steps: list[tuple[str, int, int]], index: int
+) -> None:
+    def row(a: Any, b: Any, c: Any, index: Any) -> Any:
+        made = [a, b, c]
+        for name, first, second in steps:
+            made.append(mg.tanh(OPERATIONS[name][0](made[first % len(made)], made[second % len(made)], index)))
+        return made[-1]
+
+    def one_by_one(x: Any, index: Any) -> Any:
+        return [row(x[k], x[k + 1], x[k + 2], index) for k in range(len(x) - 2)]
+
+    def at_once(x: Any, index: Any) -> Any:
+        return mg.vmap(row, in_axes=(0, 0, 0, None))(x[:-2], x[1:-1], x[2:], index)
+
+    def energy(x: Any, index: Any) -> Any:
+        return np.sum(at_once(x, index) ** 2)
+
+    x = np.sin(np.arange(ROWS + 2.0))
+    expected = mg.sparse_jacobian(one_by_one)(x, index)
+    found = mg.compile(mg.sparse_jacobian(at_once), backend="numpy")(x, index)
+    np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-11, atol=1e-12)
+    assert not (expected.astype(bool) > found.astype(bool)).nnz
+    pattern = mg.compile(mg.sparse_jacobian(one_by_one), backend="numpy")(x, index)
+    assert (found.indptr.tolist(), found.indices.tolist()) == (pattern.indptr.tolist(), pattern.indices.tolist())
+    curvature = mg.compile(mg.sparse_hessian(energy), backend="numpy")(x, index)
+    np.testing.assert_allclose(curvature.toarray(), mg.hessian(energy)(x, index), rtol=1e-9, atol=1e-10)
+
+
 def test_iterations_that_do_other_things_are_run_one_by_one() -> None:
     def body(a: Any, power: Any) -> Any:
         return mg.sin(a) if power == "sine" else a * a
