@@ -144,14 +144,11 @@ class Leaves:
 
 
 def are_plain_rows(rows: Sequence[Sequence[Any]]) -> bool:
-    """Whether each row has as many symbols of the same classes, each of them once: then all are told alike."""
-    width = len(rows[0])
-    if set(map(len, rows)) != {width}:
-        return False
+    """Whether rows of one length have symbols of the same classes, each of them once: then all are told alike."""
     kinds = [set(map(type, column)) for column in zip(*rows, strict=True)]
     if not all(len(each) == 1 and each <= {Symbol, FloatSymbol} for each in kinds):
         return False
-    return all(len(set(map(id, row))) == width for row in rows) and not any(map(_attributes_of, chain(*rows)))
+    return all(len(set(map(id, row))) == len(row) for row in rows) and not any(map(_attributes_of, chain(*rows)))
 
 
 _attributes_of = attrgetter("__dict__")
