@@ -545,14 +545,22 @@ class Tape(Tracer):
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
-        roots, places, dependence = self._prepared(outputs, inputs, create_graph)
+        roots = [output for output in outputs if isinstance(output, Symbol)]
+        if len(roots) > 1:
+            self._look_into_maps()
+        places = self._places_of(inputs, create_graph)
+        dependence = self._dependence(roots, set(places.values()))
         if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
-        return self._row_by_row(outputs, dependence, values, create_graph)
+        of_rows, found = self._roots(outputs), list[Any]({} for _ in outputs)
+        alike = list(alike_rows.alike(of_rows, dependence, values))
+        for row, place, slope in zip(*self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True):
+            found[row].update(dict.fromkeys(values[place], slope))
+        return found
 
     @_unobserved
     def sparse_entries(
@@ -566,23 +574,24 @@ class Tape(Tracer):
         roots, places = self._roots(outputs), self.places(inputs)  # all inputs are copies, so each has its own
         written = self._so_far()
         dependence = Dependence(list(roots.values()), set(places), written, self._equal(written))
-        values = {place: [number] for number, place in enumerate(places)}
-        alike = list(alike_rows.alike(roots, dependence, values))
-        rows, least = dependence.rows(len(outputs), roots, alike, values)
+        alike = list(alike_rows.alike(roots, dependence, places))
+        rows, least = dependence.rows(len(outputs), roots, alike, set(places))
         colours, is_star = coloured(rows, least), False
         if symmetric and dependence.is_symmetric(rows, places, alike_rows.OF_LIBRARY):
             most = least if colours is None else max(colours.values(), default=0)
             if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
         if colours is None:
-            found = self._entries_row_by_row(roots, alike, dependence, values)
+            found = self._row_by_row(roots, alike, dependence, places, create_graph=False)
             how = "each by its own expression, as directions would be no less work"
         else:
             found = self._by_colours(outputs, inputs, rows, colours, places)
             kind = "of a star colouring of the columns" if is_star else "of columns"
             how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
         self.remarks.append(f"Derivatives: {len(found[2]):,} entries of {len(outputs):,} rows, {how}")
-        return found
+        numbers: Any = np.zeros(1 + max(places, default=0), dtype=np.int64)
+        numbers[places] = np.arange(len(places))
+        return found[0], numbers[np.array(found[1], dtype=np.int64)], found[2]
 
     def _roots(self, outputs: Sequence[Any]) -> dict[int, int]:
         """The places of the outputs that are symbols, by their numbers."""
@@ -590,71 +599,45 @@ class Tape(Tracer):
             return dict(enumerate(self.places(outputs)))
         return {row: self.place(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
 
-    def _prepared(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
-    ) -> tuple[list[Symbol], dict[Any, int], Dependence]:
-        """The outputs that may depend on inputs, the places of these, and what lies between."""
-        roots = [output for output in outputs if isinstance(output, Symbol)]
-        if len(roots) > 1:
-            self._look_into_maps()
-        places = self._places_of(inputs, create_graph)
-        return roots, places, self._dependence(roots, set(places.values()))
-
     def _row_by_row(
-        self,
-        outputs: Sequence[Any],
-        dependence: Dependence,
-        values: Mapping[int, list[Any]],
-        create_graph: bool,
-    ) -> list[Any]:
-        """The rows of a Jacobian, each from the gradients of its output."""
-        found: list[Any] = [None if isinstance(output, Symbol) else {} for output in outputs]
-        for each in alike_rows.alike(self._roots(outputs), dependence, values):
-            slopes, copied = self._of_alike(each, dependence, values, create_graph)
-            for row, of_row in zip(each.rows.tolist(), slopes, strict=False):
-                found[row] = of_row
-            kind = Symbol if create_graph else FloatSymbol
-            for rows, by, written in copied:
-                for row, sources, places in zip(rows.tolist(), by.tolist(), written.tolist(), strict=True):
-                    pairs = zip(sources, self.symbols(places, kind), strict=True)
-                    found[row] = {value: slope for source, slope in pairs for value in values[source]}
-        return [
-            self._gradients(output._place, dependence, values, create_graph) if row is None else row
-            for output, row in zip(outputs, found, strict=True)
-        ]
-
-    def _entries_row_by_row(
         self,
         roots: Mapping[int, int],
         alike: Sequence[alike_rows.Alike],
         dependence: Dependence,
-        values: Mapping[int, list[Any]],
+        sources: Collection[int],
+        create_graph: bool,
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The entries of a sparse Jacobian, each row from the gradients of its output."""
-        rows, columns, entries = array("q"), array("q"), list[Any]()
-        left = dict.fromkeys(roots)
-        numbers = np.zeros(1 + max(values, default=0), dtype=np.int64)
-        numbers[list(values)] = np.arange(len(values))
+        """The entries of a Jacobian, each row from the gradients of its output: their rows, by which places, and they.
+
+        Args:
+            roots: the places of the outputs, by their rows.
+            alike: rows that are alike.
+            dependence: what gradients flow through.
+            sources: the places to differentiate by.
+            create_graph: whether the entries are graphs.
+        """
+        rows, by, entries = array("q"), array("q"), list[Any]()
+        values, left = {place: [place] for place in sources}, dict(roots)
 
         def add(row: int, slopes: Mapping[int, Any]) -> None:
             rows.extend([row] * len(slopes))
-            columns.extend(slopes)
+            by.extend(slopes)
             entries.extend(slopes.values())
 
         for each in alike:
-            slopes, copied = self._of_alike(each, dependence, values, create_graph=False)
+            slopes, copied = self._of_alike(each, dependence, values, create_graph)
             for row, of_row in zip(each.rows.tolist(), slopes, strict=False):
                 add(row, of_row)
                 del left[row]
-            for of_copied, by, written in copied:
-                rows.frombytes(np.repeat(of_copied, by.shape[1]).tobytes())
-                columns.frombytes(numbers[by].tobytes())
-                entries += self.symbols(written.ravel().tolist(), FloatSymbol)
+            for of_copied, of_sources, written in copied:
+                rows.frombytes(np.repeat(of_copied, of_sources.shape[1]).tobytes())
+                by.frombytes(of_sources.tobytes())
+                entries += self.symbols(written.ravel().tolist(), Symbol if create_graph else FloatSymbol)
                 for row in of_copied.tolist():
                     del left[row]
-        for row in left:
-            add(row, self._gradients(roots[row], dependence, values, create_graph=False))
-        return rows, columns, entries
+        for row, root in left.items():
+            add(row, self._gradients(root, dependence, values, create_graph))
+        return rows, by, entries
 
     def _by_colours(
         self,
@@ -664,7 +647,7 @@ class Tape(Tracer):
         colours: Mapping[int, int],
         places: Sequence[int],
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The entries of a Jacobian from one direction for each colour; some of a Hessian from the column instead."""
+        """The same from one direction for each colour; some of a Hessian from the column instead of the row."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
         for value, place in zip(inputs, places, strict=True):
             if place in colours:
@@ -678,8 +661,8 @@ class Tape(Tracer):
                 colour = colours[places[number] if mirrored else place]
                 slope = tangents[colour][numbers[place] if mirrored else number]
                 if isinstance(slope, Symbol):
-                    found.append((number, numbers[place], slope))
-        return [row for row, _, _ in found], [column for _, column, _ in found], [slope for _, _, slope in found]
+                    found.append((number, place, slope))
+        return [row for row, _, _ in found], [place for _, place, _ in found], [slope for _, _, slope in found]
 
     def _of_alike(
         self,
@@ -702,8 +685,7 @@ class Tape(Tracer):
         finally:
             self.known = known
         places = alike.places[1].tolist()
-        of_row = [(place, values[place][0]) for place in dict.fromkeys(places) if place in values]
-        gradients = {place: self.place(second[value]) for place, value in of_row if value in second}
+        gradients = {place: self.place(second[place]) for place in dict.fromkeys(places) if place in second}
         copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], gradients)
         if not copied.is_whole:
             return [first, second], iter(())
