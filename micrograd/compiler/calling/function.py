@@ -113,7 +113,7 @@ class CompiledFunction(Generic[P, R]):
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
-        self._ran: tuple[Specialised, Compiled, Floats, Floats] | None = None
+        self._ran: tuple[Specialised, Compiled, Floats] | None = None  # the last call, and its inputs
         self._quick: Quick | None = None  # the last call, if it was one of plain floats
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
@@ -555,7 +555,7 @@ class CompiledFunction(Generic[P, R]):
             return None
         inputs = special.numbers(given)
         numbers, gradients = compiled.run(inputs)
-        self._ran = (special, compiled, inputs, numbers) if len(inputs) <= MOST_INPUTS else None
+        self._ran = (special, compiled, inputs) if len(inputs) <= MOST_INPUTS else None
         if self._quick is not None:
             self._quick.forget_last_call()
         if special.questions:  # what the others hold is not looked at before it is known that these are the results

@@ -47,7 +47,7 @@ class Quick:
         run: Any = compiled.run
         program = compiled.program
         self._compiled = compiled
-        self._last: tuple[Any, float] | None = None  # the inputs of the last call, and its result
+        self._last: Floats | None = None  # the inputs of the last call
         self.special, self._count, self._origin = special, count, compiled.origin
         self._buffer, self._run = run.buffer, run.run
         self._inputs, self._output = part_of(program.inputs), int(program.outputs[0])
@@ -69,9 +69,9 @@ class Quick:
         return cls(special, compiled, len(arguments), as_written) if is_quick else None
 
     @property
-    def last_call(self) -> tuple[Specialised, Compiled, Floats, Floats] | None:
-        """What the last call ran, if it was one of these: programs, the one of them, its inputs and its results."""
-        return self._last and (self.special, self._compiled, self._last[0], np.array([self._last[1]]))
+    def last_call(self) -> tuple[Specialised, Compiled, Floats] | None:
+        """What the last call ran, if it was one of these: the programs, the one of them, and its inputs."""
+        return None if self._last is None else (self.special, self._compiled, self._last)
 
     def forget_last_call(self) -> None:
         """A call of another kind came after it."""
@@ -87,7 +87,7 @@ class Quick:
         buffer[self._inputs] = inputs = np.array(inputs)
         self._run()
         number = buffer.item(self._output)
-        self._last = inputs, number
+        self._last = inputs
         if not special.results.has_values:
             return number if math.isfinite(number) else None
         gradients = buffer[self._gradients].copy()

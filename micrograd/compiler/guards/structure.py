@@ -95,7 +95,8 @@ class Structure:
         kind = type(item)
         if kind is list or kind is tuple:
             items = tuple(item)  # a list may change meanwhile
-            if items and type(items[0]) in _OF_ONE_KIND and (key := self._of_one_kind(kind, items)) is not None:
+            is_kind = bool(items) and (type(items[0]) in _OF_ONE_KIND or (self.returned and _is_symbol(items[0])))
+            if is_kind and (key := self._of_one_kind(kind, items)) is not None:
                 return key
             return (kind, *map(self._key, items))
         if kind is float or kind is int:
@@ -153,10 +154,16 @@ class Structure:
         return ()
 
     def _of_one_kind(self, container: type, items: tuple[Any, ...]) -> Key | None:
-        """The key of floats, of ints, or of Values that all require gradients or all do not: what, and how many."""
+        """The key of floats, of ints, of Values that all require gradients or all do not, or of symbols of a class."""
         kind = type(items[0])
         if countOf(map(type, items), kind) < len(items):  # a set of them takes twice as long
             return None
+        if _is_symbol(items[0]):
+            if any(map(_attributes_of, items)):
+                return None
+            self.has_values = True
+            self.runs.append((MIXED, list(items)))
+            return container, kind, len(items)
         holds: Any = kind
         if kind is Value:
             constants = countOf(map(_primitive_of, items), CONSTANT)
@@ -246,6 +253,10 @@ class Structure:
 def kinds_of(holds: Any, run: Any) -> Iterable[Any]:
     """Of each leaf in a run its class, or its dtype."""
     return repeat(run.dtype, run.size) if holds is ARRAY else map(_kind_of, run)
+
+
+def _is_symbol(leaf: Any) -> bool:
+    return isinstance(leaf, Value) and is_unknown(leaf)
 
 
 def _kind_of(leaf: Any) -> Any:

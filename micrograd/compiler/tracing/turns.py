@@ -19,7 +19,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
+from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, are_plain_rows, told
 from micrograd.compiler.tracing.decisions import chosen, repeated
 from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.recorder import recorder_on_top
@@ -109,7 +109,8 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     reached = ClosedOver([("", function)])
     begin = len(tape.operations)
     first = [function(item(0))]
-    if tape.size_from(begin) * count < OPERATIONS_MAPPED or not _is_as_before(reached):
+    is_small = tape.size_from(begin) * count < OPERATIONS_MAPPED and not tape.writes_out
+    if is_small or not _is_as_before(reached):
         return first
     recorded = []
     for index in (1, 2):
@@ -130,6 +131,9 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
 
 def _rows(item: Callable[[int], Any], count: int, key: Any) -> list[list[Value]] | None:
     """The Values among all items but the first, a row for each; None if anything else differs from item to item."""
+    rows = [list(item(index).values()) for index in range(1, count)]
+    if are_plain_rows(rows):
+        return rows
     rows = []
     for index in range(1, count):
         leaves = Leaves()
