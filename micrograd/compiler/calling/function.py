@@ -106,6 +106,7 @@ class CompiledFunction(Generic[P, R]):
             rounding=ROUNDING[precision],
             takes_maps=self._backend.name != "jax",
             takes_calls=True,
+            takes_decisions=self._backend.decide is not None,
         )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()

@@ -197,6 +197,11 @@ class Decided(NamedTuple):
     limit: int | None
 
     @property
+    def is_loop(self) -> bool:
+        """Whether it is a loop, and no choice."""
+        return len(self.state) > 0
+
+    @property
     def made(self) -> list[int]:
         """Where all of its results are."""
         found: list[int] = self.results.tolist()
@@ -205,6 +210,24 @@ class Decided(NamedTuple):
     def read(self) -> Integers:
         """All that it reads."""
         return np.concatenate([*self.reads, self.predicate, self.state])
+
+    def reached(self, is_reached: Callable[[int], bool]) -> list[bool]:
+        """From which results a gradient flows to some of what it reads.
+
+        Args:
+            is_reached: whether one flows to the number with this place.
+        """
+        if not self.is_loop:
+            then, otherwise = (
+                trace.reached([is_reached(place) for place in reads.tolist()])
+                for trace, reads in zip(self.traces, self.reads, strict=True)
+            )
+            return [x or y for x, y in zip(then, otherwise, strict=True)]
+        state = [is_reached(place) for place in self.state.tolist()]
+        fixed = [is_reached(place) for place in self.reads[1][: -len(state)].tolist()]
+        while (found := [x or y for x, y in zip(state, self.traces[1].reached([*fixed, *state]), strict=True)]) != state:
+            state = found
+        return state
 
     def numbered(self, numbers: Integers) -> Decided:
         """The same with a number for each place."""
@@ -381,6 +404,25 @@ class Trace(NamedTuple):
     needed: int = 0
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
+
+    def reached(self, given: Sequence[bool]) -> list[bool]:
+        """From which outputs a gradient flows to some of the inputs; without those that decisions read.
+
+        Args:
+            given: for each input, whether it is one of them; the results of decisions may be left out.
+        """
+        places, end = [place for group in self.inputs for place in group], len(self.outputs) - self.needed
+        found = {place for place, is_given in zip(places, given, strict=False) if is_given}
+        places += self.outputs[end:]
+        decided = {places[each.results[0]]: each for each in self.decisions}
+        for place in range(len(self.operations)):
+            if place in decided:
+                each = decided[place]
+                flows = each.reached(lambda number: places[number] in found)
+                found.update(places[number] for number, flow in zip(each.results.tolist(), flows, strict=True) if flow)
+            elif not found.isdisjoint(self.receivers(place)):
+                found.add(place)
+        return [place in found for place in self.outputs[:end]]
 
     def receivers(self, place: int) -> Sequence[int]:
         """The places that the operation at a place passes gradients on to."""

@@ -306,6 +306,11 @@ class Body(Tape):
         """Nothing takes questions: another turn may have another answer."""
         self.has_refused = True
 
+    @property
+    def outermost(self) -> Tape:
+        """The tape of the whole function."""
+        return self._outer.outermost
+
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
         self._check_own([root], wanted or ())

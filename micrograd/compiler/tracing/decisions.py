@@ -1,21 +1,24 @@
 """Decisions that stay decisions: each branch of ``mg.cond`` and the body of ``mg.while_loop``, recorded once.
 
-That is for programs without Python, which cannot ask again. Each part runs on symbols, on a tape of its own. What it
-reads of the tape around are its inputs there, and its results are inputs of the tape around.
+Each part runs on symbols, on a tape of its own. What it reads of the tape around are its inputs there, and its results
+are inputs of the tape around. Where that cannot be, as a part asks for the truth of a number itself, or raises, the
+function is traced again, and the decision is followed as an ``if`` is. Exported code has no other way.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from micrograd.compiler.guards.refusals import refuse
 from micrograd.compiler.guards.structure import Structure
-from micrograd.compiler.ir.entries import Decided
+from micrograd.compiler.ir.entries import EQUAL, Decided
 from micrograd.compiler.tracing.body import Body, Leaves
-from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, is_plain
-from micrograd.engine.value import Value
+from micrograd.compiler.tracing.promotion import kind_of_number
+from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, class_of
+from micrograd.engine import primitives
+from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import form_of
 
 if TYPE_CHECKING:
@@ -43,41 +46,68 @@ class _Recorded(NamedTuple):
 
 def chosen(tape: Tape, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """What ``mg.cond`` returns where the program is to decide."""
-    place = tape.place(predicate)
-    recorded = [_recorded(tape, lambda branch=branch: branch(*operands), []) for branch in branches]
-    first, second = recorded
-    if first.form != second.form:
-        refuse(
-            "a choice between results of two structures",
-            "Let both functions that mg.cond is given return the same containers.",
-        )
-    kinds = [x or y for x, y in zip(_are_values(first.result), _are_values(second.result), strict=True)]
-    if not kinds:
-        return first.result.nested
-    results = _written(tape, recorded, len(kinds), predicate=place)
-    return first.result.rebuilt(_symbols(tape, results, kinds))
+    with tape.following_errors():
+        place = tape.place(predicate)
+        recorded = [_recorded(tape, lambda branch=branch: branch(*operands), []) for branch in branches]
+        first, second = recorded
+        kinds, others = _kinds(first.result), _kinds(second.result)
+        if first.form != second.form or (tape.may_follow and (kinds != others or not _is_same(first, second))):
+            refuse(
+                "a choice between results of two structures",
+                "Let both functions that mg.cond is given return the same containers.",
+            )
+        if not kinds:
+            return first.result.nested
+        kinds = [_kind_of_both(x, y) for x, y in zip(kinds, others, strict=True)]
+        results = _written(tape, recorded, len(kinds), predicate=place)
+        return first.result.rebuilt(_symbols(tape, results, kinds))
+
+
+def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    """What ``mg.switch`` returns where the program is to decide."""
+    with tape.following_errors():
+        number = tape._symbol(tape.place(index), FloatSymbol)
+        holds = [tape.apply(EQUAL, number, float(place)) for place in range(len(branches))]
+        found: Any = sum(holds[1:], holds[0])
+        tape.apply(primitives.sqrt, found - 1.0)  # of an index without a branch it is NaN, which is noticed
+
+        def beginning(place: int) -> Callable[..., Any]:
+            """The branches from this one on."""
+            if place == len(branches) - 1:
+                return branches[place]
+            two = branches[place], beginning(place + 1)
+            return lambda *given: chosen(cast("Tape", recorder_on_top()), holds[place], two, given)
+
+        return beginning(0)(*operands)
 
 
 def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
     """What ``mg.while_loop`` returns where the program is to decide."""
-    first = Structure(state, returned=True)
-    places, kinds = [tape.place(leaf) for leaf in first.leaves], _are_values(first)
-    if not kinds:
-        refuse("a loop whose state has no numbers", "Let the state be what body computes.")
-    while True:
-        state = first.rebuilt(_symbols(tape, places, kinds))
-        following = _recorded(tape, body, [state])
-        if following.form != form_of(state):
-            raise ValueError(f"the state must keep its structure, and body was given {state!r:.60}")
-        values = [x or y for x, y in zip(kinds, _are_values(following.result), strict=True)]
-        if values == kinds:
-            break
-        kinds = values  # a plain number in the first state only
-    asked = _recorded(tape, condition, [state])
-    if len(asked.result.leaves) != 1:
-        refuse("a condition that is no number", "Let it be a comparison, or a number.")
-    results = _written(tape, [asked, following], len(kinds), state=places, limit=limit)
-    return first.rebuilt(_symbols(tape, results, kinds))
+    with tape.following_errors():
+        first = Structure(state, returned=True)
+        places, kinds = [tape.place(leaf) for leaf in first.leaves], _kinds(first)
+        if not kinds:
+            refuse("a loop whose state has no numbers", "Let the state be what body computes.")
+        while True:
+            state = first.rebuilt(_symbols(tape, places, kinds))
+            following = _recorded(tape, body, [state])
+            if following.form != form_of(state):
+                raise ValueError(f"the state must keep its structure, and body was given {state!r:.60}")
+            both = [_kind_of_both(x, y) for x, y in zip(kinds, _kinds(following.result), strict=True)]
+            if both == kinds:
+                break
+            kinds = both  # a plain number in the first state only
+        asked = _recorded(tape, condition, [state])
+        if len(asked.result.leaves) != 1:
+            refuse("a condition that is no number", "Let it be a comparison, or a number.")
+        results = _written(tape, [asked, following], len(kinds), state=places, limit=limit)
+        return first.rebuilt(_symbols(tape, results, kinds))
+
+
+def _is_same(first: _Recorded, second: _Recorded) -> bool:
+    """Whether two results differ in numbers only."""
+    both = [each.result.rebuilt([0.0] * len(each.result.leaves)) for each in (first, second)]
+    return bool(both[0] == both[1])
 
 
 def _recorded(tape: Tape, function: Callable[..., Any], arguments: list[Any]) -> _Recorded:
@@ -115,12 +145,18 @@ def _written(
     return results
 
 
-def _are_values(structure: Structure) -> list[bool]:
-    """Of each leaf, whether it is a Value and no plain number."""
-    return [isinstance(leaf, Value) and not is_plain(leaf) for leaf in structure.leaves]
+def _kinds(structure: Structure) -> list[type[Symbol]]:
+    """The symbols in the place of each leaf: those of Values, or of plain numbers of a kind."""
+    return [class_of(kind_of_number(leaf)) for leaf in structure.leaves]
 
 
-def _symbols(tape: Tape, places: Sequence[int], are_values: Sequence[bool]) -> list[Symbol]:
-    """A symbol of its own for each place. Plain numbers are floats, whatever they were before."""
-    kinds = [Symbol if is_value else FloatSymbol for is_value in are_values]
+def _kind_of_both(x: type[Symbol], y: type[Symbol]) -> type[Symbol]:
+    """The symbols in the place of one of two numbers: a Value if one is, or a float."""
+    if x is y:
+        return x
+    return Symbol if Symbol in (x, y) else FloatSymbol
+
+
+def _symbols(tape: Tape, places: Sequence[int], kinds: Sequence[type[Symbol]]) -> list[Symbol]:
+    """A symbol of its own for each place."""
     return [tape._symbol(place, kind) for place, kind in zip(places, kinds, strict=True)]

@@ -85,6 +85,10 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 _AS_BEFORE = nullcontext()
 
 
+class FollowedError(Exception):
+    """The program cannot decide: the function is to be traced again, without ``takes_decisions``."""
+
+
 def _unobserved(method: AnyMethod) -> AnyMethod:
     """A method of a tape inside of which only rules of derivatives may be code of the user."""
 
@@ -122,12 +126,13 @@ class Tape(Tracer):
         maps: those that are.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
+        follows: whether it turned out that it cannot, so the trace has to follow all decisions.
         observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
 
     questions: Questions | None = None
-    takes_maps = takes_calls = looks_into_maps = takes_decisions = False
+    takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
     gradient_of: ClassVar[Callable[..., ArrayFunction]]
@@ -395,9 +400,40 @@ class Tape(Tracer):
         """The array as one whose comparisons are written down."""
         return Tape.arrays.arranged(array)
 
+    @property
+    def outermost(self) -> Tape:
+        """The tape of the whole function."""
+        return self
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether decisions on numbers may also be followed, by questions."""
+        return self.outermost.questions is not None
+
+    def decides(self) -> bool:
+        """Whether the program decides on numbers: not where it asks questions, or where it has parts of other kinds."""
+        return self.takes_decisions and not self.maps and not (self.questions is not None and self.questions.has_asked())
+
+    @contextmanager
+    def following_errors(self) -> Generator[None, None, None]:
+        """Let the function be traced again if an error is raised inside, and follow its decisions, if that may be."""
+        try:
+            yield
+        except Exception:
+            self.outermost.follows = self.may_follow
+            raise
+
+    def follow(self) -> None:
+        """End a trace in which the program decides, if decisions may also be followed."""
+        if self.may_follow:
+            self.outermost.follows = True
+            raise TraceError("what depends on a decision is asked for")  # and it is traced again
+
     def asked(self) -> Questions | None:
         """What takes questions; None where a number would be frozen."""
         if self.is_open:
+            if self.decisions:
+                self.follow()
             self._look_into_maps()  # their results are no numbers before the program runs
         return self.questions if self.is_open else None
 
@@ -751,6 +787,8 @@ class Tape(Tracer):
         """Let the program call a function of arrays when it runs, and give its results; None where it may not."""
         if not self.takes_calls:
             return None
+        if self.decisions:
+            self.follow()
         operands = [a.astype(float) if a.dtype != object else self.places_in(a) for a in arrays]
         elements = [x for a in arrays if a.dtype == object for x in set(map(type, a.flat))]
         kind = FloatSymbol if all(map(_is_plain_kind, elements)) else Symbol
@@ -975,6 +1013,7 @@ class Tape(Tracer):
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
         if self.decisions:
+            self.follow()
             refuse(
                 "a derivative behind mg.cond or mg.while_loop in a function that is exported",
                 "Export the function itself, whose file has the gradients; or write mg.where.",
@@ -1647,14 +1686,19 @@ def trace(
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
         results of maps and decisions.
+
+    Raises:
+        FollowedError: if the function takes questions, and a decision cannot be left to the program.
     """
     tape = Tape(as_floats, is_recorded)
     tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
     try:
         written = _traced(tape, function, arguments, first, rounding)
     except Exception:
-        if not tape.looks_into_maps:
+        if not (tape.looks_into_maps or tape.follows):
             raise
+    if tape.follows:
+        raise FollowedError
     if tape.looks_into_maps:
         return trace(function, arguments, first, as_floats, is_recorded, rounding, takes_calls=takes_calls)
     return written

@@ -8,7 +8,6 @@ filled from the last program back to the first; a loop keeps its states for that
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,60 +21,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.c.formulas import Functions
     from micrograd.compiler.backends.c.functions import Source
     from micrograd.compiler.backends.c.memory import Tables
-    from micrograd.compiler.ir.entries import Decided
-    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.ir.regions import Region, Step, Straight
     from micrograd.compiler.numbers import Integers
-
-
-@dataclass(frozen=True)
-class Straight:
-    """A program without decisions.
-
-    Attributes:
-        reads: which numbers its inputs are.
-        results: how many there are.
-        value: the program of the results.
-        gradients: that with the gradients of all that it reads.
-    """
-
-    reads: Integers
-    results: int
-    value: Program
-    gradients: Program
-
-
-@dataclass(frozen=True)
-class Step:
-    """A decision.
-
-    Attributes:
-        before: what computes numbers that it needs, of all others; None where there are none.
-        targets: which numbers these are.
-        decided: what it reads, and where its results are.
-        parts: both branches, or the condition and the body of a loop.
-    """
-
-    before: Region | None
-    targets: Integers
-    decided: Decided
-    parts: tuple[Region, Region]
-
-
-@dataclass(frozen=True)
-class Region:
-    """What decides: steps, and a program of the results.
-
-    Attributes:
-        given: how many numbers are given, the first ones.
-        size: how many numbers there are.
-        steps: in order.
-        last: the program of the results.
-    """
-
-    given: int
-    size: int
-    steps: tuple[Step, ...]
-    last: Straight
 
 
 class Deciding:
