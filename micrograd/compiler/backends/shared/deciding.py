@@ -221,6 +221,8 @@ class Planner:
             *after: what to do as soon as these have been read.
         """
         code = self._part(part, True)
+        if not len(code.seeds.at):  # it reads nothing
+            return [*after]
         moved = [Move(numbers[code.reads], code.inputs), Move(seeds, code.seeds)]
         return [*moved, *after, *code.plan, Move(code.slopes, read[code.reads], adds=True)]
 
@@ -287,7 +289,7 @@ class RunOfRegion:
         self._outputs = code.outputs.array, part_of(code.outputs.at)
         self._seeds = code.seeds.array, part_of(code.seeds.at)
         self._slopes = code.slopes.array, part_of(wanted)
-        self._is_seeded = gradients and region.last.results > 1
+        self._is_seeded = len(code.seeds.at) > 1
         self._has_gradients, self._failed = gradients, planner.failed.array
         self.run = self.prepared(code.plan)
 
