@@ -207,9 +207,19 @@ class Decided(NamedTuple):
         found: list[int] = self.results.tolist()
         return found
 
+    def __contains__(self, place: object) -> bool:
+        """Whether a result is at a place."""
+        return place in self.results
+
     def read(self) -> Integers:
         """All that it reads."""
         return np.concatenate([*self.reads, self.predicate, self.state])
+
+    def operands_of(self, place: int) -> list[int]:
+        """The places that a gradient may flow to from a result: all that the results are computed from."""
+        reads = [self.reads[1][: -len(self.state)], self.state] if self.is_loop else self.reads
+        found: list[int] = np.unique(np.concatenate(reads)).tolist()
+        return found
 
     def reached(self, is_reached: Callable[[int], bool]) -> list[bool]:
         """From which results a gradient flows to some of what it reads.
@@ -436,7 +446,7 @@ class Trace(NamedTuple):
         entries = self.operations
         primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
-            return next((each.operands_of(place) for each in self.maps if place in each), ())
+            return next((each.operands_of(place) for each in (*self.maps, *self.decisions) if place in each), ())
         first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
             return self.tables[second]

@@ -126,6 +126,7 @@ class Tape(Tracer):
         maps: those that are.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
+        parts: for each decision the functions that it consists of; see decisions.py.
         follows: whether it turned out that it cannot, so the trace has to follow all decisions.
         observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
@@ -136,6 +137,7 @@ class Tape(Tracer):
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
     gradient_of: ClassVar[Callable[..., ArrayFunction]]
+    derivatives_of: ClassVar[Callable[..., list[list[Any]]]]
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -161,6 +163,7 @@ class Tape(Tracer):
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped | Called] = []
         self.decisions: list[Decided] = []
+        self.parts: list[Any] = []  # of each decision, what has written it
         self.remarks: list[str] = []
         self._gone_through = 0  # how many operations there were when all of them were compared at once
 
@@ -579,13 +582,8 @@ class Tape(Tracer):
         values = _by_place(places)
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
-        return self._row_by_row(
-            outputs,
-            list(alike_rows.alike(dependence.roots(outputs), dependence, values)),
-            dependence,
-            values,
-            create_graph,
-        )
+        alike = [] if self.decisions else list(alike_rows.alike(dependence.roots(outputs), dependence, values))
+        return self._row_by_row(outputs, alike, dependence, values, create_graph)
 
     @_unobserved
     def sparse_rows(
@@ -598,7 +596,7 @@ class Tape(Tracer):
         _, by_value, dependence = self._prepared(outputs, inputs, create_graph)
         places = list(by_value.values())  # all are copies, so each has its own
         values = {place: [number] for number, place in enumerate(places)}
-        alike = list(alike_rows.alike(dependence.roots(outputs), dependence, values))
+        alike = [] if self.decisions else list(alike_rows.alike(dependence.roots(outputs), dependence, values))
         rows, least = dependence.rows(outputs, alike, values)
         colours, is_star = coloured(rows, least), False
         if symmetric and dependence.is_symmetric(rows, places, alike_rows.OF_LIBRARY):
@@ -708,7 +706,7 @@ class Tape(Tracer):
         applied = self.operations.primitives
         if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
             refuse_constant("an argument of the compiled function")
-        if any(place in made for place in places.values() for made in self.maps) or not all(
+        if any(place in made for place in places.values() for made in (*self.maps, *self.decisions)) or not all(
             place in self._copies or applied[place] is INPUT for place in places.values()
         ):
             _refuse_gradient()
@@ -746,7 +744,7 @@ class Tape(Tracer):
         equal, written = dependence.equal, dependence.written
         last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        passed: list[Mapped | Called] = []
+        passed: list[Mapped | Called | Decided] = []
         for place in reversed(dependence.order(last)):
             if dependence.passes_on(place) and place in found:
                 if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
@@ -755,6 +753,11 @@ class Tape(Tracer):
                     elif not any(mapped is made for made in passed):  # its last result, before which all are complete
                         passed.append(mapped)
                         self._through_map(mapped, dependence, found)
+                    continue
+                if self.decisions and (decided := self._decided_at(place)) is not None:
+                    if not any(decided is made for made in passed):
+                        passed.append(decided)
+                        self._through_decision(decided, dependence, found)
                     continue
                 for operand, share in self._shares(place, written, found[place], dependence):
                     first = equal[operand]
@@ -889,6 +892,31 @@ class Tape(Tracer):
                 share = self._symbol(share_at, Symbol)
                 found[place] = found[place] + share if place in found else share
 
+    def _decided_at(self, place: int) -> Decided | None:
+        """The decision that has a result at a place."""
+        return next((each for each in self.decisions if place in each), None)
+
+    def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a decision give to what it reads."""
+        reads = [place for place in decided.operands_of(0) if dependence.equal[place] in dependence]
+        rows = Tape.derivatives_of(self, decided, reads)
+        for place, row in zip(reads, rows, strict=True):
+            first = dependence.equal[place]
+            for result, slope in zip(decided.made, row, strict=True):
+                if result in found and not (isinstance(slope, float) and slope == 0.0):
+                    share = found[result] * slope
+                    found[first] = found[first] + share if first in found else share
+
+    def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
+        """The tangents of all results of a decision, from those of what it reads."""
+        reads = [place for place in decided.operands_of(0) if place in found]
+        rows = Tape.derivatives_of(self, decided, reads)
+        for number in sorted({number for place in reads for number in found[place]}):
+            moving = [(found[place][number], row) for place, row in zip(reads, rows, strict=True) if number in found[place]]
+            for result, *slopes in zip(decided.made, *(row for _, row in moving), strict=True):
+                terms = [tangent * slope for (tangent, _), slope in zip(moving, slopes, strict=True)]
+                found.setdefault(result, {})[number] = sum(terms[1:], terms[0])
+
     @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
@@ -903,6 +931,9 @@ class Tape(Tracer):
         for place in Dependence(ends, set(found), written, range(len(self.operations))).places():
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
+            if moving and self.decisions and (decided := self._decided_at(place)) is not None:
+                self._tangents_of_decision(decided, found)  # all of them, at the first one
+                continue
             called = next((each for each in written.maps if place in each), None) if moving else None
             if isinstance(called, Called):
                 self._tangents_of_call(called, found)  # at the call itself, which comes before its results
@@ -1012,13 +1043,8 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
-        if self.decisions:
-            self.follow()
-            refuse(
-                "a derivative behind mg.cond or mg.while_loop in a function that is exported",
-                "Export the function itself, whose file has the gradients; or write mg.where.",
-            )
-        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), maps=tuple(self.maps))
+        entries, further = (self.operations, tuple(self.tables), tuple(self.rows)), (tuple(self.maps), tuple(self.decisions))
+        return Trace(*entries, (), (), maps=further[0], decisions=further[1])
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -1037,6 +1063,7 @@ class Tape(Tracer):
             self.attributes,
             self.bounds,
             self._reached,
+            self.parts,
         ):
             written.clear()
 
