@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.backends.c.files import Files
-    from micrograd.compiler.ir.entries import Decided
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Integers
@@ -162,11 +161,6 @@ def _source(
     gradients = gradients and len(special.wanted) > 0 and (len(special.results.kinds) == 1 or is_differentiable)
     programs, region = [], None
     if special.decisions:
-        if gradients and _is_endless(special.decisions):
-            raise ValueError(
-                "gradients of mg.while_loop need its limit, for the memory of its states: give it one, or write "
-                "gradients=False"
-            )
         region = region_of(special.graph, special.decisions, special.needed, _PLAIN.request(""), gradients)
         order = np.arange(count)
     else:
@@ -208,14 +202,6 @@ def _source(
         work == "argument",
     )
     return source, region
-
-
-def _is_endless(decisions: Sequence[Decided]) -> bool:
-    """Whether there is a loop without a limit."""
-    return any(
-        (len(each.state) > 0 and each.limit is None) or any(_is_endless(trace.decisions) for trace in each.traces)
-        for each in decisions
-    )
 
 
 def _finished(program: Program) -> Program:
