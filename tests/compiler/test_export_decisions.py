@@ -191,7 +191,9 @@ def test_derivatives_around_decisions(built):
     agrees(built(slope, mg.Value(1.0), mg.Value(2.0)), slope, [(1.0, 2.0), (-3.0, 2.0), (-8.0, 1.0)])
 
     def curvature(x, y):
-        return mg.hessian(lambda p: mg.while_loop(lambda s: s < 9.0, lambda s: s * p[0] + p[1] ** 2, p[1]))([x, y])[0][1]
+        return mg.hessian(lambda p: mg.while_loop(lambda s: s < 9.0, lambda s: s * p[0] + p[1] ** 2, p[1]))([x, y])[0][
+            1
+        ]
 
     file = built(curvature, mg.Value(1.5), mg.Value(0.5), file="curvature")
     agrees(file, curvature, [(1.5, 0.5), (1.1, 2.0), (1.5, 10.0)])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from dataclasses import replace
 from inspect import signature
 from math import prod
 from pathlib import Path

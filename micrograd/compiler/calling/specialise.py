@@ -120,11 +120,8 @@ class Specialised:
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
-        self._made_unrecorded = partial(
-            *(self._made_anew,),
-            **{"is_recorded": False, "rounding": rounding, "takes_maps": takes_maps, "takes_calls": takes_calls},
-            takes_decisions=takes_decisions,
-        )
+        takes = {"takes_maps": takes_maps, "takes_decisions": takes_decisions, "takes_calls": takes_calls}
+        self._made_unrecorded = partial(self._made_anew, is_recorded=False, rounding=rounding, **takes)
         self._rounding, self._decide = rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
@@ -235,8 +232,8 @@ class Specialised:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""
         program = self.compiled(True).program
         if self.decisions:
-            parts = [text for each in self.decisions for text in each.explained()]
-            return "\n\n".join([program.explain(), *parts])
+            lines = [line for each in self.decisions for line in each.described()]
+            return "\n".join(["The program decides:", *lines, "", "After that:", program.explain()])
         return "\n\n".join([program.explain(), *(each.explain() for each in (self.maps.all if self.maps else ()))])
 
     def is_outdated(self) -> bool:
@@ -310,6 +307,7 @@ class Specialised:
         if gradients not in self._compiled:
             if self.decisions:
                 wanted = self.wanted if gradients else self.wanted[:0]
+                assert self._decide is not None  # else decisions are followed
                 begin = time.perf_counter()
                 region = region_of(self.graph, self.decisions, self.needed, self._request, gradients)
                 deciding = self._decide(region, wanted)

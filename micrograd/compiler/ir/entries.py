@@ -28,7 +28,7 @@ from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.array_calls import ArrayFunction
@@ -221,6 +221,17 @@ class Decided(NamedTuple):
         found: list[int] = np.unique(np.concatenate(reads)).tolist()
         return found
 
+    def described(self, indent: str = "") -> list[str]:
+        """A line for it, and for each decision inside."""
+        count = f"{len(self.results):,} number{'s'[: len(self.results) != 1]}"
+        sizes = " and ".join(f"{len(trace.operations):,}" for trace in self.traces)
+        most = "any number of" if self.limit is None else f"at most {self.limit:,}"
+        text = f"loop    {most} iterations of a state of {count}" if self.is_loop else f"choice  of {count}"
+        lines = [f"{indent}{text}; {sizes} operations"]
+        return lines + [
+            line for trace in self.traces for each in trace.decisions for line in each.described(indent + "  ")
+        ]
+
     def reached(self, is_reached: Callable[[int], bool]) -> list[bool]:
         """From which results a gradient flows to some of what it reads.
 
@@ -235,7 +246,9 @@ class Decided(NamedTuple):
             return [x or y for x, y in zip(then, otherwise, strict=True)]
         state = [is_reached(place) for place in self.state.tolist()]
         fixed = [is_reached(place) for place in self.reads[1][: -len(state)].tolist()]
-        while (found := [x or y for x, y in zip(state, self.traces[1].reached([*fixed, *state]), strict=True)]) != state:
+        while (
+            found := [x or y for x, y in zip(state, self.traces[1].reached([*fixed, *state]), strict=True)]
+        ) != state:
             state = found
         return state
 
@@ -430,7 +443,7 @@ class Trace(NamedTuple):
                 each = decided[place]
                 flows = each.reached(lambda number: places[number] in found)
                 found.update(places[number] for number, flow in zip(each.results.tolist(), flows, strict=True) if flow)
-            elif not found.isdisjoint(self.receivers(place)):
+            elif self.operations.primitives[place] is not INPUT and not found.isdisjoint(self.receivers(place)):
                 found.add(place)
         return [place in found for place in self.outputs[:end]]
 
@@ -445,7 +458,9 @@ class Trace(NamedTuple):
         """The places that a gradient flows to from the operation at a place."""
         entries = self.operations
         primitive = entries.primitives[place]
-        if primitive is INPUT or primitive is LITERAL:
+        if primitive is LITERAL:
+            return ()
+        if primitive is INPUT:
             return next((each.operands_of(place) for each in (*self.maps, *self.decisions) if place in each), ())
         first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:

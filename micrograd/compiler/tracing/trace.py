@@ -415,7 +415,9 @@ class Tape(Tracer):
 
     def decides(self) -> bool:
         """Whether the program decides on numbers: not where it asks questions, or where it has parts of other kinds."""
-        return self.takes_decisions and not self.maps and not (self.questions is not None and self.questions.has_asked())
+        return (
+            self.takes_decisions and not self.maps and not (self.questions is not None and self.questions.has_asked())
+        )
 
     @contextmanager
     def following_errors(self) -> Generator[None, None, None]:
@@ -912,7 +914,9 @@ class Tape(Tracer):
         reads = [place for place in decided.operands_of(0) if place in found]
         rows = Tape.derivatives_of(self, decided, reads)
         for number in sorted({number for place in reads for number in found[place]}):
-            moving = [(found[place][number], row) for place, row in zip(reads, rows, strict=True) if number in found[place]]
+            moving = [
+                (found[place][number], row) for place, row in zip(reads, rows, strict=True) if number in found[place]
+            ]
             for result, *slopes in zip(decided.made, *(row for _, row in moving), strict=True):
                 terms = [tangent * slope for (tangent, _), slope in zip(moving, slopes, strict=True)]
                 found.setdefault(result, {})[number] = sum(terms[1:], terms[0])
@@ -1043,7 +1047,10 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
-        entries, further = (self.operations, tuple(self.tables), tuple(self.rows)), (tuple(self.maps), tuple(self.decisions))
+        entries, further = (
+            (self.operations, tuple(self.tables), tuple(self.rows)),
+            (tuple(self.maps), tuple(self.decisions)),
+        )
         return Trace(*entries, (), (), maps=further[0], decisions=further[1])
 
     def finish(self) -> None:

@@ -296,7 +296,6 @@ class _Calls:
         handed = copied(count, f"slopes[{self._writer.at(decided.state)}]", f"slopes[index + {first}]", "+=")
         return lines + handed
 
-
     def _again(self, step: Step, number: int, kept: str) -> list[str]:
         """The lines that compute a state from the last one before it that is kept, and keep some between.
 
@@ -312,7 +311,7 @@ class _Calls:
             *copied(count, state, f"{kept}[{row} + index]"),
             f"const int first = {at}[{last}], missing = {made} - first, room = {_ROWS - 1} - {last};",
             "const int stride = missing <= room ? 1 : missing / (room / 2 + 1) + 1;",
-            f"for (int done = 1; done <= missing; done++) {{",
+            "for (int done = 1; done <= missing; done++) {",
             f"    {self._value(body, 'body', read)}",
             *inside(copied(count, state, "next[index]")),
             f"    if (done % stride == 0 && {last} < {_ROWS - 1}) {{",

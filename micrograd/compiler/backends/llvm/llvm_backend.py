@@ -237,6 +237,4 @@ class _InFloat32(InFloat32, NativeExecutable):
     number = FLOAT
 
 
-BACKEND = Backend(
-    "llvm", NativeExecutable, NATIVE, native_name, _InFloat32, partial(NativeRun, lower=PartExecutable)
-)
+BACKEND = Backend("llvm", NativeExecutable, NATIVE, native_name, _InFloat32, partial(NativeRun, lower=PartExecutable))

@@ -28,7 +28,7 @@ from micrograd.compiler.backends.llvm.llvm_writer import Loops
 from micrograd.compiler.backends.shared.deciding import Check, Choose, Clear, Move, Run, RunOfRegion, Unwind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from micrograd.compiler.backends.shared.deciding import Cells, Plan, Repeat, States
     from micrograd.compiler.numbers import Integers
@@ -55,7 +55,8 @@ class NativeRun(RunOfRegion):
             places[:] = [addresses[name] for name in named]
         run = RUN(addresses["micrograd_run"])
         arguments = ctypes.c_void_p(0), ctypes.c_void_p(table.ctypes.data), ctypes.c_int64(len(table))
-        raising = [each for each in self.executables if each.calls_python]
+        executables: list[Any] = self.executables  # native ones
+        raising = [each for each in executables if each.calls_python]
 
         def call() -> None:
             run(*arguments)
@@ -102,33 +103,39 @@ class NativeRun(RunOfRegion):
         """The arguments of a loop."""
         states = step.states
         shared = self._shared[id(states)] = _integers(0, 0, 0)
-        more = _MORE(self._more(states, shared))
+        room = self._more(states, shared)
+        next(room)
+        more = _MORE(room.__next__)
         self._kept += [shared, states, more]
         condition, body = _of(self._table(step.condition)), _of(self._table(step.body))
-        function = ctypes.cast(more, ctypes.c_void_p).value
+        function = ctypes.cast(more, ctypes.c_void_p).value or 0
         kept = len(states.state.at) if states.is_kept else 0
         places = kept, self._addresses(states.state)
         limit = -1 if step.limit is None else step.limit
         begin = shared.ctypes.data, _address(step.answer), _address(step.failed), limit, function
         return _integers(*begin, *condition, *body, *places)
 
-    def _more(self, states: States, shared: Integers) -> Callable[[], int]:
-        """What a loop calls where it has no more room."""
+    def _more(self, states: States, shared: Integers) -> Generator[int, None, None]:
+        """Make room again and again: 1, or 0 if that raised an error, which is kept: none may go into native code.
 
-        def more() -> int:
+        An interrupt is raised as soon as Python runs, which for a generator is within its ``try``.
+        """
+        answer = 1
+        while True:
             try:
+                yield answer
+                answer = 1
                 if states.is_kept:
                     if shared[_CAPACITY]:
                         states.grow()
                     shared[_CAPACITY:] = len(states.rows), states.rows.ctypes.data
                 else:
                     shared[_CAPACITY] += _ROOM
-            except BaseException as error:  # an interrupt, or no memory: nothing may be raised into native code
+            except GeneratorExit:  # noqa: PERF203  # each iteration is a call
+                return
+            except BaseException as error:
                 self._raised.append(error)
-                return 0
-            return 1
-
-        return more
+                answer = 0
 
     def _addresses(self, cells: Cells) -> int:
         """The address of a table with that of each number."""
@@ -182,7 +189,9 @@ class _Writer(Loops):
 
     def run(self, argument: int) -> None:
         """Run the table that is an argument, and whose length is the next one."""
-        run_table(self, ir.Constant(DOUBLE.as_pointer(), None), self.pointer(argument, INTEGER), self.argument(argument + 1))
+        run_table(
+            self, ir.Constant(DOUBLE.as_pointer(), None), self.pointer(argument, INTEGER), self.argument(argument + 1)
+        )
 
     def copied(self, count: Any, table: Any, rows: Any, *, comes_in: bool) -> None:
         """Copy a state to a row, or back."""

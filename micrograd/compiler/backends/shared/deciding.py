@@ -14,6 +14,7 @@ nothing is kept for iterations that did not happen, and a loop needs no limit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats, Integers
 
 
-class Cells(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Cells:
     """Numbers in an array, and where in it they are."""
 
     array: Floats
     at: Integers
 
-    def __getitem__(self, which: Any) -> Cells:  # type: ignore[override]  # some of the numbers
+    def __getitem__(self, which: Any) -> Cells:
+        """Some of the numbers."""
         return Cells(self.array, self.at[which])
 
 
@@ -295,7 +298,13 @@ class RunOfRegion:
 
     def prepared(self, plan: Plan) -> Callable[[], object]:
         """What runs a plan."""
-        return partial(_run, [_prepared(each) for each in plan])
+        steps = [_prepared(each) for each in plan]
+
+        def run() -> None:
+            with np.errstate(all="ignore"):
+                _run(steps)
+
+        return run
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
@@ -304,8 +313,7 @@ class RunOfRegion:
             buffer, part = self._seeds
             buffer[part] = numbers[self._given :]
         self._failed[0] = 0.0
-        with np.errstate(all="ignore"):
-            self.run()
+        self.run()
         buffer, part = self._outputs
         outputs = buffer[part] + self._failed  # NaN, where a decision has failed
         if not self._has_gradients:
@@ -366,8 +374,7 @@ def _choose(predicate: _Cells, then: Any, otherwise: Any) -> None:
 
 
 def _repeat(condition: Any, answer: _Cells, body: Any, limit: int | None, failed: _Cells, states: States) -> None:
-    (asked, at), (numbers, state) = answer, states.state
-    count = 0
+    (asked, at), state, count = answer, states.state, 0
     while True:
         _run(condition)
         if asked[at].item() == 0.0:
@@ -378,16 +385,16 @@ def _repeat(condition: Any, answer: _Cells, body: Any, limit: int | None, failed
         if states.is_kept:
             if count == len(states.rows):
                 states.grow()
-            states.rows[count] = numbers[state]
+            states.rows[count] = state.array[state.at]
         _run(body)
         count += 1
     states.count = count
 
 
 def _unwind(states: States, body: Any) -> None:
-    numbers, state = states.state
+    state = states.state
     for row in states.rows[: states.count][::-1]:
-        numbers[state] = row
+        state.array[state.at] = row
         _run(body)
 
 
