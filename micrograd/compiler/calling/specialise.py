@@ -28,6 +28,7 @@ from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.passes.stages import Made, Source, run_stages
+from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.trace import FollowedError, TraceError
 from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.node import requires_grad_version
@@ -76,6 +77,7 @@ class Specialised:
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
         takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
+        asked: if all that the function asks shall be data, how many questions there are; see histories.py.
 
     Attributes:
         name: of the function.
@@ -98,6 +100,7 @@ class Specialised:
         questions: what the function asks of numbers.
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
+        merged: the one for all answers, if all that it asks is data.
         taken: how many calls have had these answers.
         graph: what its programs are made of, in normal form.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
@@ -117,6 +120,7 @@ class Specialised:
         takes_maps: bool = False,
         takes_decisions: bool = False,
         takes_calls: bool = False,
+        asked: int = 0,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
@@ -125,7 +129,7 @@ class Specialised:
         self._rounding, self._decide = rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, asked
         traced = self._traced(
             Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
         )
@@ -139,6 +143,7 @@ class Specialised:
         self.questions = trace.questions
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
         self.paths: Any = None
+        self.merged: Specialised | None = None
         self.taken = 0
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
@@ -193,6 +198,9 @@ class Specialised:
             self.closed_over.put_back()
             raise
         self.closed_over.notice_new_attributes()
+        if source.questions and not self.closed_over.is_current():
+            self.closed_over.put_back()
+            raise UnlikeError  # what was changed may decide, too
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)
         else:
@@ -276,7 +284,8 @@ class Specialised:
 
     def size(self) -> int:
         """About how many bytes it has, and its other paths."""
-        return self.own_size() + (self.paths.size(self) if self.paths else 0)
+        others = (self.paths.size(self) if self.paths else 0) + (self.merged.own_size() if self.merged else 0)
+        return self.own_size() + others
 
     def own_size(self) -> int:
         """About how many bytes it has: its graph, its programs, and what runs them."""

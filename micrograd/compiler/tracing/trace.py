@@ -1727,7 +1727,7 @@ def trace(
     tape = Tape(as_floats, is_recorded)
     tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
     try:
-        written = _traced(tape, function, arguments, first, rounding)
+        written = traced_on(tape, function, arguments, first, rounding)
     except Exception:
         if not (tape.looks_into_maps or tape.follows):
             raise
@@ -1738,10 +1738,15 @@ def trace(
     return written
 
 
-def _traced(
-    tape: Tape, function: Callable[..., Any], arguments: Structure, first: Sequence[Value], rounding: float | None
+def traced_on(
+    tape: Tape,
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Value],
+    rounding: float | None,
+    ask: Callable[..., Questions] = Questions,
 ) -> Trace:
-    """What a function writes on a tape."""
+    """What a function writes on a tape; ask makes what answers its questions."""
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
@@ -1758,7 +1763,7 @@ def _traced(
                 symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
         tape.all_given()
         if rounding is not None:
-            tape.questions = Questions(tape, arguments.leaves, rounding)
+            tape.questions = ask(tape, arguments.leaves, rounding)
         given = symbols
         if arguments.has_values:
             once: dict[int, Symbol] = {}  # a Value that is given twice is one object
