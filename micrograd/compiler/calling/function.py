@@ -41,6 +41,7 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
 from micrograd.compiler.passes.listing import listing_of
 from micrograd.compiler.passes.lists import disabled_passes
+from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.questions import ROUNDING, UndecidedError
 from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
 
 _LOG = logging.getLogger("micrograd")
+_MANY_QUESTIONS = 8  # of fewer there are 128 paths at most
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -109,6 +111,7 @@ class CompiledFunction(Generic[P, R]):
             rounding=ROUNDING[precision],
             takes_maps=self._backend.name != "jax",
             takes_calls=True,
+            takes_decisions=self._backend.decide is not None,
         )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
@@ -467,7 +470,8 @@ class CompiledFunction(Generic[P, R]):
         with self._lock:
             given = Structure.of_call(arguments, named)
             if not arguments and not named and self._last is not None:
-                return self._last.paths.last if self._last.paths else self._last, given
+                last = self._last.merged or (self._last.paths.last if self._last.paths else self._last)
+                return last, given
             if not (arguments or named) and _needs_arguments(self.function):
                 raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
             special = self._specialise(given)
@@ -512,6 +516,8 @@ class CompiledFunction(Generic[P, R]):
 
     def _on_its_path(self, special: Specialised, given: Structure, remembers: bool) -> tuple[Specialised, Any]:
         """The same where the function decides on numbers: the path that it takes for these is traced if it is new."""
+        if special.merged is not None:
+            return special.merged, self._run(special.merged, given, remembers and special.merged.is_differentiable)
         if special.paths is None:
             special.paths = Paths(special, self._paths)
         paths = special.paths
@@ -531,10 +537,24 @@ class CompiledFunction(Generic[P, R]):
                 if following is False or (following is True and not paths.may_trace(path, found, self)):
                     break
             if following is True:
+                if self._merge(special, len(path.questions), given):
+                    return self._on_its_path(special, given, remembers)
                 following = self._traced(given, special.is_recorded)
                 paths.add(following)
             path = following
         return path, None
+
+    def _merge(self, special: Specialised, asked: int, given: Structure) -> bool:
+        """Let all that a function asks many times be data, if that can be, when a second path is needed."""
+        if asked < _MANY_QUESTIONS or len(special.paths) > 1 or self._backend.decide is None:
+            return False
+        try:
+            special.merged = self._specialised(given, is_recorded=special.is_recorded, asked=asked)
+        except (UnlikeError, TraceError, ValueError, ArithmeticError) as error:
+            _LOG.debug("%r: its %d questions cannot be data: %r", self, asked, error)
+            return False
+        self._kept.traces += 1
+        return True
 
     def _run(
         self, special: Specialised, given: Structure, differentiable: bool

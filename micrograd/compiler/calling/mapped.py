@@ -22,6 +22,7 @@ from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import all_finite, no_integers, part_of, stretches_of, taken
 from micrograd.compiler.passes.packs import Packing
+from micrograd.compiler.passes.regions import part_of_graph
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.contexts.no_grad import differentiating
 
@@ -297,25 +298,6 @@ class _Elements:
         else:
             view = self.of(total)
             view += numbers
-
-
-def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool) -> tuple[Graph, Integers]:
-    """The graph of some outputs, and the numbers of the inputs that it has: those that it reads, or that are wanted.
-
-    Args:
-        graph: with more outputs.
-        outputs: the numbers of these.
-        wanted: the numbers of inputs.
-        checked: whether it looks for what is not finite.
-    """
-    graph = replace(graph, outputs=graph.outputs[outputs])
-    graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
-    inputs = np.concatenate(graph.inputs)
-    is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
-    for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
-        is_read[nodes[nodes < graph.size]] = True
-    kept = np.flatnonzero(is_read[inputs])
-    return replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs)), kept
 
 
 class _Part:

@@ -193,7 +193,7 @@ class Structure:
         exact, is_plain_data = _exact(item)
         if not is_plain_data:
             self.objects += (item,)
-            if type(exact) is _Same and not hasattr(type(item), "__dataclass_fields__"):  # hashable or not
+            if type(exact) is Same and not hasattr(type(item), "__dataclass_fields__"):  # hashable or not
                 self._check_hashable(item)
         return exact
 
@@ -311,13 +311,13 @@ def _exact(item: Any) -> tuple[Any, bool]:
         if all(type(bound) in (int, type(None)) for bound in bounds):
             return (kind, bounds), True
     if kind is MethodType:  # another object whenever it is read from its owner
-        return (_Same(item.__self__), _Same(item.__func__)), False
+        return (Same(item.__self__), Same(item.__func__)), False
     if (names := _fields(kind)) is not None:
         attributes = getattr(item, "__dict__", {})
         slots = [name for name in names if name not in attributes]
         if len(attributes) + len(slots) == len(names) and all(hasattr(item, name) for name in slots):
             return _joined(kind, [attributes[n] if n in attributes else getattr(item, n) for n in names])[0], False
-    return _Same(item), False
+    return Same(item), False
 
 
 def _name(name: Any) -> Any:
@@ -348,7 +348,7 @@ def _listed(slots: Any) -> Iterable[str]:
     return (slots,) if isinstance(slots, str) else slots
 
 
-class _Same:
+class Same:
     """A static object as a key: equal to itself only, whatever its own equality says."""
 
     def __init__(self, item: Any) -> None:
@@ -358,7 +358,7 @@ class _Same:
         return id(self.item)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.item is other.item
+        return isinstance(other, Same) and self.item is other.item
 
 
 def parts_of(item: Any) -> list[Any] | None:

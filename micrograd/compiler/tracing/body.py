@@ -325,6 +325,22 @@ class Body(Tape):
         """Nothing takes questions: another turn may have another answer."""
         self.has_refused = True
 
+    def at_home(self, leaf: Any) -> Any:
+        """The symbol on this tape for one of a tape around; all else as it is."""
+        return self._symbol(self.place(leaf), Symbol) if isinstance(leaf, Symbol) and leaf._tape is not self else leaf
+
+    def outside(self, place: int) -> Symbol | None:
+        """The symbol for what has a place on the tape around; None if nothing was read from there."""
+        found = self._outside.get(place)
+        if found is None:
+            found = next((own for value, own in self.values.items() if self._outer.place(value) == place), None)
+        return None if found is None else self._symbol(found, Symbol)
+
+    @property
+    def outermost(self) -> Tape:
+        """The tape of the whole function."""
+        return self._outer.outermost
+
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
         self._check_own([root], wanted or ())

@@ -102,7 +102,7 @@ class Dependence:
         for number in {place - size for place in used}:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
-        for mapped in written.maps:
+        for mapped in (*written.maps, *written.decisions):
             for place in mapped.made if mapped.made[0] >= begin else ():
                 operands = mapped.operands_of(place)
                 users += [place - begin] * len(operands)

@@ -86,6 +86,10 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 _AS_BEFORE = nullcontext()
 
 
+class FollowedError(Exception):
+    """The program cannot decide: the function is to be traced again, without ``takes_decisions``."""
+
+
 def _unobserved(method: AnyMethod) -> AnyMethod:
     """A method of a tape inside of which only rules of derivatives may be code of the user."""
 
@@ -123,16 +127,19 @@ class Tape(Tracer):
         maps: those that are.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
+        parts: for each decision the functions that it consists of; see decisions.py.
+        follows: whether it turned out that it cannot, so the trace has to follow all decisions.
         observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
         writes_out: whether all iterations are written out.
     """
 
     questions: Questions | None = None
-    takes_maps = takes_calls = looks_into_maps = takes_decisions = writes_out = False
+    takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
     gradient_of: ClassVar[Callable[..., ArrayFunction]]
+    derivatives_of: ClassVar[Callable[..., list[list[Any]]]]
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -158,6 +165,7 @@ class Tape(Tracer):
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped | Called] = []
         self.decisions: list[Decided] = []
+        self.parts: list[Any] = []  # of each decision, what has written it
         self.remarks: list[str] = []
         self._gone_through = 0  # how many operations there were when all of them were compared at once
 
@@ -401,9 +409,42 @@ class Tape(Tracer):
         """The array as one whose comparisons are written down."""
         return Tape.arrays.arranged(array)
 
+    @property
+    def outermost(self) -> Tape:
+        """The tape of the whole function."""
+        return self
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether decisions on numbers may also be followed, by questions."""
+        return self.outermost.questions is not None
+
+    def decides(self) -> bool:
+        """Whether the program decides on numbers: not where it asks questions, or where it has parts of other kinds."""
+        return (
+            self.takes_decisions and not self.maps and not (self.questions is not None and self.questions.has_asked())
+        )
+
+    @contextmanager
+    def following_errors(self) -> Generator[None, None, None]:
+        """Let the function be traced again if an error is raised inside, and follow its decisions, if that may be."""
+        try:
+            yield
+        except Exception:
+            self.outermost.follows = self.may_follow
+            raise
+
+    def follow(self) -> None:
+        """End a trace in which the program decides, if decisions may also be followed."""
+        if self.may_follow:
+            self.outermost.follows = True
+            raise TraceError("what depends on a decision is asked for")  # and it is traced again
+
     def asked(self) -> Questions | None:
         """What takes questions; None where a number would be frozen."""
         if self.is_open:
+            if self.decisions:
+                self.follow()
             self._look_into_maps()  # their results are no numbers before the program runs
         return self.questions if self.is_open else None
 
@@ -557,7 +598,7 @@ class Tape(Tracer):
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
         of_rows, found = self._roots(outputs), list[Any]({} for _ in outputs)
-        alike = list(alike_rows.alike(of_rows, dependence, values))
+        alike = [] if self.decisions else list(alike_rows.alike(of_rows, dependence, values))
         for row, place, slope in zip(*self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True):
             found[row].update(dict.fromkeys(values[place], slope))
         return found
@@ -574,7 +615,7 @@ class Tape(Tracer):
         roots, places = self._roots(outputs), self.places(inputs)  # all inputs are copies, so each has its own
         written = self._so_far()
         dependence = Dependence(list(roots.values()), set(places), written, self._equal(written))
-        alike = list(alike_rows.alike(roots, dependence, places))
+        alike = [] if self.decisions else list(alike_rows.alike(roots, dependence, places))
         rows, least = dependence.rows(len(outputs), roots, alike, set(places))
         colours, is_star = coloured(rows, least), False
         if symmetric and dependence.is_symmetric(rows, places, alike_rows.OF_LIBRARY):
@@ -702,7 +743,7 @@ class Tape(Tracer):
         applied = self.operations.primitives
         if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
             refuse_constant("an argument of the compiled function")
-        if any(place in made for place in places.values() for made in self.maps) or not all(
+        if any(place in made for place in places.values() for made in (*self.maps, *self.decisions)) or not all(
             place in self._copies or applied[place] is INPUT for place in places.values()
         ):
             _refuse_gradient()
@@ -740,7 +781,7 @@ class Tape(Tracer):
         equal, written = dependence.equal, dependence.written
         last = equal[root]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        passed: list[Mapped | Called] = []
+        passed: list[Mapped | Called | Decided] = []
         for place in reversed(dependence.order(last)):
             if dependence.passes_on(place) and place in found:
                 if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
@@ -749,6 +790,11 @@ class Tape(Tracer):
                     elif not any(mapped is made for made in passed):  # its last result, before which all are complete
                         passed.append(mapped)
                         self._through_map(mapped, dependence, found)
+                    continue
+                if self.decisions and (decided := self._decided_at(place)) is not None:
+                    if not any(decided is made for made in passed):
+                        passed.append(decided)
+                        self._through_decision(decided, dependence, found)
                     continue
                 for operand, share in self._shares(place, written, found[place], dependence):
                     first = equal[operand]
@@ -820,6 +866,8 @@ class Tape(Tracer):
         """Let the program call a function of arrays when it runs, and give its results; None where it may not."""
         if not self.takes_calls:
             return None
+        if self.decisions:
+            self.follow()
         operands = [a.astype(float) if a.dtype != object else self.places_in(a) for a in arrays]
         elements = [x for a in arrays if a.dtype == object for x in set(map(type, a.flat))]
         kind = FloatSymbol if all(map(_is_plain_kind, elements)) else Symbol
@@ -927,6 +975,33 @@ class Tape(Tracer):
                 share = self._symbol(share_at, Symbol)
                 found[place] = found[place] + share if place in found else share
 
+    def _decided_at(self, place: int) -> Decided | None:
+        """The decision that has a result at a place."""
+        return next((each for each in self.decisions if place in each), None)
+
+    def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a decision give to what it reads."""
+        reads = [place for place in decided.operands_of(0) if dependence.equal[place] in dependence]
+        rows = Tape.derivatives_of(self, decided, reads)
+        for place, row in zip(reads, rows, strict=True):
+            first = dependence.equal[place]
+            for result, slope in zip(decided.made, row, strict=True):
+                if result in found and not (isinstance(slope, float) and slope == 0.0):
+                    share = found[result] * slope
+                    found[first] = found[first] + share if first in found else share
+
+    def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
+        """The tangents of all results of a decision, from those of what it reads."""
+        reads = [place for place in decided.operands_of(0) if place in found]
+        rows = Tape.derivatives_of(self, decided, reads)
+        for number in sorted({number for place in reads for number in found[place]}):
+            moving = [
+                (found[place][number], row) for place, row in zip(reads, rows, strict=True) if number in found[place]
+            ]
+            for result, *slopes in zip(decided.made, *(row for _, row in moving), strict=True):
+                terms = [tangent * slope for (tangent, _), slope in zip(moving, slopes, strict=True)]
+                found.setdefault(result, {})[number] = sum(terms[1:], terms[0])
+
     @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
@@ -941,6 +1016,9 @@ class Tape(Tracer):
         for place in Dependence(ends, set(found), written, range(len(self.operations))).places():
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
+            if moving and self.decisions and (decided := self._decided_at(place)) is not None:
+                self._tangents_of_decision(decided, found)  # all of them, at the first one
+                continue
             called = next((each for each in written.maps if place in each), None) if moving else None
             if isinstance(called, Called):
                 self._tangents_of_call(called, found)  # at the call itself, which comes before its results
@@ -1050,12 +1128,11 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
-        if self.decisions:
-            refuse(
-                "a derivative behind mg.cond or mg.while_loop in a function that is exported",
-                "Export the function itself, whose file has the gradients; or write mg.where.",
-            )
-        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), maps=tuple(self.maps))
+        entries, further = (
+            (self.operations, tuple(self.tables), tuple(self.rows)),
+            (tuple(self.maps), tuple(self.decisions)),
+        )
+        return Trace(*entries, (), (), maps=further[0], decisions=further[1])
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -1074,6 +1151,7 @@ class Tape(Tracer):
             self.attributes,
             self.bounds,
             self._reached,
+            self.parts,
         ):
             written.clear()
 
@@ -1730,25 +1808,35 @@ def trace(
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
         results of maps and decisions.
+
+    Raises:
+        FollowedError: if the function takes questions, and a decision cannot be left to the program.
     """
     tape = Tape(as_floats, is_recorded)
     tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
     tape.writes_out = writes_out
     try:
-        written = _traced(tape, function, arguments, first, rounding)
+        written = traced_on(tape, function, arguments, first, rounding)
     except Exception:
-        if not tape.looks_into_maps:
+        if not (tape.looks_into_maps or tape.follows):
             raise
+    if tape.follows:
+        raise FollowedError
     if tape.looks_into_maps:
         told = first, as_floats, is_recorded, rounding, takes_maps
         return trace(function, arguments, *told, takes_calls=takes_calls, writes_out=True)
     return written
 
 
-def _traced(
-    tape: Tape, function: Callable[..., Any], arguments: Structure, first: Sequence[Value], rounding: float | None
+def traced_on(
+    tape: Tape,
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Value],
+    rounding: float | None,
+    ask: Callable[..., Questions] = Questions,
 ) -> Trace:
-    """What a function writes on a tape."""
+    """What a function writes on a tape; ask makes what answers its questions."""
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
@@ -1765,7 +1853,7 @@ def _traced(
                 symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
         tape.all_given()
         if rounding is not None:
-            tape.questions = Questions(tape, arguments.leaves, rounding)
+            tape.questions = ask(tape, arguments.leaves, rounding)
         given = symbols
         if arguments.has_values:
             once: dict[int, Symbol] = {}  # a Value that is given twice is one object
