@@ -36,6 +36,12 @@ class TestArguments:
         fast = mg.compile(lambda x, y: x - y)
         assert [fast(5.0, 3.0), fast(7.0, 4.0), fast(y=5.0, x=9.0), fast(8.0, y=3.0)] == [2.0, 3.0, 4.0, 5.0]
 
+    def test_the_last_call_is_known_whatever_it_was(self):
+        fast = mg.compile(lambda x: x * 2.0)
+        for argument in (1.0, 2.0, 3.0, Value(4.0), 5.0, 6.0):
+            fast(argument)
+            assert fast.last_call()[0].data == 2.0 * float(mg.detach(argument))
+
     def test_a_value_after_floats(self, weights):
         fast = mg.compile(lambda x: weights[0] * x)
         x = Value(3.0)

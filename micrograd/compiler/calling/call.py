@@ -53,6 +53,7 @@ class Origin(NamedTuple):
         trained: how many of these the function reads from outside; they are the first ones.
         leaves_only: whether all Values that it reads are leaves.
         stored: where those that it trains are stored, if they are.
+        is_whole: whether the program computes all of it: not where iterations of mg.vmap have one of their own.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Origin(NamedTuple):
     trained: int
     leaves_only: bool
     stored: Stored | None
+    is_whole: bool
 
 
 class _OfOneCall(Primitive):

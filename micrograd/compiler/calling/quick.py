@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from micrograd.compiler.calling.specialise import Compiled, Specialised
+    from micrograd.compiler.numbers import Floats
 
 _ONLY_FLOATS = {float}
 _number_of = attrgetter("_data")
@@ -45,6 +46,8 @@ class Quick:
     ) -> None:
         run: Any = compiled.run
         program = compiled.program
+        self._compiled = compiled
+        self._last: Floats | None = None  # the inputs of the last call
         self.special, self._count, self._origin = special, count, compiled.origin
         self._buffer, self._run = run.buffer, run.run
         self._inputs, self._output = part_of(program.inputs), int(program.outputs[0])
@@ -65,6 +68,15 @@ class Quick:
         )
         return cls(special, compiled, len(arguments), as_written) if is_quick else None
 
+    @property
+    def last_call(self) -> tuple[Specialised, Compiled, Floats] | None:
+        """What the last call ran, if it was one of these: the programs, the one of them, and its inputs."""
+        return None if self._last is None else (self.special, self._compiled, self._last)
+
+    def forget_last_call(self) -> None:
+        """A call of another kind came after it."""
+        self._last = None
+
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments; None where these are others, or it is to be called as usual."""
         special = self.special
@@ -75,6 +87,7 @@ class Quick:
         buffer[self._inputs] = inputs = np.array(inputs)
         self._run()
         number = buffer.item(self._output)
+        self._last = inputs
         if not special.results.has_values:
             return number if math.isfinite(number) else None
         gradients = buffer[self._gradients].copy()
