@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from micrograd.draw.text import enclosed
+from micrograd.explore.derived import without_derived
 
 # The script of a page is one text: these files, one after the other. Each uses what is above it when the page
 # starts; inside of its functions it may use all of them.
@@ -22,6 +23,7 @@ SCRIPTS = (
     "page",  # the data, and the constants
     "names",  # numbers and names
     "evaluator",  # the primitives on floats, and formulas made of them
+    "deriving",  # what a large page leaves out
     "words",  # formulas in words
     "steps",  # the steps of both passes, and the gradients at each
     "order",  # of turns: the right one, or a wrong one to see what goes wrong
@@ -74,6 +76,7 @@ FILM = (  # before the start of a page that shows a training
 
 
 MOST_PLAIN = 1_000_000  # characters of data: a page with more has it compressed, and unpacks it before it starts
+MOST_PACKED = 1_000_000  # of compressed data: a page with more leaves out what it can compute
 
 
 def page(title: str, data: dict[str, Any]) -> str:
@@ -96,11 +99,10 @@ def page(title: str, data: dict[str, Any]) -> str:
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     if len(embedded := _embedded(data)) <= MOST_PLAIN:
         return _put_together(template, style, [script], f"<script>{script}</script>", title, embedded)
-    columns = {name: _columns(data[name]) for name in ("nodes", "turns")}  # what is alike stands together
-    packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
+    if len(embedded := _packed(data)) > MOST_PACKED:
+        embedded = _packed(without_derived(data))
     unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
     element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
-    embedded = b64encode(compress(packed.encode(), mtime=0)).decode()
     return _put_together(template, style, [script, unpacking], element, title, embedded)
 
 
@@ -124,6 +126,13 @@ def filled(template: str, style: str, script: str, title: str, data: dict[str, A
 def _embedded(data: dict[str, Any]) -> str:
     """The data as JSON in which no label can end the script: there < is in strings only, and written as an escape."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _packed(data: dict[str, Any]) -> str:
+    """The data compressed, with what is alike together."""
+    columns = {name: _columns(data[name]) for name in ("nodes", "turns")}
+    text = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
+    return b64encode(compress(text.encode(), mtime=0)).decode()
 
 
 def _put_together(template: str, style: str, scripts: list[str], element: str, title: str, embedded: str) -> str:
