@@ -36,9 +36,9 @@ def without_derived(data: dict[str, Any]) -> dict[str, Any]:
     numbers = [float(node["data"]) for node in nodes]
     left = []
     for node, number in zip(nodes, numbers, strict=True):
-        entry = None if node["primitive"] is None else primitives[node["primitive"]]
-        is_derived = entry is not None and entry["library"] and entry["name"] in EXACT and math.isfinite(number)
-        if is_derived and _same(number, TABLE[entry["name"]].forward(*(numbers[each] for each in node["operands"]))):
+        entry = {} if node["primitive"] is None else primitives[node["primitive"]]
+        is_exact = entry.get("library") and entry["name"] in EXACT and math.isfinite(number)
+        if is_exact and _same(number, TABLE[entry["name"]].forward(*(numbers[each] for each in node["operands"]))):
             left.append(node | {"data": None})
         else:
             left.append(node)
