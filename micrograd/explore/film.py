@@ -6,14 +6,12 @@ import math
 import sys
 from array import array
 from base64 import b64encode
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from micrograd.contexts.modes import evaluating
+from micrograd.draw.array_steps import with_numbers
 from micrograd.draw.text import enclosed
-from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
-from micrograd.engine.stored import changing, temporary
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
 from micrograd.explore.laboratory import (
@@ -29,12 +27,10 @@ from micrograd.explore.passes import NO_INPUTS, entry_of, formulas_of, jsonable,
 from micrograd.explore.sequences import NO_CLASSES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from micrograd.engine.primitive import Primitive
     from micrograd.training.recording import Recording, Snapshot
-
-Made = TypeVar("Made")
 
 MOST_POINTS = 400
 MOST_LOSSES = 2_000
@@ -69,21 +65,6 @@ def film(
     stride = math.ceil(len(moments) * len(parameters) / most) or 1
     moments = [*moments[:-1:stride], moments[-1]]
     return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes, classes))
-
-
-def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], Made]) -> Made:
-    """What make gives while the parameters have these numbers; then they have their own again."""
-    own = [parameter.data for parameter in parameters]
-    leaves = [parameter for parameter in parameters if parameter.is_leaf]
-    with changing(leaves):
-        commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it
-    undo = chain(setting(parameters, "_data", own), setting([temporary], "on", [temporary.on]))
-    try:
-        temporary.on = True
-        commit(setting(parameters, "_data", numbers))
-        return make()
-    finally:
-        commit(undo)
 
 
 def _film(

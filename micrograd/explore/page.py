@@ -7,6 +7,8 @@ request leaves it, and no script runs in it but the one that is shipped here, wh
 from __future__ import annotations
 
 import json
+import math
+import operator
 from base64 import b64encode
 from gzip import compress
 from hashlib import sha256
@@ -15,7 +17,6 @@ from importlib.resources import files
 from typing import Any
 
 from micrograd.draw.text import enclosed
-from micrograd.explore.derived import without_derived
 
 # The script of a page is one text: these files, one after the other. Each uses what is above it when the page
 # starts; inside of its functions it may use all of them.
@@ -23,7 +24,6 @@ SCRIPTS = (
     "page",  # the data, and the constants
     "names",  # numbers and names
     "evaluator",  # the primitives on floats, and formulas made of them
-    "deriving",  # what a large page leaves out
     "words",  # formulas in words
     "steps",  # the steps of both passes, and the gradients at each
     "order",  # of turns: the right one, or a wrong one to see what goes wrong
@@ -76,7 +76,6 @@ FILM = (  # before the start of a page that shows a training
 
 
 MOST_PLAIN = 1_000_000  # characters of data: a page with more has it compressed, and unpacks it before it starts
-MOST_PACKED = 1_000_000  # of compressed data: a page with more leaves out what it can compute
 
 
 def page(title: str, data: dict[str, Any]) -> str:
@@ -99,10 +98,12 @@ def page(title: str, data: dict[str, Any]) -> str:
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     if len(embedded := _embedded(data)) <= MOST_PLAIN:
         return _put_together(template, style, [script], f"<script>{script}</script>", title, embedded)
-    if len(embedded := _packed(data)) > MOST_PACKED:
-        embedded = _packed(without_derived(data))
+    nodes, turns = _with_distances(without_results(data)), without_what_follows(data)
+    columns = {"nodes": _columns(nodes), "turns": _columns(turns)}  # what is alike stands together
+    packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
     unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
     element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
+    embedded = b64encode(compress(packed.encode(), mtime=0)).decode()
     return _put_together(template, style, [script, unpacking], element, title, embedded)
 
 
@@ -128,13 +129,6 @@ def _embedded(data: dict[str, Any]) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _packed(data: dict[str, Any]) -> str:
-    """The data compressed, with what is alike together."""
-    columns = {name: _columns(data[name]) for name in ("nodes", "turns")}
-    text = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
-    return b64encode(compress(text.encode(), mtime=0)).decode()
-
-
 def _put_together(template: str, style: str, scripts: list[str], element: str, title: str, embedded: str) -> str:
     parts = {
         "TITLE": escape(enclosed(title)),
@@ -146,6 +140,86 @@ def _put_together(template: str, style: str, scripts: list[str], element: str, t
     }
     first, *rest = template.split("<!--")  # in one pass, so that what is put in is not searched again
     return first + "".join(parts[name.strip()] + after for name, _, after in (part.partition("-->") for part in rest))
+
+
+def _with_distances(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The nodes, each with how far before it its operands stand: these numbers are smaller, and alike."""
+    return [node | {"operands": [place - operand for operand in node["operands"]]} for place, node in enumerate(nodes)]
+
+
+def without_results(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The nodes without the results that the page can compute, to the last bit: those have None as data.
+
+    Args:
+        data: of a page, as passes() gives it.
+    """
+    nodes, left = data["nodes"], []
+    for node in data["nodes"]:
+        entry = {} if node["primitive"] is None else data["primitives"][node["primitive"]]
+        inputs = [float(nodes[operand]["data"]) for operand in node["operands"]]
+        formula = [entry["name"], *map(str, range(len(inputs)))] if entry.get("library") else None
+        is_found = repr(_exact(formula, 0.0, 0.0, inputs)) == repr(node["data"])
+        left.append(node | {"data": None} if is_found else node)
+    return left
+
+
+def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The turns of a backward pass without the shares that the page can compute, to the last bit.
+
+    Those are the ones whose rules are sums, products and choices of what is there: IEEE 754 rounds them alike in every
+    language. Here each is computed, and left out where it is what the engine gave.
+
+    Args:
+        data: of a page, as passes() gives it.
+
+    Returns:
+        The turns; of those that follow, the shares are True where there is one, and the local derivatives None.
+    """
+    nodes, gradients = data["nodes"], [0.0] * len(data["nodes"])
+    gradients[data["root"]] = 1.0
+    turns = []
+    for turn in data["turns"]:
+        node = nodes[turn["node"]]
+        out, *inputs = (float(nodes[place]["data"]) for place in (turn["node"], *node["operands"]))
+        shares: list[Any] = [None if share is None else float(share) for share in turn["shares"]]
+        rules, gradient = data["primitives"][node["primitive"]]["rules"], gradients[turn["node"]]
+        wanted = [place for place, share in enumerate(shares) if share is not None]
+        found = [[_exact(rules[place], g, out, inputs) for place in wanted] for g in (gradient, 1.0)] if rules else []
+        if [*map(repr, found)] == [repr([row[place] for place in wanted]) for row in (shares, turn["locals"])]:
+            turn = {"node": turn["node"], "shares": [share is not None or None for share in shares], "locals": None}
+        turns.append(turn)
+        for place in wanted:
+            gradients[node["operands"][place]] += shares[place]
+    return turns
+
+
+def _exact(formula: Any, g: float, out: float, inputs: list[float]) -> float | None:
+    """The number of a formula of exactly rounded operations; None of any other."""
+    if not isinstance(formula, list):
+        if isinstance(formula, str):
+            return {"g": g, "out": out}[formula] if formula in ("g", "out") else inputs[int(formula)]
+        return formula
+    name, *operands = formula
+    if name not in _EXACT:
+        return None
+    numbers = [_exact(operand, g, out, inputs) for operand in operands]
+    if None in numbers:
+        return None
+    return float(_EXACT[name](*numbers))
+
+
+_EXACT: dict[str, Any] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": lambda x, y: x / y if y else math.nan,  # no share of the engine: it raises
+    "neg": operator.neg,
+    "where": lambda condition, x, y: x if condition != 0.0 else y,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
