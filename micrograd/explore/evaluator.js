@@ -112,6 +112,10 @@ const inputsOf = (node, data) => node.operands.map((operand) => data[operand]);
 
 /** Compute all results from the numbers of the leaves. */
 const program = nodes.filter((node) => node.primitive !== null).map((node) => ({ ...node, forward: forwardOf(primitives[node.primitive]) }));
+for (const { index, operands, forward } of program) {
+  const node = nodes[index];
+  if (node.isLeftOut) node.data = node.recorded = forward(...operands.map((operand) => nodes[operand].data));
+}
 function computeAll(data) {
   for (const { index, operands, forward } of program) {
     data[index] = operands.length < 3 ? forward(data[operands[0]], data[operands[1]]) : forward(...operands.map((operand) => data[operand]));

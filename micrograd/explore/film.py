@@ -36,7 +36,7 @@ MOST_POINTS = 400
 MOST_LOSSES = 2_000
 MOST_OF_NETWORK = 20_000  # Values; of a network with more, there is no map
 MOST_NUMBERS = 500_000  # of parameters, in all frames: 5 MB; of a large network there are fewer frames
-MOST_NUMBERS_OF_TOKENS = 100_000  # the same beside the graph of a program that reads tokens, which is large itself
+MOST_NUMBERS_OF_TOKENS = 80_000  # the same beside the graph of a program that reads tokens, which is large itself
 
 
 def film(

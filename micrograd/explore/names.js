@@ -69,6 +69,7 @@ groups.forEach((group, index) => {
 const alike = new Map(); // results that have the same word in the same place: by both
 nodes.forEach((node, index) => {
   node.index = index;
+  node.isLeftOut = node.data === null; // as it follows from its operands, to the last bit
   node.data = Number(node.data);
   node.recorded = node.data;
   node.users = [];

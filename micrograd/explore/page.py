@@ -98,7 +98,7 @@ def page(title: str, data: dict[str, Any]) -> str:
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     if len(embedded := _embedded(data)) <= MOST_PLAIN:
         return _put_together(template, style, [script], f"<script>{script}</script>", title, embedded)
-    nodes, turns = _with_distances(data["nodes"]), without_what_follows(data)
+    nodes, turns = _with_distances(without_results(data)), without_what_follows(data)
     columns = {"nodes": _columns(nodes), "turns": _columns(turns)}  # what is alike stands together
     packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
     unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
@@ -145,6 +145,22 @@ def _put_together(template: str, style: str, scripts: list[str], element: str, t
 def _with_distances(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The nodes, each with how far before it its operands stand: these numbers are smaller, and alike."""
     return [node | {"operands": [place - operand for operand in node["operands"]]} for place, node in enumerate(nodes)]
+
+
+def without_results(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The nodes without the results that the page can compute, to the last bit: those have None as data.
+
+    Args:
+        data: of a page, as passes() gives it.
+    """
+    nodes, left = data["nodes"], []
+    for node in data["nodes"]:
+        entry = {} if node["primitive"] is None else data["primitives"][node["primitive"]]
+        inputs = [float(nodes[operand]["data"]) for operand in node["operands"]]
+        formula = [entry["name"], *map(str, range(len(inputs)))] if entry.get("library") else None
+        is_found = repr(_exact(formula, 0.0, 0.0, inputs)) == repr(node["data"])
+        left.append(node | {"data": None} if is_found else node)
+    return left
 
 
 def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:

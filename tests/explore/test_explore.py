@@ -47,6 +47,10 @@ def data_of(path):
         data[name] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for place, node in enumerate(data["nodes"]):
         node["operands"] = [place - distance for distance in node["operands"]]
+        if node["data"] is None:  # it follows from them
+            name = data["primitives"][node["primitive"]]["name"]
+            inputs = [data["nodes"][operand]["data"] for operand in node["operands"]]
+            node["data"] = computed([name, *map(str, range(len(inputs)))], 0.0, 0.0, inputs)
     gradients = [0.0] * len(data["nodes"])
     gradients[data["root"]] = 1.0
     for turn in data["turns"]:
