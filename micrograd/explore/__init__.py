@@ -8,6 +8,7 @@
 kernels.py opens the results of compiled functions, and kernel_values.py runs their kernels on Values. formulas.py turns
 the derivative rules into formulas, and passes.py writes both passes down, with the tree of boxes of
 micrograd/draw/folding. film.py adds a training run and laboratory.py what a page needs to train on by itself,
+softmaxes.py, lookups.py, blocks.py and sequences.py find what a program that reads letters or words is made of,
 arrangement.py has Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and
 scripts that it lists. They are written by hand and need no build. inline.py is a page in
 a notebook.
@@ -21,7 +22,7 @@ from micrograd.engine.value import Value
 from micrograd.training.recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from micrograd._support.files import StrPath
@@ -35,13 +36,21 @@ NODE_LIMIT = 100_000  # a page of these is about 20 MB
 
 @overload
 def explore(
-    root: Value | Recording | Compiled, path: StrPath, title: str = "", inputs: Mapping[str, Any] | None = None
+    root: Value | Recording | Compiled,
+    path: StrPath,
+    title: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> None: ...
 
 
 @overload
 def explore(
-    root: Value | Recording | Compiled, path: None = None, title: str = "", inputs: Mapping[str, Any] | None = None
+    root: Value | Recording | Compiled,
+    path: None = None,
+    title: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> InlinePage: ...
 
 
@@ -50,6 +59,7 @@ def explore(
     path: StrPath | None = None,
     title: str = "",
     inputs: Mapping[str, Any] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> InlinePage | None:
     """A page that steps through the graph under a Value, forward and backward; or the film of a training.
 
@@ -67,15 +77,17 @@ def explore(
         title: of the page; one is made up where left out.
         inputs: what to draw as one box, by name. The shape of what the first layer takes, as in
             ``{"image": (8, 8)}``, or the Values themselves, in nested lists or an array.
+        classes: what the classes of a softmax are called, such as ``["cat", "dog"]``; for a program that reads
+            letters, ``[".", "a", "b", "c"]``, also what its tokens are called.
 
     Returns:
         Without a path, an object that a notebook shows as the page, and whose ``html`` is its text.
 
     Raises:
-        TypeError: if root is none of these, title no string, or inputs no dict of names.
+        TypeError: if root is none of these, title no string, inputs no dict of names, or classes no strings.
         ValueError: for another suffix, a graph with a cycle or of more than 100,000 Values, a recording of nothing,
-            a compiled function that has not been called or has too many terms for a page, or inputs of another size
-            than the first layer takes.
+            a compiled function that has not been called or has too many terms for a page, inputs of another size
+            than the first layer takes, or another number of classes.
         ImportError: if graphviz or pygraphviz is not installed.
         OSError: if the file cannot be written.
 
@@ -90,6 +102,7 @@ def explore(
     import os
 
     from micrograd._support.files import write_atomically
+    from micrograd.draw.array_steps import opened_arrays
     from micrograd.explore.arrangement import arrange
     from micrograd.explore.film import film
     from micrograd.explore.inline import InlinePage
@@ -97,23 +110,26 @@ def explore(
     from micrograd.explore.page import page
     from micrograd.explore.passes import NO_INPUTS, passes
 
-    inputs = NO_INPUTS if inputs is None else inputs
+    inputs, classes = NO_INPUTS if inputs is None else inputs, [] if classes is None else list(classes)
     if not isinstance(title, str):
         raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")
+    if (odd := next((name for name in classes if not isinstance(name, str)), None)) is not None:
+        raise TypeError(f"a class is named by a string, not by {type(odd).__name__}: {odd!r:.80}")
     if path is not None and os.path.splitext(path)[1].lower() not in (".html", ".htm"):
         raise ValueError(f"a page's file must end in .html: {os.fspath(path)!r}")
     if isinstance(root, Recording):
-        title, data = title or "Training, step by step", film(root, inputs)
+        title, data = title or "Training, step by step", film(root, inputs, classes)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
-        with opened_calls(root, NODE_LIMIT) as opened:
-            title, (data, _) = title or named, passes(root, opened, inputs)
+        with opened_arrays(root), opened_calls(root, NODE_LIMIT) as opened:
+            title, (data, _) = title or named, passes(root, opened, inputs, classes)
     elif hasattr(root, "last_call"):
         result, arguments = root.last_call()
         with opened_calls(result, NODE_LIMIT) as opened:
             if not opened.elements:
                 raise ValueError(f"the last call of {root!r} has no kernels, or more terms than a page holds")
-            title, (data, _) = title or f"The kernels of {root.__name__}", passes(result, opened, inputs or arguments)
+            data, _ = passes(result, opened, inputs or arguments, classes)
+        title = title or f"The kernels of {root.__name__}"
     else:
         raise TypeError(
             f"a page is made of a Value, a compiled function or a Recording, not of {type(root).__name__}: {root!r:.80}"

@@ -47,6 +47,17 @@ SCRIPTS = (
     "saving",  # what is seen, as a file
     "start",
 )
+SEQUENCE = (  # before the start of a page with a softmax that predicts
+    "probabilities",  # of the classes, as bars
+    "influence",  # what depends on a token, and which losses reach it
+    "attention",  # which token reads which, as maps
+    "blocks",  # the program by blocks, token by token, and the steps through them
+    "typing",  # another word
+    "sampling",  # words that the program makes up
+    "trying",  # a word and the temperature, as one likes
+    "moments",  # the same at each moment of a training, with words that are made up
+    "sequence",  # all of it, and what the controls move
+)
 FILM = (  # before the start of a page that shows a training
     "random",  # Python's random numbers
     "training",  # what fit does, from the formulas
@@ -80,8 +91,9 @@ def page(title: str, data: dict[str, Any]) -> str:
     """
     folder = files("micrograd.explore")
     template = folder.joinpath("page.html").read_text("utf-8")
-    is_film = "film" in data
-    styles, scripts = ("page", "film")[: 1 + is_film], (*SCRIPTS[:-1], *FILM[: len(FILM) * is_film], SCRIPTS[-1])
+    parts = [(name, scripts) for name, scripts in (("sequence", SEQUENCE), ("film", FILM)) if data.get(name)]
+    styles = ["page", *(name for name, _ in parts)]
+    scripts = [*SCRIPTS[:-1], *(script for _, added in parts for script in added), SCRIPTS[-1]]
     style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in styles)
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     if len(embedded := _embedded(data)) <= MOST_PLAIN:

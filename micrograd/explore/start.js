@@ -19,6 +19,7 @@ function start() {
   openWhatFits();
   draw();
   show();
+  if (passes.sequence) startSequence();
   if (passes.film) startFilm();
   firstView();
   isShown = true;

@@ -23,20 +23,18 @@ if TYPE_CHECKING:
 MOST_INPUTS = 100_000  # numbers of a call that are kept until the next one; a page holds no more
 
 
-def last_call_of(
-    special: Specialised, compiled: Compiled, inputs: Floats, numbers: Floats
-) -> tuple[Value, dict[str, Any]]:
+def last_call_of(special: Specialised, compiled: Compiled, inputs: Floats) -> tuple[Value, dict[str, Any]]:
     """The results of a run of a program, on Values.
 
     Args:
         special: the programs for these arguments.
         compiled: the one of them that has run.
         inputs: its numbers.
-        numbers: the results.
 
     Returns:
         The result, or the sum of the results; and by name, arrays of the Values of the arguments with a shape.
     """
+    numbers, _ = compiled.run(inputs)
     arguments, operands = {}, [*special.values]
     for name, shape in special.shapes:
         read = inputs[len(operands) : len(operands) + math.prod(shape)]

@@ -1,8 +1,8 @@
 """Mapped: programs in which mg.vmap runs a function in many iterations, or which call functions of whole arrays.
 
 The function of a vmap has a program of its own, for some iterations at a time. A function of whole arrays, such as the
-solution of linear equations, is LAPACK's. All else is in the program around, to which the results of both are inputs.
-What they read is computed before, by a program of its own if it is computed:
+solution of linear equations, is LAPACK's, or JAX's. All else is in the program around, to which the results of both are
+inputs. What they read is computed before, by a program of its own if it is computed:
 
     inputs -> what the iterations read -> the iterations, block by block -> outputs
 
@@ -22,6 +22,7 @@ from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import all_finite, no_integers, part_of, stretches_of, taken
 from micrograd.compiler.passes.packs import Packing
+from micrograd.compiler.passes.regions import part_of_graph
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.contexts.no_grad import differentiating
 
@@ -205,15 +206,17 @@ class ArrayCall:
 
     Args:
         called: what it is.
+        function: runs it, and its rule, as the backend does.
 
     Attributes:
-        mapped: the same.
+        mapped: the same as called.
     """
 
-    def __init__(self, called: Called) -> None:
-        self.mapped = called
+    def __init__(self, called: Called, function: Any) -> None:
+        self.mapped, self._function = called, function
         self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
         self._results = [_Elements(places) for places in called.results]
+        self._made = part_of(np.array(called.made))
 
     def reached(self, reached: Booleans) -> Integers:
         """The numbers of the results that a gradient flows from to some numbers."""
@@ -229,18 +232,18 @@ class ArrayCall:
     def run(self, state: Floats) -> bool:
         """Put the results where they belong, where all that is read is; whether all of them are finite."""
         try:
-            found = self.mapped.function.forward(*self._given(state))
+            found = self._function.forward(*self._given(state))
         except (ArithmeticError, ValueError):  # eagerly, it says what is wrong
             return False
         for elements, numbers in zip(self._results, found, strict=True):
             elements.of(state)[...] = numbers  # they lie one after the other
-        return all(map(all_finite, map(np.ravel, found)))
+        return all_finite(state[self._made])
 
     def back(self, state: Floats, total: Floats, wanted: list[bool]) -> None:
         """Add the gradients of what is read to the total, from those of the results there."""
         seeds, results = ([elements.of(numbers) for elements in self._results] for numbers in (total, state))
         with differentiating():
-            shares = self.mapped.function.rule(seeds, results, self._given(state), wanted)
+            shares = self._function.rule(seeds, results, self._given(state), wanted)
         for operand, share, is_wanted in zip(self._operands, shares, wanted, strict=True):
             if is_wanted:
                 operand.add(total, share)
@@ -297,25 +300,6 @@ class _Elements:
             view += numbers
 
 
-def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool) -> tuple[Graph, Integers]:
-    """The graph of some outputs, and the numbers of the inputs that it has: those that it reads, or that are wanted.
-
-    Args:
-        graph: with more outputs.
-        outputs: the numbers of these.
-        wanted: the numbers of inputs.
-        checked: whether it looks for what is not finite.
-    """
-    graph = replace(graph, outputs=graph.outputs[outputs])
-    graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
-    inputs = np.concatenate(graph.inputs)
-    is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
-    for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
-        is_read[nodes[nodes < graph.size]] = True
-    kept = np.flatnonzero(is_read[inputs])
-    return replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs)), kept
-
-
 class _Part:
     """A program that computes some outputs of a graph.
 
@@ -366,7 +350,10 @@ class Maps:
     def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
         self._made, self._request = made, request
         self._graph: Graph = made.thing
-        self.all = [Iterations(mapped, request) if isinstance(mapped, Mapped) else ArrayCall(mapped) for mapped in maps]
+        self.all = [
+            Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
+            for each in maps
+        ]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
         self.given = self.inputs - sum(len(mapped.made) for mapped in maps)
@@ -437,6 +424,10 @@ class RunOfMaps:
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
+        with np.errstate(all="ignore"):  # it is looked at what is not finite
+            return self._found(numbers)
+
+    def _found(self, numbers: Floats) -> tuple[Floats, Floats]:
         maps, seeds, state = self._maps, None, self._state
         state[: self._given] = numbers[: self._given]
         if len(numbers) > self._given:
@@ -444,9 +435,7 @@ class RunOfMaps:
         for each, needed, before, *_ in self._stages:
             if before is not None:
                 state[needed] = before(state[: maps.inputs])[0]
-            with np.errstate(all="ignore"):
-                is_finite = each.run(state)
-            if not is_finite:  # something raises, which the program around might not show
+            if not each.run(state):  # something raises, which the program around might not show
                 return np.full(maps.outputs, np.nan), np.zeros(len(self._wanted))
         outputs, found = self._last(state[: maps.inputs], seeds)
         if not len(self._wanted):
@@ -463,9 +452,8 @@ class RunOfMaps:
         total[self._sources] = found
         for each, needed, before, sources, wanted, flows in reversed(self._stages):
             if wanted is not None:
-                with np.errstate(all="ignore"):
-                    each.back(state, total, wanted)
+                each.back(state, total, wanted)
             if flows:
                 of_needed = total[needed].copy()
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
-        return total[self._wanted]
+        return total[self._wanted] + 0.0

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.effects import Effect
+    from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
 
@@ -45,6 +46,7 @@ class Source(NamedTuple):
         takes_maps: whether functions that run in many iterations may be written once; see trace.
         takes_decisions: whether some decisions may be left to the program; see trace.
         takes_calls: whether functions of whole arrays may be; see trace.
+        questions: if all that is asked shall be data, how many questions there are; see histories.py.
     """
 
     function: Callable[..., Any]
@@ -56,6 +58,7 @@ class Source(NamedTuple):
     takes_maps: bool = False
     takes_decisions: bool = False
     takes_calls: bool = False
+    questions: int = 0
 
 
 class Pass(NamedTuple):
@@ -96,6 +99,7 @@ class Request:
         has_code: whether the backend has code for a primitive.
         disabled: the names of the passes that do not run.
         verify: whether each pass is checked; see verifier.py.
+        arrays: makes what runs a function of whole arrays: that of a backend.
     """
 
     lower: Callable[[Program], Any]
@@ -108,6 +112,7 @@ class Request:
     has_code: Callable[[Primitive], object] = bool
     disabled: frozenset[str] = frozenset()
     verify: bool = False
+    arrays: Callable[[ArrayFunction], Any] = lambda function: function
 
 
 class Made(NamedTuple):
