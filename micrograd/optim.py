@@ -555,7 +555,7 @@ def _root(x: Any) -> Any:
     if isinstance(x, float):
         return primitives.sqrt(x)
     if not is_array(x):
-        return x.sqrt()
+        return x.sqrt() if hasattr(x, "sqrt") else primitives.sqrt(x)  # a quantity of a page's formula has no methods
     import numpy as np
 
     return np.sqrt(x)
