@@ -223,6 +223,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """
     for branch in branches:
         _check_function(branch, "switch")
+    if (turns := on_top(_turns)) is not None and len(branches) > 0 and turns.leave(index):
+        return turns.switched(index, branches, operands)
     number = int(index)
     if not number <= index <= number:
         raise ValueError(f"an index must be whole, not {index!r:.80}")
@@ -307,6 +309,10 @@ class Turns(ContextEntry):
 
     def chosen(self, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
         """What cond returns where a program decides."""
+        raise NotImplementedError
+
+    def switched(self, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+        """What switch returns where a program decides."""
         raise NotImplementedError
 
     def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from micrograd._support.checks import real_number
 from micrograd._support.containers import Assembled, array_of, flatten
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
@@ -63,11 +64,16 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
 
     def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
         inputs = Inputs(arguments, argnums, as_numbers=True)
-        result = inputs.run(f, settings)
-        if isinstance(result, Value):
+        result = _run(inputs, f, settings)
+        if result is None:
+            raise TypeError(
+                "sparse_jacobian takes a function that returns numbers, not NoneType: end it with return, and a list "
+                "or an array of them"
+            )
+        if isinstance(result, Value) or real_number(result) is not None:
             raise TypeError(
                 "sparse_jacobian takes a function that returns several numbers, in a list or an array; of one number "
-                "mg.grad gives the derivatives"
+                "mg.grad gives the derivatives; for a matrix with one row, return [number]"
             )
         return _matrix(inputs, flatten(result, OUTPUT)[0], "sparse_jacobian")
 
@@ -104,7 +110,7 @@ def sparse_hessian(
 
     def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
         inputs = Inputs(arguments, argnums, as_numbers=True)
-        found = flatten(inputs.run(slopes, settings), OUTPUT)[0]
+        found = flatten(_run(inputs, slopes, settings), OUTPUT)[0]
         return _matrix(inputs, found, "sparse_hessian", triangle)
 
     return derivatives
@@ -147,6 +153,13 @@ def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **setting
     return pattern
 
 
+def _run(inputs: Inputs, f: Callable[..., Any], settings: dict[str, Any]) -> Any:
+    """What f gives for the fresh Values."""
+    if (tracer := tracer_on_top()) is not None:
+        tracer.write_iterations()
+    return inputs.run(f, settings)
+
+
 def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None = None) -> Any:
     """The derivatives of outputs as a sparse matrix; while tracing, what makes one of the program's results."""
     import numpy as np
@@ -160,18 +173,16 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
             f"{name} gives a matrix of plain numbers, through which no gradient flows, but the function depends on "
             "Values that require a gradient: use mg.jacobian, or mg.detach what is to be constant"
         )
-    entries: list[Any] = []
-    columns: list[int] = []
-    starts = [0]
-    for row, found in enumerate(inputs.sparse_rows(outputs, symmetric=name == "sparse_hessian")):
-        for column in sorted(found):
-            if (triangle == "upper" and column < row) or (triangle == "lower" and column > row):
-                continue
-            entries.append(found[column])
-            columns.append(column)
-        starts.append(len(entries))
+    found = inputs.sparse_entries(outputs, symmetric=name == "sparse_hessian")
+    rows, columns = (np.array(numbers, dtype=np.int64) for numbers in found[:2])
+    entries = np.fromiter(found[2], object, len(rows))
+    order = np.lexsort([columns, rows])
+    if triangle is not None:
+        order = order[columns[order] >= rows[order] if triangle == "upper" else columns[order] <= rows[order]]
+    rows, columns, entries = rows[order], columns[order], entries[order]
     shape = len(outputs), len(inputs.fresh)
-    pattern = csr_array((np.zeros(len(columns)), np.array(columns, dtype=np.int64), np.array(starts)), shape=shape)
+    starts = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
+    pattern = csr_array((np.zeros(len(columns)), columns, starts), shape=shape)
     pattern.has_canonical_format = True
 
     def assembled(parts: list[Any]) -> Any:
@@ -181,7 +192,7 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
         made.indices, made.indptr = pattern.indices.copy(), pattern.indptr.copy()
         return made
 
-    numbers = array_of((len(entries),))(entries)
+    numbers = array_of(entries.shape)(entries.tolist())
     return assembled([numbers]) if tracer_on_top() is None else Assembled([numbers], assembled, f"the result of {name}")
 
 
@@ -212,7 +223,7 @@ class NonlinearProgram:
             if constraints is None:
                 return value, slopes, [], None
             inputs = Inputs((point,), 0, as_numbers=True)
-            residuals = _residuals(inputs.run(constraints, {}))  # once, for their values and their derivatives
+            residuals = _residuals(_run(inputs, constraints, {}))  # once, for their values and their derivatives
             matrix = _matrix(inputs, residuals, "sparse_jacobian")
             return value, slopes, list(map(inputs.returned, residuals)), matrix
 

@@ -24,6 +24,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import (
+    are_all,
     check_class,
     is_array,
     is_unknown,
@@ -47,14 +48,14 @@ from micrograd.engine.differentiation import (
 )
 from micrograd.engine.higher_order import adjoints
 from micrograd.engine.higher_order import jacobian as jacobian_of
-from micrograd.engine.higher_order import sparse_rows as sparse_rows_of
+from micrograd.engine.higher_order import sparse_entries as sparse_entries_of
 from micrograd.engine.higher_order import tangents as tangents_of
 from micrograd.engine.recorder import refusing_floats
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import ParamSpec
 
     P = ParamSpec("P")
@@ -157,6 +158,7 @@ def _value_and_gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: A
     if not isinstance(output, Value) and real_number(output) is None:
         several = isinstance(output, (list, tuple, dict)) or is_array(output)
         instead = ": mg.jacobian takes those that return several" if several else ""
+        instead = ": end it with return, and the number" if output is None else instead
         name = type(output).__name__
         raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
     inputs.connect([output])
@@ -416,7 +418,8 @@ class Inputs:
     def connect(self, outputs: list[Any]) -> None:
         """Find out whether what f gave depends on other Values that require a gradient than the fresh ones."""
         if self._run.is_recorded and not self.is_connected:
-            self.is_connected = reaches(list(filter(is_value, outputs)), [None, *running()])
+            values = outputs if are_all(Value, outputs) else list(filter(is_value, outputs))
+            self.is_connected = reaches(values, [None, *running()])
 
     @property
     def in_graphs(self) -> bool:
@@ -461,17 +464,18 @@ class Inputs:
         every = iter(self.constants_or_graphs(slopes))
         return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
 
-    def sparse_rows(self, outputs: list[Any], symmetric: bool) -> Iterator[dict[int, Any]]:
-        """For each output its gradients by those of the inputs that it depends on, by their numbers.
+    def sparse_entries(self, outputs: list[Any], symmetric: bool) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The gradients of outputs by those of the inputs that each depends on: plain numbers.
 
         Args:
             outputs: which depend on the inputs.
             symmetric: whether they are the gradients of one number.
+
+        Returns:
+            The row and the column of each, and the gradients, in any order.
         """
         with differentiating():
-            rows = sparse_rows_of(outputs, self.fresh, self.in_graphs, symmetric)
-        for row in rows:
-            yield dict(zip(row, self.constants_or_graphs(list(row.values())), strict=True))
+            return sparse_entries_of(outputs, self.fresh, symmetric)
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""
@@ -511,7 +515,7 @@ def _number(output: Value) -> Any:
 def _fresh(scalars: list[Any], run: Differentiation) -> list[Value]:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
     # itself as well, from a closure, it is a constant to this derivative.
-    for scalar in scalars:
+    for scalar in () if are_all(float, scalars) else scalars:
         if isinstance(scalar, Value):
             check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
     with differentiating():

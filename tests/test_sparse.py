@@ -232,6 +232,16 @@ def test_rows_whose_rules_write_what_is_not_copied_are_differentiated_one_by_one
     np.testing.assert_allclose(found.toarray(), np.diag(np.cos(x)), rtol=1e-12)
 
 
+def test_a_program_from_buffer_to_buffer_writes_the_entries_in_the_order_of_the_matrix() -> None:
+    fast = mg.compile(mg.sparse_jacobian(chained))
+    run = fast.program(POINT)
+    inputs, outputs = run.program.inputs, run.program.outputs
+    for x in (POINT, POINT[::-1].copy()):
+        run.buffer[inputs] = x
+        run.run()
+        assert run.buffer[outputs].tolist() == fast(x).data.tolist()
+
+
 def test_a_matrix_of_a_thousand_rows_is_a_few_kernels() -> None:
     fast = mg.compile(mg.sparse_jacobian(chained))
     x = np.linspace(-1.0, 1.0, 1000)
@@ -532,6 +542,149 @@ def test_matrices_of_random_programs_are_the_dense_ones(
     assert mg.sparsity(f, point, index).toarray().tolist() == expected
 
 
+ROWS = 40  # of a vmap, more than are run one by one
+
+
+def of_three(a: Any, b: Any, c: Any) -> Any:
+    return c**2 - 2 * mg.sin(b) * a + b
+
+
+def in_slices(x: Any) -> Any:
+    return of_three(x[:-2], x[1:-1], x[2:])
+
+
+def of_rows(x: Any) -> Any:
+    return mg.vmap(of_three)(x[:-2], x[1:-1], x[2:])
+
+
+def of_a_loop(x: Any) -> Any:
+    return [of_three(x[k], x[k + 1], x[k + 2]) for k in range(len(x) - 2)]
+
+
+@pytest.mark.parametrize("residuals", [in_slices, of_rows, of_a_loop])
+def test_rows_that_are_stated_in_any_way_are_one_program_however_many_there_are(residuals: Any) -> None:
+    kernels = []
+    for rows in (ROWS, 10 * ROWS):
+        x = 0.3 + 0.2 * np.sin(np.arange(rows + 2))
+        fast = mg.compile(mg.sparse_jacobian(residuals))
+        np.testing.assert_allclose(fast(x).toarray(), mg.sparse_jacobian(residuals)(x).toarray(), rtol=1e-13)
+        kernels.append([type(kernel).__name__ for kernel in fast.program(x).program.kernels])
+    assert kernels[0] == kernels[1]
+
+
+@pytest.mark.parametrize("residuals", [in_slices, of_rows])
+def test_stated_rows_are_traced_a_few_times_however_many_there_are(residuals: Any) -> None:
+    def noted(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is of_three.__code__:
+            runs.append(frame.f_lineno)
+
+    runs: list[int] = []
+    x = np.linspace(0.0, 1.0, 10 * ROWS)
+    fast, before = mg.compile(mg.sparse_jacobian(residuals), backend="numpy"), sys.getprofile()
+    sys.setprofile(noted)
+    try:
+        found = fast(x)
+    finally:
+        sys.setprofile(before)
+    assert found.nnz == 3 * (len(x) - 2)
+    assert 1 <= len(runs) <= 3
+
+
+STEADY = Value(0.75, requires_grad=False)
+BODIES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "with what is from outside": lambda a, b, n: mg.tanh(STEADY * a) + 0.5 * b,
+    "a sum of products": lambda a, b, n: mg.dot([a, b, 2.0], [b, a, a]),
+    "a choice by an index": lambda a, b, n: mg.take([a * b, 3.0, b], 2) + mg.take([a, b, a * a], n),
+    "a choice": lambda a, b, n: mg.where(a > b, a * a, b),
+    "a power": lambda a, b, n: (a + 2.0) ** 2 + b**3 + mg.sqrt(b * b + 1.0),
+    "a derivative": lambda a, b, n: mg.grad(lambda a: mg.sin(a * b))(a),
+    "a primitive of the user": lambda a, b, n: cube(a) * b,
+    "the same for all": lambda a, b, n: a + mg.exp(STEADY) * 2.0,
+    "several numbers": lambda a, b, n: {"product": a * b, "parts": [a + b, a]},
+    "whole arrays": lambda a, b, n: np.array([a, b]) @ np.array([[1.0, 2.0], [3.0, 4.0]]),
+    "another loop": lambda a, b, n: np.sum(mg.vmap(lambda c: c * a)(np.array([b, 2.0 * b]))),
+    "no number of its own": lambda a, b, n: a,
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_iterations_of_a_vmap_that_are_written_at_once_have_the_derivatives_of_those_that_run(name: str) -> None:
+    body = BODIES[name]
+
+    def residuals(x: Any, n: Any) -> Any:
+        return mg.vmap(body, in_axes=(0, 0, None))(x[:-1], x[1:] * 1.5, n)
+
+    def energy(x: Any, n: Any) -> Any:
+        found = residuals(x, n)
+        if name == "several numbers":
+            return np.sum(found["product"][:, None] * np.array(found["parts"]))
+        return np.sum(np.array(found) ** 2)
+
+    x = 0.3 + np.sin(np.arange(ROWS + 1.0))
+    found = mg.compile(mg.sparse_jacobian(residuals))(x, 1)
+    np.testing.assert_allclose(found.toarray(), mg.sparse_jacobian(residuals)(x, 1).toarray(), rtol=1e-12, atol=1e-13)
+    curvature = mg.compile(mg.sparse_hessian(energy))(x, 1)
+    np.testing.assert_allclose(curvature.toarray(), mg.hessian(energy)(x, 1), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("".join(OPERATIONS)), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=6
+    ),
+    st.integers(-3, 2),
+)
+@settings(max_examples=25, deadline=None)
+def test_equal_rows_of_random_programs_have_the_derivatives_of_single_ones(
+    steps: list[tuple[str, int, int]], index: int
+) -> None:
+    def row(a: Any, b: Any, c: Any, index: Any) -> Any:
+        made = [a, b, c]
+        for name, first, second in steps:
+            made.append(mg.tanh(OPERATIONS[name][0](made[first % len(made)], made[second % len(made)], index)))
+        return made[-1]
+
+    def one_by_one(x: Any, index: Any) -> Any:
+        return [row(x[k], x[k + 1], x[k + 2], index) for k in range(len(x) - 2)]
+
+    def at_once(x: Any, index: Any) -> Any:
+        return mg.vmap(row, in_axes=(0, 0, 0, None))(x[:-2], x[1:-1], x[2:], index)
+
+    def energy(x: Any, index: Any) -> Any:
+        return np.sum(at_once(x, index) ** 2)
+
+    x = np.sin(np.arange(ROWS + 2.0))
+    expected = mg.sparse_jacobian(one_by_one)(x, index)
+    found = mg.compile(mg.sparse_jacobian(at_once), backend="numpy")(x, index)
+    np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-11, atol=1e-12)
+    assert not (expected.astype(bool) > found.astype(bool)).nnz
+    pattern = mg.compile(mg.sparse_jacobian(one_by_one), backend="numpy")(x, index)
+    assert (found.indptr.tolist(), found.indices.tolist()) == (pattern.indptr.tolist(), pattern.indices.tolist())
+    curvature = mg.compile(mg.sparse_hessian(energy), backend="numpy")(x, index)
+    np.testing.assert_allclose(curvature.toarray(), mg.hessian(energy)(x, index), rtol=1e-9, atol=1e-10)
+
+
+def test_iterations_that_do_other_things_are_run_one_by_one() -> None:
+    def body(a: Any, power: Any) -> Any:
+        return mg.sin(a) if power == "sine" else a * a
+
+    def residuals(x: Any) -> Any:
+        return mg.vmap(body)(x, ["sine", "square"] * (ROWS // 2))
+
+    x = np.linspace(0.1, 1.0, ROWS)
+    found = mg.compile(mg.sparse_jacobian(residuals), backend="numpy")(x)
+    np.testing.assert_allclose(found.diagonal(), np.where(np.arange(ROWS) % 2, 2 * x, np.cos(x)), rtol=1e-14)
+
+
+def test_what_raises_in_an_iteration_raises_what_it_raises_eagerly() -> None:
+    fast = mg.compile(mg.sparse_jacobian(mg.vmap(lambda a: mg.log(a) * a**3)))
+    x = np.linspace(0.1, 1.0, ROWS)
+    np.testing.assert_allclose(fast(x).diagonal(), x * x + 3 * x * x * np.log(x), rtol=1e-12)
+    x[7] = -1.0
+    with pytest.raises(ValueError, match="log"):
+        fast(x)
+
+
 def test_memory_grows_with_the_entries() -> None:
     sizes = []
     for n in (250, 500, 1000):
@@ -575,7 +728,9 @@ WEIGHT = Value(5.0)
     ("function", "arguments", "error", "message"),
     [
         (mg.sparse_jacobian(lambda x: x[0]), ([1.0],), TypeError, "returns several numbers.*mg.grad"),
-        (mg.sparse_jacobian(lambda x: None), ([1.0],), TypeError, "not NoneType"),
+        (mg.sparse_jacobian(lambda x: None), ([1.0],), TypeError, "not NoneType: end it with return"),
+        (mg.sparse_hessian(lambda x: None), ([1.0],), TypeError, "not NoneType: end it with return"),
+        (mg.sparse_jacobian(lambda x: 1.0), ([1.0],), TypeError, r"for a matrix with one row, return \[number\]"),
         (mg.sparse_jacobian(lambda x: []), ([1.0],), ValueError, "empty result"),
         (mg.sparse_jacobian(lambda x: [WEIGHT * x[0]]), ([1.0],), ValueError, "use mg.jacobian, or mg.detach"),
         (mg.sparse_jacobian(chained), (list(map(Value, POINT)),), ValueError, "use mg.jacobian, or mg.detach"),

@@ -85,6 +85,11 @@ def is_unknown(value: object) -> bool:
     return isinstance(value, Operand) and not value.known
 
 
+def are_all(kind: type, items: Iterable[object]) -> bool:
+    """Whether all items are instances of a class: of many, their classes are asked, which are few."""
+    return all(issubclass(each, kind) for each in set(map(type, items)))
+
+
 def is_value(value: object) -> bool:
     """Whether it is a Value, or stands for one, and for no plain number."""
     return isinstance(value, Operand) and not value.is_number

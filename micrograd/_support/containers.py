@@ -7,7 +7,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from micrograd._support.checks import Operand, is_array, real_number
+from micrograd._support.checks import Operand, are_all, is_array, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,10 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
     if isinstance(nested, (list, tuple)):
         return _joined([flatten(item, what) for item in nested], partial(remade, nested))
     if is_array(nested):
-        return [scalar for item in nested.ravel().tolist() for scalar in flatten(item, what)[0]], array_of(nested.shape)
+        elements = nested.ravel().tolist()
+        if not are_all(float, elements) and not are_all(Operand, elements):
+            elements = [scalar for item in elements for scalar in flatten(item, what)[0]]
+        return elements, array_of(nested.shape)
     raise TypeError(
         f"{what} must hold numbers in lists, tuples, dicts or arrays, not {type(nested).__name__}: {nested!r:.80}"
     )
@@ -161,6 +164,8 @@ def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
         return remade(first, [_stacked([item[key] for item in items], shape) for key in first])
     if isinstance(first, (list, tuple)):
         return remade(first, [_stacked(list(column), shape) for column in zip(*items, strict=True)])
+    if are_all(Operand, items):  # NumPy would ask each what it has
+        return first._array(np.fromiter(items, object, len(items)).reshape(shape))
     recorded = any(isinstance(item, Operand) or getattr(item, "dtype", None) == "O" for item in items)
     array = np.array(items, dtype=object if recorded else float).reshape(shape + np.shape(first))
     operand = next((item for item in array.flat if isinstance(item, Operand)), None) if recorded else None

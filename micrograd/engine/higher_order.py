@@ -85,20 +85,28 @@ def jacobian(outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) 
     ]
 
 
-def sparse_rows(
-    outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
-) -> list[dict[int, Any]]:
-    """For each output its gradients by those of the inputs that it depends on, by their numbers, and by no others.
+def sparse_entries(
+    outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
+) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+    """For each output its gradients by those of the inputs that it depends on, and by no others.
 
     A row takes a time that grows with what its output depends on, however many inputs there are. The rows are
     symmetric if the outputs are the gradients of one number by the inputs: then entries may be those on the other side
     of the diagonal.
+
+    Returns:
+        The number of the output and that of the input of each gradient, and the gradients, in any order.
     """
     if (tracer := tracer_on_top()) is not None:
-        return tracer.sparse_rows(outputs, inputs, create_graph, symmetric)
+        return tracer.sparse_entries(outputs, inputs, symmetric)
     numbers = {value: number for number, value in enumerate(inputs)}
-    rows = jacobian(outputs, inputs, create_graph)
-    return [{numbers[value]: slope for value, slope in row.items() if value in numbers} for row in rows]
+    found = [
+        (row, numbers[value], slope)
+        for row, slopes in enumerate(jacobian(outputs, inputs, create_graph=False))
+        for value, slope in slopes.items()
+        if value in numbers
+    ]
+    return [row for row, _, _ in found], [column for _, column, _ in found], [slope for _, _, slope in found]
 
 
 def tangents(outputs: Sequence[Node], directions: Sequence[Mapping[Node, Any]], create_graph: bool) -> list[list[Any]]:

@@ -91,10 +91,13 @@ class Tracer(Recorder):
         """For each output its gradients by the inputs; see higher_order.py."""
         raise NotImplementedError
 
-    def sparse_rows(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
-    ) -> list[dict[int, Any]]:
-        """For each output its gradients by the inputs that it depends on; see higher_order.py."""
+    def write_iterations(self) -> None:
+        """Take note that many derivatives will be asked for of what is run many times."""
+
+    def sparse_entries(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The gradients of outputs by the inputs that each depends on; see higher_order.py."""
         raise NotImplementedError
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:

@@ -96,8 +96,7 @@ def _made_by_kernels(
     terms = sum(kernel.rows * kernel.columns * kernel.terms for _, kernel, _ in kernels)
     is_large = terms > MOST_TERMS or 3 * terms > room  # a product, a sum and a constant for each
     count = sum(2 * kernel.rows * kernel.columns + 1 for _, kernel, _ in kernels) if is_large else 3 * terms
-    has_maps = len(program.inputs) > len(inputs)  # iterations, whose results are inputs
-    if has_maps or not kernels or terms > MOST_OF_ALL or count > room:
+    if not origin.is_whole or not kernels or terms > MOST_OF_ALL or count > room:
         return {}, {}, 0
     operands = list(call._x)
     given = dict(zip(program.inputs[wanted].tolist(), operands, strict=True))

@@ -47,7 +47,7 @@ class Built:
     def __init__(self, source: Path) -> None:
         library, result = source.with_suffix(".so"), source.with_suffix(".o")
         begin = seconds_of_children()
-        subprocess.run(["cc", "-std=c99", *FLAGS, "-fPIC", "-c", source, "-o", result], check=True, timeout=LIMIT)
+        subprocess.run(["cc", *FLAGS, "-fPIC", "-c", source, "-o", result], check=True, timeout=LIMIT)
         self.seconds = seconds_of_children() - begin
         subprocess.run(["cc", "-shared", result, "-o", library, "-lm"], check=True)
         self.library = ctypes.CDLL(str(library))

@@ -1,13 +1,14 @@
 """Sparse derivatives beside CasADi's: ``python tests/benchmarks/sparse.py [400 4000 40000]``.
 
-With the word ``solve``, ``memory`` or ``bundle`` in place of sizes, only that part is measured.
+With the word ``solve``, ``bundle``, ``rows`` or ``memory`` in place of sizes, only that part is measured.
 
 The chained problems 5.1 to 5.5 of Luksan and Vlcek (1999), in plain loops: the Jacobian of the constraints, and the
 Hessian of the Lagrangian. Ours return a ``csr_array`` for an array of variables. CasADi's SX functions are called in
 two ways: as functions, which give a sparse ``DM`` for an array, and through a buffer, where they write the entries into
-an array that is given once; that is the fastest way to call them, and gives no matrix. All are called in turns,
-and the least time of each counts. First all must have equal entries. Without CasADi its columns are left out. Seconds
-until ready are processor time, as other programs may run.
+an array that is given once; that is the fastest way to call them, and gives no matrix. Beside that is our program from
+buffer to buffer, which gives none either. All are called in turns, and the least time of each counts. First all must
+have equal entries. Without CasADi its columns are left out. Seconds until ready are processor time, as other programs
+may run.
 
 JAX has no sparse Jacobians. Where all rows read equally many neighbours, its column is the band by hand: the gradient
 of one row, mapped over the windows of x by ``vmap`` and compiled by ``jit``. Its result is a dense band.
@@ -15,8 +16,9 @@ of one row, mapped over the windows of x by ``vmap`` and compiled by ``jit``. It
 Then the collocation of a cart-pole with 200 intervals: the Jacobian of its constraints and the Hessian of its
 Lagrangian, beside CasADi; and the complete solution by IPOPT in a process of its own, from its start to its end, with
 all imports. Without cyipopt or CasADi that is left out. Then the Jacobian of a bundle adjustment with 20 cameras and
-200 points, in multiples of the fastest primal. At last the memory that the Hessian of problem 5.1 takes at most, in a
-process of its own for each size: what is there before is subtracted.
+200 points, in multiples of the fastest primal. Then the seconds until a Jacobian of many equal rows is ready, stated by
+an array, by ``vmap``, or by a plain loop, each in a process of its own. At last the memory that the Hessian of problem
+5.1 takes at most, in a process of its own for each size: what is there before is subtracted.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from programs.bundle import data, projected
 from run import table
 
 import micrograd as mg
+from micrograd.compiler.numbers import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,6 +175,24 @@ def band(number: int, n: int) -> Callable[..., Any]:
     return lambda x: np.asarray(compiled(x))
 
 
+def from_buffer_to_buffer(fast: Any, arguments: list[Any]) -> Callable[..., Any]:
+    """Our program without a matrix: it gives a view of the entries."""
+    run = fast.program(*arguments)
+    inputs, begin = [], 0
+    for argument in arguments:
+        inputs.append(part_of(run.program.inputs[begin : begin + len(argument)]))
+        begin += len(argument)
+    outputs, buffer = part_of(run.program.outputs), run.buffer
+
+    def call(*arguments: Any) -> Any:
+        for part, argument in zip(inputs, arguments, strict=True):
+            buffer[part] = argument
+        run.run()
+        return buffer[outputs]
+
+    return call
+
+
 def seconds(call: Callable[[], Any], least: float = 0.02) -> float:
     """Of one call."""
     count, taken = 1, 0.0
@@ -210,13 +231,16 @@ def row(problem: Any, of_casadi: Any, kind: str, x: Any, by_hand: Callable[..., 
     dense = scipy.sparse.csc_array((entries, np.array(pattern.row()), np.array(pattern.colind())), shape=matrix.shape)
     scale = np.abs(entries).max()
     assert np.abs(matrix - dense).max() <= 1e-9 * scale, kind
-    runs: list[Callable[..., Any]] = [fast, function, call]
+    mine_buffered = from_buffer_to_buffer(fast, arguments)
+    assert (mine_buffered(*arguments) == matrix.data).all()
+    runs: list[Callable[..., Any]] = [fast, function, mine_buffered, call]
     if by_hand is not None:
         assert np.allclose(by_hand(x).ravel(), matrix.data)
         runs.append(by_hand)
-    mine, other, buffered, *of_jax = fastest(*(lambda run=run: run(*arguments) for run in runs))
+    mine, other, ours_buffered, buffered, *of_jax = fastest(*(lambda run=run: run(*arguments) for run in runs))
     numbers = [f"{mine:.0f}", f"{len(entries):,}", f"{ready:.2f}", f"{other:.0f}", f"{mine / other:.2f}"]
-    return [*found, *numbers, f"{buffered:.0f}", f"{mine / buffered:.2f}", f"{of_jax[0]:.0f}" if of_jax else ""]
+    numbers += [f"{ours_buffered:.1f}", f"{buffered:.1f}", f"{ours_buffered / buffered:.2f}"]
+    return [*found, *numbers, f"{of_jax[0]:.0f}" if of_jax else ""]
 
 
 class CartPole:
@@ -305,6 +329,60 @@ def solve_row(name: str, rounds: int = 3) -> list[str]:
     return [name.rpartition("_")[2], f"{effort:.4f}", f"{defect:.1e}", *(f"{each:.2f}" for each in least)]
 
 
+def output_of(text: str) -> str:
+    """What a process of its own prints, which runs this text beside this file."""
+    command = [sys.executable, "-c", text]
+    return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout
+
+
+def most_memory() -> int:
+    """The most memory that this process has had, in kilobytes.
+
+    Linux counts what the process had that started this one as well in ``ru_maxrss``, so its own number is read there.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(status.read_text().partition("VmHWM:")[2].split()[0])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+class Rows:
+    """Residuals that are computed alike, stated in three ways."""
+
+    @staticmethod
+    def one(a: Any, b: Any, c: Any) -> Any:
+        """A residual."""
+        return c**2 - 2 * mg.sin(b) * a + b
+
+    def array(self, x: Any) -> Any:
+        """All of them, by slices of an array."""
+        return self.one(x[:-2], x[1:-1], x[2:])
+
+    def vmap(self, x: Any) -> Any:
+        """All of them, by vmap."""
+        return mg.vmap(self.one)(x[:-2], x[1:-1], x[2:])
+
+    def loop(self, x: Any) -> Any:
+        """All of them, in a plain loop."""
+        return [self.one(x[k], x[k + 1], x[k + 2]) for k in range(len(x) - 2)]
+
+
+def rows_row(name: str, n: int) -> list[str]:
+    """How long the Jacobian of so many rows takes until it is ready, and how many kernels it has."""
+    text = f"""
+import time, sparse, numpy as np
+residuals, x = sparse.Rows().{name}, 0.3 + 0.2 * np.sin(np.arange({n} + 2))
+sparse.mg.compile(sparse.mg.sparse_jacobian(residuals))(x[:50])
+fast = sparse.mg.compile(sparse.mg.sparse_jacobian(residuals))
+begin = time.process_time()
+matrix = fast(x)
+taken = time.process_time() - begin
+print(taken, len(fast.program(x).program.kernels), 1e6 * sparse.seconds(lambda: fast(x)))
+"""
+    taken, kernels, call = map(min, zip(*(map(float, output_of(text).split()) for _ in range(3)), strict=True))
+    return [name, f"{n:,}", f"{taken:.3f}", f"{1e6 * taken / n:.1f}", f"{kernels:.0f}", f"{call:.0f}"]
+
+
 def memory_row(n: int) -> list[str]:
     """The most memory that a compiled Hessian took, with its trace."""
     text = f"""
@@ -312,14 +390,11 @@ import resource, sparse, numpy as np
 problem, x = sparse.Problem(sparse.mg, 1), 0.3 + 0.2 * np.sin(np.arange({n}))
 sparse.ours(problem, "Hessian")(x[:8], np.ones(6))
 fast = sparse.ours(problem, "Hessian")
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = sparse.most_memory()
 matrix = fast(x, np.ones({n} - 2))
-print(matrix.nnz, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, fast.cache_info().program_bytes)
+print(matrix.nnz, sparse.most_memory() - before, fast.cache_info().program_bytes)
 """
-    run = subprocess.run(
-        [sys.executable, "-c", text], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-    )
-    entries, most, kept = map(int, run.stdout.split())
+    entries, most, kept = map(int, output_of(text).split())
     return [f"{n:,}", f"{entries:,}", f"{most / 1024:.0f}", f"{1024 * most / entries:.0f}", f"{kept / entries:.0f}"]
 
 
@@ -384,14 +459,15 @@ def bundle_row(cameras: int = 20, points: int = 200, observations: int = 1000) -
 def head() -> list[str]:
     """What the columns of a matrix's row say."""
     ours = ["matrix", "n", "entries", "ready, s", "call, us"]
-    of_casadi = ["CasADi's entries", "ready, s", "function, us", "ours / its", "buffer, us", "ours / its"]
+    of_casadi = ["CasADi's entries", "ready, s", "function, us", "ours / its"]
+    of_casadi += ["our buffer, us", "its buffer, us", "ours / its"]
     of_casadi += ["JAX's band, us"]
     return ours + (of_casadi if casadi() is not None else [])
 
 
 def main() -> None:
     """Measure the sizes that are named, or 400 and 4,000; or the part that is."""
-    parts = {"solve": measure_collocation, "bundle": measure_bundle, "memory": measure_memory}
+    parts = {"solve": measure_collocation, "bundle": measure_bundle, "rows": measure_rows, "memory": measure_memory}
     if sys.argv[1:2] and sys.argv[1] in parts:
         parts[sys.argv[1]]()
         return
@@ -417,6 +493,13 @@ def measure_bundle() -> None:
     """The Jacobian of the bundle adjustment."""
     columns = ["entries", "ready, s", "Jacobian, us", "fastest primal, us", "Jacobian / primal"]
     table("bundle adjustment", [columns, bundle_row()])
+
+
+def measure_rows() -> None:
+    """The time until Jacobians of many rows are ready."""
+    columns = ["stated by", "rows", "ready, s", "us of a row", "kernels", "call, us"]
+    ways = [(name, n) for name in ("array", "vmap", "loop") for n in (1000, 10_000, 100_000)]
+    table("rows that are computed alike", [columns, *(rows_row(*way) for way in ways)])
 
 
 def measure_memory() -> None:

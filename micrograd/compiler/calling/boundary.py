@@ -8,14 +8,25 @@ outputs is copied.
 from __future__ import annotations
 
 from collections import deque
+from inspect import signature
+from itertools import islice
 from operator import attrgetter
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import is_array
-from micrograd.compiler.guards.structure import ARRAY, MIXED, TOO_DEEP, assembler_of, is_leaf, is_result, parts_of
+from micrograd._support.checks import are_all, is_array
+from micrograd.compiler.guards.structure import (
+    ARRAY,
+    MIXED,
+    TOO_DEEP,
+    Structure,
+    assembler_of,
+    is_leaf,
+    is_result,
+    parts_of,
+)
 from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.tracing.promotion import is_dtype
 from micrograd.compiler.tracing.trace import is_plain
@@ -27,31 +38,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.numbers import Floats
 
     Make: TypeAlias = Callable[[Floats, Sequence[Any]], Any]  # of the outputs, and of those that are Values
 
 
-def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
+def numbers_of(arguments: Structure, values: Sequence[Value] = (), before: Sequence[Floats] = ()) -> Floats:
     """The numbers of some Values, and then those in the arguments, in a new array.
+
+    Args:
+        arguments: a structure.
+        values: these Values.
+        before: arrays of numbers that come first.
 
     Raises:
         OverflowError: for an int that no float can hold.
     """
-    runs = arguments.runs
     if LATER and (values or arguments.has_values):
         bring_up_to_date()
-    scalars: list[float] = list(map(_number_of, values)) if values else []
-    arrays: list[Any] = []
-    for holds, run in runs:
+    scalars: list[Any] = list(map(_number_of, values)) if values else []
+    arrays = [*before]
+    for holds, run in arguments.runs:
         if holds is ARRAY:
-            arrays += _array_of(scalars), np.asarray(run).ravel()
-            scalars = []
+            if scalars:
+                arrays.append(_array_of(scalars))
+                scalars = []
+            arrays.append(np.asarray(run).ravel())
         else:
-            scalars += run if holds is float else map(_READERS[holds], run)
-    last = _array_of(scalars)
-    return np.concatenate([*arrays, last], dtype=np.float64, casting="unsafe") if arrays else last
+            scalars += run if holds is float or holds is int else map(_READERS[holds], run)
+    if not arrays:
+        return _array_of(scalars)
+    if scalars:
+        arrays.append(_array_of(scalars))
+    return np.concatenate(arrays, dtype=np.float64, casting="unsafe")
 
 
 def _array_of(numbers: list[float]) -> Floats:
@@ -69,7 +88,7 @@ def _float_of(leaf: Any) -> float:
     return leaf._data if isinstance(leaf, Value) else float(leaf)
 
 
-_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, int: float, Value: _number_of, CONSTANT: _number_of}
+_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, Value: _number_of, CONSTANT: _number_of}
 
 
 class Results:
@@ -86,13 +105,19 @@ class Results:
 
     def __init__(self, returned: Structure) -> None:
         self._leaves = returned.leaves
-        computed = [leaf for leaf in self._leaves if isinstance(leaf, Value)]
-        self.kinds = [_class_of(leaf) if is_plain(leaf) else None for leaf in computed]
+        classes = {type(leaf): leaf for leaf in self._leaves}
+        self._classes = {  # of the numbers, by those of the leaves; None for a Value
+            kind: (_class_of(leaf) if is_plain(leaf) else None) if issubclass(kind, Value) else kind
+            for kind, leaf in classes.items()
+        }
+        self.kinds = [self._classes[kind] for kind in map(type, self._leaves) if issubclass(kind, Value)]
         self.has_values = None in self.kinds
-        outputs, first = iter(range(len(self.kinds))), dict[int, int]()
-        self.outputs = [  # an object that is there twice is the first one twice
-            first.setdefault(id(leaf), next(outputs)) if isinstance(leaf, Value) else None for leaf in self._leaves
-        ]
+        self.outputs: list[int | None] = list(range(len(self.kinds)))
+        if len(set(map(id, self._leaves))) < len(self._leaves) or len(self.kinds) < len(self._leaves):
+            outputs, first = iter(range(len(self.kinds))), dict[int, int]()
+            self.outputs = [  # an object that is there twice is the first one twice
+                first.setdefault(id(leaf), next(outputs)) if isinstance(leaf, Value) else None for leaf in self._leaves
+            ]
         self._places = iter(range(len(self._leaves)))
         try:
             self._make = self._maker(returned.nested)
@@ -119,10 +144,10 @@ class Results:
         if is_array(item) and item.dtype != object:  # nothing in it was computed
             deque(zip(parts, self._places, strict=False), maxlen=0)  # its numbers are leaves
             return lambda numbers, nodes: item.copy()
-        if not parts or not all(map(is_leaf, parts)):
+        if not parts or not (are_all(Value, parts) or all(map(is_leaf, parts))):
             makers = [self._maker(part) for part in parts]
             return _joined(assembler_of(item), makers)
-        places = [next(self._places) for _ in parts]
+        places = list(islice(self._places, len(parts)))
         if is_array(item):
             return self._maker_of_array(item, places)
         return _assembled(assembler_of(item), self._maker_of_leaves(places))
@@ -157,7 +182,7 @@ class Results:
             return lambda numbers, nodes: floats(numbers).reshape(shape)
         if (bools := self._floats(places, bool)) is not None:
             return lambda numbers, nodes: bools(numbers).astype(bool).reshape(shape)
-        classes = {self._class_at(place) for place in places}
+        classes = self._classes_at(places)
         if None not in classes and any(issubclass(kind, np.number) for kind in classes):
             of_kinds: Any = self._floats(places, *classes)
             dtype = np.result_type(*[kind(0) for kind in classes])
@@ -171,20 +196,28 @@ class Results:
 
         return make
 
-    def _class_at(self, place: int) -> Any:
-        """The class of a leaf; None for a Value."""
-        leaf, output = self._leaves[place], self.outputs[place]
-        return type(leaf) if output is None else self.kinds[output]
+    def _are_for_one(self, part: Any) -> bool:
+        """Whether most of the outputs are in one result, and nobody else gets or keeps them: so they are not copied."""
+        found = [output for output in self.outputs if output is not None]
+        is_most = isinstance(part, slice) and 2 * (part.stop - part.start) > len(found)
+        return is_most and not self.has_values and len(set(found)) == len(found)
+
+    def _classes_at(self, places: list[int]) -> set[Any]:
+        """The classes of some leaves; None for a Value."""
+        return {self._classes[type(self._leaves[place])] for place in places}
 
     def _floats(self, places: list[int], *kinds: type) -> Callable[[Floats], Floats] | None:
         """What makes a new array of plain numbers of these kinds; None where there are others among the leaves."""
-        if any(self._class_at(place) not in kinds for place in places):
+        if not self._classes_at(places).issubset(kinds):
             return None
-        leaves = [(self._leaves[place], self.outputs[place]) for place in places]
-        sources = np.array([output for _, output in leaves if output is not None], dtype=np.int64)
-        if len(sources) == len(leaves):
+        outputs = [self.outputs[place] for place in places]
+        sources = np.array([output for output in outputs if output is not None], dtype=np.int64)
+        if len(sources) == len(places):
             part = part_of(sources)
+            if self._are_for_one(part):
+                return lambda numbers: numbers[part]
             return lambda numbers: taken(numbers, part)
+        leaves = [(self._leaves[place], output) for place, output in zip(places, outputs, strict=True)]
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
         targets = np.flatnonzero([output is not None for _, output in leaves])
 
@@ -213,3 +246,31 @@ def _joined(assemble: Callable[[list[Any]], Any], makers: list[Make]) -> Make:
 
 def _assembled(assemble: Callable[[list[Any]], Any], make_parts: Make) -> Make:
     return lambda numbers, nodes: assemble(make_parts(numbers, nodes))
+
+
+def shapes_of(function: Callable[..., Any], arguments: Structure) -> list[tuple[str, tuple[int, ...]]]:
+    """What the arguments of a call with numbers in them are called, and their shapes, in the order of the numbers."""
+    positional, named = arguments.nested
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # a function written in C
+        parameters = []
+    names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names += [f"argument {place}" for place in range(len(names) + 1, len(positional) + 1)]
+    given = [*zip(names, positional, strict=False), *named.items()]
+    found = [(name, _shape(argument)) for name, argument in given]
+    return [(name, shape) for name, shape in found if 0 not in shape]
+
+
+def _shape(item: Any) -> tuple[int, ...]:
+    """The shape of nested numbers; where their rows are of several lengths, how many there are."""
+    if is_array(item):
+        return tuple(item.shape)
+    if isinstance(item, (list, tuple)) and item:
+        shapes = {()} if _NUMBERS.issuperset(map(type, item)) else {_shape(part) for part in item}
+        if len(shapes) == 1:
+            return (len(item), *shapes.pop())
+    return () if is_leaf(item) else (len(Structure(item).leaves),)
+
+
+_NUMBERS = {float, int, Value}

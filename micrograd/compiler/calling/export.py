@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from dataclasses import replace
 from inspect import signature
 from math import prod
 from pathlib import Path
@@ -22,28 +21,25 @@ import numpy as np
 from micrograd._support.checks import is_array
 from micrograd._support.containers import Assembled
 from micrograd._support.files import write_atomically
-from micrograd.compiler.backends.c.decisions import Region, Step, Straight
 from micrograd.compiler.backends.c.files import HAS_CODE, MARK, PASSES, comment, files_of
 from micrograd.compiler.backends.c.formulas import MATH_H
 from micrograd.compiler.backends.c.functions import Pattern, Source
 from micrograd.compiler.backends.c.memory import Name
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.calling.mapped import part_of_graph
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import COMMON
-from micrograd.compiler.passes.stages import Made, run_stages
+from micrograd.compiler.passes.regions import region_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.backends.c.files import Files
-    from micrograd.compiler.ir.entries import Decided
-    from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.value import Value
 
@@ -164,12 +160,7 @@ def _source(
     gradients = gradients and len(special.wanted) > 0 and (len(special.results.kinds) == 1 or is_differentiable)
     programs, region = [], None
     if special.decisions:
-        if gradients and _is_endless(special.decisions):
-            raise ValueError(
-                "gradients of mg.while_loop need its limit, for the memory of its states: give it one, or write "
-                "gradients=False"
-            )
-        region = _region(special.graph, special.decisions, special.needed, gradients)
+        region = region_of(special.graph, special.decisions, special.needed, _PLAIN.request(""), gradients)
         order = np.arange(count)
     else:
         programs = [special.program(wants) for wants in ([False, True] if gradients else [False])]
@@ -210,45 +201,6 @@ def _source(
         work == "argument",
     )
     return source, region
-
-
-def _is_endless(decisions: Sequence[Decided]) -> bool:
-    """Whether there is a loop without a limit."""
-    return any(
-        (len(each.state) > 0 and each.limit is None) or any(_is_endless(trace.decisions) for trace in each.traces)
-        for each in decisions
-    )
-
-
-def _region(made: Made, decisions: Sequence[Decided], needed: int, gradients: bool) -> Region:
-    """What decides, made of a graph and of the decisions whose results are its last inputs."""
-    graph: Graph = made.thing
-    inputs, outputs = sum(map(len, graph.inputs)), len(graph.outputs) - needed
-    size, steps = inputs + needed, []
-    for each in decisions:
-        targets = np.unique(each.read()[each.read() >= inputs])
-        before = None
-        if len(targets):
-            straight = _straight(made, outputs + targets - inputs, len(targets), gradients, checked=False)
-            before = Region(size, size, (), straight)
-        parts = []
-        for trace in each.traces:
-            part = run_stages(Made(trace, {"trace": 0.0}), "normalise", _PLAIN.request(""))
-            parts.append(_region(part, trace.decisions, trace.needed, gradients))
-        steps.append(Step(before, targets, each, (parts[0], parts[1])))
-    last = _straight(made, slice(outputs), outputs, gradients, checked=True)
-    return Region(inputs - sum(len(each.results) for each in decisions), size, tuple(steps), last)
-
-
-def _straight(made: Made, outputs: Any, count: int, gradients: bool, *, checked: bool) -> Straight:
-    """The programs of some outputs of a graph."""
-    graph, kept = part_of_graph(made.thing, outputs, no_integers(), checked=checked)
-    request = _PLAIN.request("")
-    programs = [
-        _finished(run_stages(made._replace(thing=graph), "transpose", replace(request, wanted=wanted)).thing)
-        for wanted in ([no_integers(), np.arange(len(kept))] if gradients else [no_integers()])
-    ]
-    return Straight(kept, count, programs[0], programs[-1])
 
 
 def _finished(program: Program) -> Program:

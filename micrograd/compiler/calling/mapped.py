@@ -22,6 +22,7 @@ from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import all_finite, no_integers, part_of, stretches_of, taken
 from micrograd.compiler.passes.packs import Packing
+from micrograd.compiler.passes.regions import part_of_graph
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.contexts.no_grad import differentiating
 
@@ -299,25 +300,6 @@ class _Elements:
             view += numbers
 
 
-def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool) -> tuple[Graph, Integers]:
-    """The graph of some outputs, and the numbers of the inputs that it has: those that it reads, or that are wanted.
-
-    Args:
-        graph: with more outputs.
-        outputs: the numbers of these.
-        wanted: the numbers of inputs.
-        checked: whether it looks for what is not finite.
-    """
-    graph = replace(graph, outputs=graph.outputs[outputs])
-    graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
-    inputs = np.concatenate(graph.inputs)
-    is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
-    for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
-        is_read[nodes[nodes < graph.size]] = True
-    kept = np.flatnonzero(is_read[inputs])
-    return replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs)), kept
-
-
 class _Part:
     """A program that computes some outputs of a graph.
 
@@ -501,4 +483,4 @@ class RunOfMaps:
             if flows:
                 of_needed = total[needed].copy()
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
-        return total[self._wanted]
+        return total[self._wanted] + 0.0

@@ -8,6 +8,7 @@ outputs, one that computes the gradients too, and so on. They all start from the
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,17 +17,20 @@ import numpy as np
 
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.backends.shared.limits import bytes_of
-from micrograd.compiler.calling.boundary import Results, numbers_of
+from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.structure import ARRAY, is_leaf
 from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.effects import table_of
 from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.passes.packs import Packing
+from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.passes.stages import Made, Source, run_stages
-from micrograd.compiler.tracing.trace import TraceError
+from micrograd.compiler.tracing.body import UnlikeError
+from micrograd.compiler.tracing.trace import FollowedError, TraceError
 from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
@@ -72,14 +76,16 @@ class Specialised:
         verify: whether each pass is checked.
         rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
-        takes_decisions: whether what mg.cond and mg.while_loop run may be: for the export, which puts them together.
+        takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
+        asked: if all that the function asks shall be data, how many questions there are; see histories.py.
 
     Attributes:
         name: of the function.
         is_recorded: as above.
         maps: what there is of that.
         values: the Values that the function read from outside.
+        shapes: what the arguments with numbers are called, and the shape of each.
         result: what the function returned: symbols, where it computed numbers.
         decisions: what is left to the program, whose results are the last inputs of its graph.
         needed: how many outputs of the graph, the last ones, are what these read, or what maps read.
@@ -96,6 +102,7 @@ class Specialised:
         questions: what the function asks of numbers.
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
+        merged: the one for all answers, if all that it asks is data.
         taken: how many calls have had these answers.
         graph: what its programs are made of, in normal form.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
@@ -115,15 +122,16 @@ class Specialised:
         takes_maps: bool = False,
         takes_decisions: bool = False,
         takes_calls: bool = False,
+        asked: int = 0,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
-        self._made_unrecorded = partial(
-            self._made_anew, is_recorded=False, rounding=rounding, takes_maps=takes_maps, takes_calls=takes_calls
-        )
+        takes = {"takes_maps": takes_maps, "takes_decisions": takes_decisions, "takes_calls": takes_calls}
+        self._made_unrecorded = partial(self._made_anew, is_recorded=False, rounding=rounding, **takes)
+        self._rounding, self._decide = rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, asked
         traced = self._traced(
             Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
         )
@@ -133,10 +141,12 @@ class Specialised:
         self.result: Structure = trace.result
         self.decisions, self.needed = trace.decisions, trace.needed
         self.values = trace.values
+        self.shapes = shapes_of(function, arguments)
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
         self.paths: Any = None
+        self.merged: Specialised | None = None
         self.taken = 0
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
@@ -145,10 +155,15 @@ class Specialised:
         self.wanted = np.flatnonzero(given)
         graph: Graph = self.graph.thing
         self.maps = Maps(self.graph, trace.maps, trace.needed, self._request) if trace.maps else None
-        if self.maps:
+        if self.decisions:
+            is_wanted = np.zeros(sum(map(len, trace.inputs)), dtype=bool)
+            is_wanted[self.wanted] = True
+            self.requires_grad = self._reached(is_wanted.tolist())
+        elif self.maps:
             self.requires_grad = self.maps.reached(self.wanted)[1].tolist()
         else:
             self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
+        del self._reached
         self.is_differentiable = any(self.requires_grad)
         self.results = Results(self.result)
         self.trained = tuple(value for value in self.values if value.requires_grad)
@@ -157,6 +172,13 @@ class Specialised:
         many = self.leaves_only and len(self.values) >= FEWEST_AT_ONCE
         self._stored = Stored(self.values) if many else None
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
+        # Whether a call has little to do but to compute one float or one Value; see quick.py
+        self.is_of_few_numbers = (
+            not (many or self.maps or self.questions or trace.takes_numbers)
+            and is_leaf(self.result.nested)
+            and self.results.kinds in ([None], [float])
+            and self.results.has_values == self.is_differentiable
+        )
         self._nodes = columns.nodes
         self.takes_numbers, self.remarks = trace.takes_numbers, trace.remarks
         self._under_no_grad = None if trace.depends_on_recording else self
@@ -174,15 +196,26 @@ class Specialised:
         """
         self.closed_over = ClosedOver(roots)
         try:
+            return self._traced_once(source, roots)
+        except FollowedError:
+            self.closed_over = ClosedOver(roots)
+            return self._traced_once(source._replace(takes_decisions=False), roots)
+
+    def _traced_once(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
+        try:
             made = self.closed_over.refusing_sources(lambda: run_stages(Made(source), "trace", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise
         self.closed_over.notice_new_attributes()
+        if source.questions and not self.closed_over.is_current():
+            self.closed_over.put_back()
+            raise UnlikeError  # what was changed may decide, too
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)
         else:
             self.closed_over.watch_what_ran()
+        self._reached = made.thing.reached  # the columns have no operations any more
         traced = run_stages(made, "cse", self._request)
         if symbols := ClosedOver(_named(traced.thing.trace.result.objects), whole=True).symbols:
             raise TraceError(
@@ -202,20 +235,23 @@ class Specialised:
         return self._under_no_grad
 
     def written_out(self, arguments: Structure) -> Specialised:
-        """The programs in which all iterations of mg.vmap are written out.
+        """The programs in which all iterations of mg.vmap are written out, and all decisions are followed.
 
         Args:
             arguments: of the same structure as before.
         """
-        if self.maps is None:
+        if self.maps is None and not self.decisions:
             return self
         if self._written_out is None:
-            self._written_out = self._made_anew(arguments)
+            self._written_out = self._made_anew(arguments, rounding=self._rounding if self.decisions else None)
         return self._written_out
 
     def explain(self) -> str:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""
         program = self.compiled(True).program
+        if self.decisions:
+            lines = [line for each in self.decisions for line in each.described()]
+            return "\n".join(["The program decides:", *lines, "", "After that:", program.explain()])
         return "\n\n".join([program.explain(), *(each.explain() for each in (self.maps.all if self.maps else ()))])
 
     def is_outdated(self) -> bool:
@@ -250,15 +286,23 @@ class Specialised:
         )
 
     def numbers(self, arguments: Structure) -> Floats:
-        """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
+        """What the inputs of the programs are now: the Values that the function reads, and those of its arguments.
+
+        It is only read, and not kept by those who get plain numbers: it may be an array that is an argument.
+        """
+        if not (self.values or self.results.has_values) and len(arguments.runs) == 1:
+            holds, run = arguments.runs[0]
+            if holds is ARRAY:  # the program copies it, and nobody keeps it
+                return np.asarray(run, np.float64).ravel()
         if self._stored is None:
             return numbers_of(arguments, self.values)
         stored = self._stored.data()
-        return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
+        return numbers_of(arguments, (), [stored]) if arguments.runs else stored
 
     def size(self) -> int:
         """About how many bytes it has, and its other paths."""
-        return self.own_size() + (self.paths.size(self) if self.paths else 0)
+        others = (self.paths.size(self) if self.paths else 0) + (self.merged.own_size() if self.merged else 0)
+        return self.own_size() + others
 
     def own_size(self) -> int:
         """About how many bytes it has: its graph, its programs, and what runs them."""
@@ -287,7 +331,15 @@ class Specialised:
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
         if gradients not in self._compiled:
-            if self.maps:
+            if self.decisions:
+                wanted = self.wanted if gradients else self.wanted[:0]
+                assert self._decide is not None  # else decisions are followed
+                begin = time.perf_counter()
+                region = region_of(self.graph, self.decisions, self.needed, self._request, gradients)
+                deciding = self._decide(region, wanted)
+                made = Made(deciding, {**self.graph.seconds, "compile": time.perf_counter() - begin})
+                program = self._described(deciding.program, made)
+            elif self.maps:
                 run = self.maps.run(self.wanted if gradients else self.wanted[:0])
                 made, program = run.made._replace(thing=run), self._described(run.program, run.made)
             else:
@@ -296,7 +348,8 @@ class Specialised:
                 program = self._described(rerolled.thing, made)
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
-            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
+            stored, is_whole = self.stored_and_trained, self.maps is None
+            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole)
             passes = table_of(made.seconds, made.effects, self._request.disabled)
             compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):

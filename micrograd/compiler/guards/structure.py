@@ -95,7 +95,8 @@ class Structure:
         kind = type(item)
         if kind is list or kind is tuple:
             items = tuple(item)  # a list may change meanwhile
-            if items and type(items[0]) in _OF_ONE_KIND and (key := self._of_one_kind(kind, items)) is not None:
+            is_kind = bool(items) and (type(items[0]) in _OF_ONE_KIND or (self.returned and _is_symbol(items[0])))
+            if is_kind and (key := self._of_one_kind(kind, items)) is not None:
                 return key
             return (kind, *map(self._key, items))
         if kind is float or kind is int:
@@ -104,6 +105,9 @@ class Structure:
             return (kind,)
         if kind is dict and not item:
             return (kind,)
+        if is_array(item) and item.dtype.char == "d" and kind is sys.modules["numpy"].ndarray:  # the checks are below
+            self.runs.append((ARRAY, item))
+            return (kind, item.dtype, item.shape, _order_of(item))
         if isinstance(item, Value):
             self._add(item)
             self.has_values = True
@@ -150,10 +154,16 @@ class Structure:
         return ()
 
     def _of_one_kind(self, container: type, items: tuple[Any, ...]) -> Key | None:
-        """The key of floats, of ints, or of Values that all require gradients or all do not: what, and how many."""
+        """The key of floats, of ints, of Values that all require gradients or all do not, or of symbols of a class."""
         kind = type(items[0])
         if countOf(map(type, items), kind) < len(items):  # a set of them takes twice as long
             return None
+        if _is_symbol(items[0]):
+            if any(map(_attributes_of, items)):
+                return None
+            self.has_values = True
+            self.runs.append((MIXED, list(items)))
+            return container, kind, len(items)
         holds: Any = kind
         if kind is Value:
             constants = countOf(map(_primitive_of, items), CONSTANT)
@@ -183,7 +193,7 @@ class Structure:
         exact, is_plain_data = _exact(item)
         if not is_plain_data:
             self.objects += (item,)
-            if type(exact) is _Same and not hasattr(type(item), "__dataclass_fields__"):  # hashable or not
+            if type(exact) is Same and not hasattr(type(item), "__dataclass_fields__"):  # hashable or not
                 self._check_hashable(item)
         return exact
 
@@ -245,6 +255,10 @@ def kinds_of(holds: Any, run: Any) -> Iterable[Any]:
     return repeat(run.dtype, run.size) if holds is ARRAY else map(_kind_of, run)
 
 
+def _is_symbol(leaf: Any) -> bool:
+    return isinstance(leaf, Value) and is_unknown(leaf)
+
+
 def _kind_of(leaf: Any) -> Any:
     return leaf.dtype if hasattr(leaf, "dtype") else type(leaf)
 
@@ -297,13 +311,13 @@ def _exact(item: Any) -> tuple[Any, bool]:
         if all(type(bound) in (int, type(None)) for bound in bounds):
             return (kind, bounds), True
     if kind is MethodType:  # another object whenever it is read from its owner
-        return (_Same(item.__self__), _Same(item.__func__)), False
+        return (Same(item.__self__), Same(item.__func__)), False
     if (names := _fields(kind)) is not None:
         attributes = getattr(item, "__dict__", {})
         slots = [name for name in names if name not in attributes]
         if len(attributes) + len(slots) == len(names) and all(hasattr(item, name) for name in slots):
             return _joined(kind, [attributes[n] if n in attributes else getattr(item, n) for n in names])[0], False
-    return _Same(item), False
+    return Same(item), False
 
 
 def _name(name: Any) -> Any:
@@ -334,7 +348,7 @@ def _listed(slots: Any) -> Iterable[str]:
     return (slots,) if isinstance(slots, str) else slots
 
 
-class _Same:
+class Same:
     """A static object as a key: equal to itself only, whatever its own equality says."""
 
     def __init__(self, item: Any) -> None:
@@ -344,7 +358,7 @@ class _Same:
         return id(self.item)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.item is other.item
+        return isinstance(other, Same) and self.item is other.item
 
 
 def parts_of(item: Any) -> list[Any] | None:

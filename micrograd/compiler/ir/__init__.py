@@ -7,6 +7,7 @@ graph.py        sums of products and primitives, which one pass hands to the nex
 vectors.py      long dot products, which stay whole in a graph
 walks.py        what is found by going through a graph, from one frontier to the next
 program.py      kernels over arrays in one buffer, which every backend can read
+regions.py      straight programs with decisions between them
 arrays.py       which arrays of a program a kernel reads and writes
 index_maps.py   where the results and the operands of a kernel lie, as offsets and strides, or as tables
 layout.py       where the numbers of a program lie in its buffer

@@ -28,7 +28,7 @@ from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.array_calls import ArrayFunction
@@ -197,14 +197,60 @@ class Decided(NamedTuple):
     limit: int | None
 
     @property
+    def is_loop(self) -> bool:
+        """Whether it is a loop, and no choice."""
+        return len(self.state) > 0
+
+    @property
     def made(self) -> list[int]:
         """Where all of its results are."""
         found: list[int] = self.results.tolist()
         return found
 
+    def __contains__(self, place: object) -> bool:
+        """Whether a result is at a place."""
+        return place in self.results
+
     def read(self) -> Integers:
         """All that it reads."""
         return np.concatenate([*self.reads, self.predicate, self.state])
+
+    def operands_of(self, place: int) -> list[int]:
+        """The places that a gradient may flow to from a result: all that the results are computed from."""
+        reads = [self.reads[1][: -len(self.state)], self.state] if self.is_loop else self.reads
+        found: list[int] = np.unique(np.concatenate(reads)).tolist()
+        return found
+
+    def described(self, indent: str = "") -> list[str]:
+        """A line for it, and for each decision inside."""
+        count = f"{len(self.results):,} number{'s'[: len(self.results) != 1]}"
+        sizes = " and ".join(f"{len(trace.operations):,}" for trace in self.traces)
+        most = "any number of" if self.limit is None else f"at most {self.limit:,}"
+        text = f"loop    {most} iterations of a state of {count}" if self.is_loop else f"choice  of {count}"
+        lines = [f"{indent}{text}; {sizes} operations"]
+        return lines + [
+            line for trace in self.traces for each in trace.decisions for line in each.described(indent + "  ")
+        ]
+
+    def reached(self, is_reached: Callable[[int], bool]) -> list[bool]:
+        """From which results a gradient flows to some of what it reads.
+
+        Args:
+            is_reached: whether one flows to the number with this place.
+        """
+        if not self.is_loop:
+            then, otherwise = (
+                trace.reached([is_reached(place) for place in reads.tolist()])
+                for trace, reads in zip(self.traces, self.reads, strict=True)
+            )
+            return [x or y for x, y in zip(then, otherwise, strict=True)]
+        state = [is_reached(place) for place in self.state.tolist()]
+        fixed = [is_reached(place) for place in self.reads[1][: -len(state)].tolist()]
+        while (
+            found := [x or y for x, y in zip(state, self.traces[1].reached([*fixed, *state]), strict=True)]
+        ) != state:
+            state = found
+        return state
 
     def numbered(self, numbers: Integers) -> Decided:
         """The same with a number for each place."""
@@ -382,6 +428,25 @@ class Trace(NamedTuple):
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
 
+    def reached(self, given: Sequence[bool]) -> list[bool]:
+        """From which outputs a gradient flows to some of the inputs; without those that decisions read.
+
+        Args:
+            given: for each input, whether it is one of them; the results of decisions may be left out.
+        """
+        places, end = [place for group in self.inputs for place in group], len(self.outputs) - self.needed
+        found = {place for place, is_given in zip(places, given, strict=False) if is_given}
+        places += self.outputs[end:]
+        decided = {places[each.results[0]]: each for each in self.decisions}
+        for place in range(len(self.operations)):
+            if place in decided:
+                each = decided[place]
+                flows = each.reached(lambda number: places[number] in found)
+                found.update(places[number] for number, flow in zip(each.results.tolist(), flows, strict=True) if flow)
+            elif self.operations.primitives[place] is not INPUT and not found.isdisjoint(self.receivers(place)):
+                found.add(place)
+        return [place in found for place in self.outputs[:end]]
+
     def receivers(self, place: int) -> Sequence[int]:
         """The places that the operation at a place passes gradients on to."""
         operands, rules = self.operands(place), self.operations.primitives[place].derivatives
@@ -393,8 +458,10 @@ class Trace(NamedTuple):
         """The places that a gradient flows to from the operation at a place."""
         entries = self.operations
         primitive = entries.primitives[place]
-        if primitive is INPUT or primitive is LITERAL:
-            return next((each.operands_of(place) for each in self.maps if place in each), ())
+        if primitive is LITERAL:
+            return ()
+        if primitive is INPUT:
+            return next((each.operands_of(place) for each in (*self.maps, *self.decisions) if place in each), ())
         first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
             return self.tables[second]

@@ -16,6 +16,7 @@ repeats.py       stretches of operations that come again and again, which become
 turn_graph.py    what one iteration of such a loop computes, as a graph
 transposing.py   numbers that belong to samples are laid out so that those of all samples are neighbours
 fusing.py        one kernel of two, where only the one reads what the other writes
+regions.py       straight programs with decisions between them
 verifier.py      whether a program computes after a pass what it computed before
 interpreters.py  what programs compute modulo a prime, with random functions in the place of primitives
 field.py         arithmetic modulo that prime

@@ -18,7 +18,7 @@ runs in its place if it is disabled.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.passes.adjoint import adjoint
@@ -30,15 +30,26 @@ from micrograd.compiler.passes.reroll import reroll
 from micrograd.compiler.passes.stages import Pass, Request
 from micrograd.compiler.passes.sums import in_pieces
 from micrograd.compiler.passes.transposing import transposed
+from micrograd.compiler.tracing.histories import merged
 from micrograd.compiler.tracing.trace import trace
+
+if TYPE_CHECKING:
+    from micrograd.compiler.ir.entries import Trace
+    from micrograd.compiler.passes.stages import Source
 
 
 def _as_it_is(thing: Any, request: Request) -> Any:
     return thing
 
 
+def _traced(source: Source) -> Trace:
+    if source.questions:
+        return merged(*source[:5], source.rounding or 0.0, source.questions)
+    return trace(*source[:-1])
+
+
 COMMON = (
-    Pass("trace", lambda source, request: trace(*source)),
+    Pass("trace", lambda source, request: _traced(source)),
     Pass("cse", lambda trace, request: in_columns(trace), lambda trace, request: in_columns(trace, merged=False)),
     Pass("normalise", lambda columns, request: normalise(columns)),
     Pass("batch", lambda graph, request: packed(graph, request.examples, request.packing), _as_it_is),

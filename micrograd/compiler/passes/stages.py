@@ -46,6 +46,7 @@ class Source(NamedTuple):
         takes_maps: whether functions that run in many iterations may be written once; see trace.
         takes_decisions: whether some decisions may be left to the program; see trace.
         takes_calls: whether functions of whole arrays may be; see trace.
+        questions: if all that is asked shall be data, how many questions there are; see histories.py.
     """
 
     function: Callable[..., Any]
@@ -57,6 +58,7 @@ class Source(NamedTuple):
     takes_maps: bool = False
     takes_decisions: bool = False
     takes_calls: bool = False
+    questions: int = 0
 
 
 class Pass(NamedTuple):

@@ -71,11 +71,12 @@ def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[i
     Yields:
         Three rows or more at a time.
     """
-    roots = {row: place for row, place in roots.items() if dependence.passes_on(dependence.equal[place])}
     if len(roots) < _FEWEST or dependence.written.maps:
         return
     program = _Program(dependence, wanted)
-    rows, ends = np.array(list(roots)), program.equal[list(roots.values())]
+    ends = program.equal[list(roots.values())]
+    are_passed = (ends >= dependence.begin) & (dependence.counts[np.maximum(ends - dependence.begin, 0)] > 0)
+    rows, ends = np.array(list(roots))[are_passed], ends[are_passed]
     labels = program.labels()[ends]
     by_label = np.argsort(labels, kind="stable")
     for looking_alike in np.split(by_label, np.flatnonzero(np.diff(labels[by_label])) + 1):
@@ -214,17 +215,18 @@ class Copied:
         )
 
     def write(
-        self, entries: Entries, places: Integers, checked: dict[int, None]
-    ) -> Iterator[tuple[list[int], list[int]]]:
+        self, entries: Entries, rows: Integers, places: Integers, checked: dict[int, None]
+    ) -> Iterator[tuple[Integers, Integers, Integers]]:
         """Write it for other rows.
 
         Args:
             entries: where it is written.
+            rows: their numbers.
             places: those that these rows read, row by row.
             checked: takes those of the new ones that are checked.
 
         Yields:
-            For each row, the places to differentiate by, and those of their gradients.
+            The numbers of some rows, and for each of them the places to differentiate by and those of their gradients.
         """
         size = len(self._applied)
         for start in range(0, len(places), _AT_ONCE):
@@ -232,11 +234,12 @@ class Copied:
             count = len(given)
             fixed = np.broadcast_to(np.array(self._fixed, dtype=np.int64), (count, len(self._fixed)))
             every = np.concatenate([given, fixed, begin + np.arange(count * size).reshape(count, size)], axis=1)
-            entries.first.extend(every[:, self._first].ravel().tolist())
-            entries.second.extend(every[:, self._second].ravel().tolist())
+            entries.first.frombytes(every[:, self._first].tobytes())
+            entries.second.frombytes(every[:, self._second].tobytes())
             for (offset, _), chosen in zip(self._further, self._others, strict=True):
                 of_rows = zip(range(begin + offset, begin + count * size, size), every[:, chosen].tolist(), strict=True)
                 entries.further.update((place, tuple(others)) for place, others in of_rows)
+            entries.in_lanes += count * size
             entries.primitives += self._applied * count  # the last, so that what is half written is seen
             checked.update(dict.fromkeys(every[:, self._checked].ravel().tolist()))
-            yield from zip(every[:, self._by].tolist(), every[:, self._gradients].tolist(), strict=True)
+            yield rows[start : start + _AT_ONCE], every[:, self._by], every[:, self._gradients]

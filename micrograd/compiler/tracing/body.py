@@ -23,7 +23,7 @@ from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
 from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
-from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, numbered, tracing
+from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, Tape, is_plain, numbered, tracing
 from micrograd.engine.node import user_attributes
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray
@@ -143,6 +143,14 @@ class Leaves:
         return begin, *kinds
 
 
+def are_plain_rows(rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether rows of one length have symbols of the same classes, each of them once: then all are told alike."""
+    kinds = [set(map(type, column)) for column in zip(*rows, strict=True)]
+    if not all(len(each) == 1 and each <= {Symbol, FloatSymbol} for each in kinds):
+        return False
+    return all(len(set(map(id, row))) == len(row) for row in rows) and not any(map(_attributes_of, chain(*rows)))
+
+
 _attributes_of = attrgetter("__dict__")
 _place_of_symbol, _tape_of = attrgetter("_place"), attrgetter("_tape")
 
@@ -224,7 +232,7 @@ class Body(Tape):
             rows: the Values of each iteration.
 
         Returns:
-            What it returns in each of them; nothing if the body has to be written out.
+            What it returns in each of them; nothing if the function has to run for each.
         """
         outer, own = self._outer, dict[int, int]()
         filled(self._result, lambda leaf: self._note(leaf, own))
@@ -232,15 +240,22 @@ class Body(Tape):
             return []
         fixed = self._places_outside()
         if all(isinstance(leaf, Symbol) for leaf in rows[0]) and {outer}.issuperset(map(_tape_of, chain(*rows))):
-            moving = [list(map(_place_of_symbol, row)) for row in rows]
+            moving = np.fromiter(map(_place_of_symbol, chain(*rows)), np.int64).reshape(len(rows), -1)
         else:
             uses = [self._uses[place][1:] if place in self._uses else () for place in range(len(self._given))]
-            moving = [[outer.place(leaf, *use) for leaf, use in zip(row, uses, strict=True)] for row in rows]
+            moving = np.array(
+                [[outer.place(leaf, *use) for leaf, use in zip(row, uses, strict=True)] for row in rows], dtype=np.int64
+            )
         inputs = tuple(place for _, place in self._fixed), tuple(range(len(self._given)))
-        made = outer.add_map(self._entries._replace(inputs=inputs, outputs=tuple(own)), fixed, moving)
+        trace = self._entries._replace(inputs=inputs, outputs=tuple(own))
+        results = (
+            outer.write_out(trace, fixed, moving) if outer.writes_out else outer.add_map(trace, fixed, moving).results
+        )
+        if self._is_own(self._result):
+            return outer.symbols(results.ravel().tolist(), type(self._result))
         return [
             self._result_of(given, dict(zip(own, places, strict=True)))
-            for given, places in zip(rows, made.results.tolist(), strict=True)
+            for given, places in zip(rows, results.tolist(), strict=True)
         ]
 
     def part(self, outputs: Sequence[int]) -> tuple[Trace, list[int]]:
@@ -302,9 +317,29 @@ class Body(Tape):
         self._uses.setdefault(place, (len(self.operations), primitive, index))
         return place
 
+    def places(self, numbers: Sequence[Any]) -> list[int]:
+        """The places of several; each is noted."""
+        return list(map(self.place, numbers))
+
     def asked(self) -> None:
         """Nothing takes questions: another turn may have another answer."""
         self.has_refused = True
+
+    def at_home(self, leaf: Any) -> Any:
+        """The symbol on this tape for one of a tape around; all else as it is."""
+        return self._symbol(self.place(leaf), Symbol) if isinstance(leaf, Symbol) and leaf._tape is not self else leaf
+
+    def outside(self, place: int) -> Symbol | None:
+        """The symbol for what has a place on the tape around; None if nothing was read from there."""
+        found = self._outside.get(place)
+        if found is None:
+            found = next((own for value, own in self.values.items() if self._outer.place(value) == place), None)
+        return None if found is None else self._symbol(found, Symbol)
+
+    @property
+    def outermost(self) -> Tape:
+        """The tape of the whole function."""
+        return self._outer.outermost
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
@@ -316,12 +351,12 @@ class Body(Tape):
         self._check_own(outputs, inputs)
         return super().jacobian(outputs, inputs, create_graph)
 
-    def sparse_rows(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
-    ) -> list[dict[int, Any]]:
+    def sparse_entries(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
         """The same, by those that each depends on."""
         self._check_own(outputs, inputs)
-        return super().sparse_rows(outputs, inputs, create_graph, symmetric)
+        return super().sparse_entries(outputs, inputs, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, from those of copies that were made in this turn."""

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import is_unknown
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.walks import Edges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Sequence
+    from collections.abc import Collection, Container, Mapping, Sequence
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.numbers import Booleans, Integers
@@ -103,7 +102,7 @@ class Dependence:
         for number in {place - size for place in used}:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
-        for mapped in written.maps:
+        for mapped in (*written.maps, *written.decisions):
             for place in mapped.made if mapped.made[0] >= begin else ():
                 operands = mapped.operands_of(place)
                 users += [place - begin] * len(operands)
@@ -167,30 +166,35 @@ class Dependence:
                     stack.append(operand)
         return sorted(found)
 
-    def roots(self, outputs: Sequence[Any]) -> dict[int, int]:
-        """The places of the outputs that are no plain numbers, by their numbers."""
-        return {row: root for row, output in enumerate(outputs) if (root := _root(output)) is not None}
-
     def rows(
-        self, outputs: Sequence[Any], alike: Sequence[tuple[Integers, Integers, list[int]]], sources: Container[int]
+        self,
+        count: int,
+        roots: Mapping[int, int],
+        alike: Sequence[tuple[Integers, Integers, list[int]]],
+        sources: Container[int],
     ) -> tuple[list[list[int]], int]:
-        """For each output the sources that it depends on; and how many directions are less work than all rows."""
-        rows: list[list[int] | None] = [[] if _root(output) is None else None for output in outputs]
-        steps = 0
+        """For each row the sources that it depends on; and how many directions are less work than all rows.
+
+        Args:
+            count: how many rows there are.
+            roots: the places of their results, by their numbers; no source reaches the others.
+            alike: rows that are alike; see alike_rows.py.
+            sources: the places of the sources.
+        """
+        rows: list[list[int]] = [[]] * count
+        left, steps = dict(roots), 0
         for numbers, places, passed in alike:
             of_first = places[0].tolist()
             steps += len(numbers) * sum([self.passes_on(of_first[column]) for column in passed])
             chosen = [column for column in passed if of_first[column] in sources]
             for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
                 rows[number] = row
-        found = []
-        for output, row in zip(outputs, rows, strict=True):
-            if row is None:
-                order = self.order(self.equal[output._place])
-                row = [place for place in order if place in sources]
-                steps += sum([self.passes_on(place) for place in order])
-            found.append(row)
-        return found, (steps - 1) // max(self.steps, 1)
+                del left[number]
+        for number, root in left.items():
+            order = self.order(self.equal[root])
+            rows[number] = [place for place in order if place in sources]
+            steps += sum([self.passes_on(place) for place in order])
+        return rows, (steps - 1) // max(self.steps, 1)
 
     def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int], library: Collection[Any]) -> bool:
         """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
@@ -215,8 +219,3 @@ class Dependence:
             if left < 0:
                 return True
         return False
-
-
-def _root(output: Any) -> int | None:
-    """The place of an output; None for a plain number."""
-    return output._place if is_unknown(output) else None

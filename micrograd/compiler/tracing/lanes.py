@@ -27,6 +27,7 @@ import numpy as np
 
 from micrograd._support.checks import Operand
 from micrograd.compiler.guards.refusals import TraceError
+from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import FLOAT64
 from micrograd.compiler.tracing.trace import (
     REWRITES,
@@ -281,6 +282,12 @@ def of_elements(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         return None
     takes_literals = name in _ARITHMETIC or name in _COMPARISONS
     return _applied(rule, inputs, takes_literals, of_bools=name in _OF_BOOLS, picks=name in CHOICES)
+
+
+def of_each(primitive: Primitive, operands: Sequence[Any]) -> Any:
+    """What a primitive of one operand gives for each element; None where they have to come one by one."""
+    is_known = primitive in OF_LIBRARY and len(primitive.derivatives) == 1
+    return _applied(primitive, operands, takes_literals=False) if is_known else None
 
 
 def chosen(condition: Any, x: Any, y: Any) -> Any:

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import NoReturn
 
+    from micrograd.engine.primitive import Primitive
+
     Array = np.ndarray[Any, Any]
 
 
@@ -62,6 +64,11 @@ class SymbolArray(ValueArray):
     def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy gives."""
         return of_arrays(function, arguments, settings)
+
+    @staticmethod
+    def of_each(primitive: Primitive, operands: tuple[Any, ...]) -> Any:
+        """What a primitive gives for each element; None where they have to come one by one."""
+        return lanes.of_each(primitive, operands)
 
     def __getitem__(self, index: Any) -> Any:
         """The elements at an index, which must be known."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import gc
 import math
 import operator
+from array import array
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, wraps
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from micrograd._support.checks import is_array, is_unknown, real_number, required_number
+from micrograd._support.checks import are_all, is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.guards.sources import observing, observing_again, resting, resuming
@@ -62,7 +63,7 @@ from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Generator, Iterator, Mapping, Sequence
     from types import ModuleType
 
     from micrograd.engine.array_calls import ArrayFunction
@@ -83,6 +84,10 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 
 
 _AS_BEFORE = nullcontext()
+
+
+class FollowedError(Exception):
+    """The program cannot decide: the function is to be traced again, without ``takes_decisions``."""
 
 
 def _unobserved(method: AnyMethod) -> AnyMethod:
@@ -122,15 +127,19 @@ class Tape(Tracer):
         maps: those that are.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
+        parts: for each decision the functions that it consists of; see decisions.py.
+        follows: whether it turned out that it cannot, so the trace has to follow all decisions.
         observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
+        writes_out: whether all iterations are written out.
     """
 
     questions: Questions | None = None
-    takes_maps = takes_calls = looks_into_maps = takes_decisions = False
+    takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
     gradient_of: ClassVar[Callable[..., ArrayFunction]]
+    derivatives_of: ClassVar[Callable[..., list[list[Any]]]]
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -156,6 +165,7 @@ class Tape(Tracer):
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped | Called] = []
         self.decisions: list[Decided] = []
+        self.parts: list[Any] = []  # of each decision, what has written it
         self.remarks: list[str] = []
         self._gone_through = 0  # how many operations there were when all of them were compared at once
 
@@ -306,6 +316,10 @@ class Tape(Tracer):
             for further in range(place, len(written))
         )
 
+    def write_iterations(self) -> None:
+        """Write out what is run many times, as many derivatives of it are asked for."""
+        self.writes_out = True
+
     def under_no_grad(self) -> Recorder:
         """What writes on this tape under no_grad."""
         return QuietTape(self)
@@ -395,9 +409,42 @@ class Tape(Tracer):
         """The array as one whose comparisons are written down."""
         return Tape.arrays.arranged(array)
 
+    @property
+    def outermost(self) -> Tape:
+        """The tape of the whole function."""
+        return self
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether decisions on numbers may also be followed, by questions."""
+        return self.outermost.questions is not None
+
+    def decides(self) -> bool:
+        """Whether the program decides on numbers: not where it asks questions, or where it has parts of other kinds."""
+        return (
+            self.takes_decisions and not self.maps and not (self.questions is not None and self.questions.has_asked())
+        )
+
+    @contextmanager
+    def following_errors(self) -> Generator[None, None, None]:
+        """Let the function be traced again if an error is raised inside, and follow its decisions, if that may be."""
+        try:
+            yield
+        except Exception:
+            self.outermost.follows = self.may_follow
+            raise
+
+    def follow(self) -> None:
+        """End a trace in which the program decides, if decisions may also be followed."""
+        if self.may_follow:
+            self.outermost.follows = True
+            raise TraceError("what depends on a decision is asked for")  # and it is traced again
+
     def asked(self) -> Questions | None:
         """What takes questions; None where a number would be frozen."""
         if self.is_open:
+            if self.decisions:
+                self.follow()
             self._look_into_maps()  # their results are no numbers before the program runs
         return self.questions if self.is_open else None
 
@@ -438,7 +485,7 @@ class Tape(Tracer):
 
     def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
         """The numbers times one, which are products that no other operation is equal to."""
-        places = np.array([self.place(scalar) for scalar in scalars], dtype=np.int64)
+        places = np.array(self.places(scalars), dtype=np.int64)
         ones = self.operations.append_literals([1.0] * len(places))  # each of which is used nowhere else
         begin = self.operations.append_block([primitives.mul], 1, len(places), [[places, np.array(ones)]])
         made = range(begin, begin + len(places))
@@ -448,7 +495,10 @@ class Tape(Tracer):
     @_unobserved
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
+        are_own = self._are_own(results)
         for source in sources:
+            if are_own and not self._has_source(source):
+                continue
             if any(self.is_reached(result, source) for result in results):
                 self.depends_on_recording = self.depends_on_recording or source is None
                 return True
@@ -520,10 +570,10 @@ class Tape(Tracer):
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some places, written many at a time where that is quicker."""
         if dependence.steps < _FEWEST_STEPS or self._has_iterations() or self.decisions:
-            return self._gradients(root, dependence, values, create_graph)
+            return self._gradients(root._place, dependence, values, create_graph)
         lanes = self.gradients_in_lanes(self, dependence, root._place)
         if not lanes.are_wide:
-            return self._gradients(root, dependence, values, create_graph)
+            return self._gradients(root._place, dependence, values, create_graph)
         found = lanes.write(values)
         if not create_graph:
             at = np.array([slope._place for slope in found.values()], dtype=np.int64)
@@ -536,77 +586,99 @@ class Tape(Tracer):
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
-        roots, places, dependence = self._prepared(outputs, inputs, create_graph)
+        roots = [output for output in outputs if isinstance(output, Symbol)]
+        if len(roots) > 1:
+            self._look_into_maps()
+        places = self._places_of(inputs, create_graph)
+        dependence = self._dependence(roots, set(places.values()))
         if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
-        return self._row_by_row(
-            outputs,
-            list(alike_rows.alike(dependence.roots(outputs), dependence, values)),
-            dependence,
-            values,
-            create_graph,
-        )
+        of_rows, found = self._roots(outputs), list[Any]({} for _ in outputs)
+        alike = [] if self.decisions else list(alike_rows.alike(of_rows, dependence, values))
+        for row, place, slope in zip(*self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True):
+            found[row].update(dict.fromkeys(values[place], slope))
+        return found
 
     @_unobserved
-    def sparse_rows(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
-    ) -> list[dict[int, Any]]:
-        """For each output its gradients by the inputs that it depends on, by their numbers.
+    def sparse_entries(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The gradients of outputs by the inputs that each depends on: their rows, their columns, and they.
 
         They are computed row by row, or by directions of several columns where that is less to do.
         """
-        _, by_value, dependence = self._prepared(outputs, inputs, create_graph)
-        places = list(by_value.values())  # all are copies, so each has its own
-        values = {place: [number] for number, place in enumerate(places)}
-        alike = list(alike_rows.alike(dependence.roots(outputs), dependence, values))
-        rows, least = dependence.rows(outputs, alike, values)
+        self._look_into_maps()
+        roots, places = self._roots(outputs), self.places(inputs)  # all inputs are copies, so each has its own
+        written = self._so_far()
+        dependence = Dependence(list(roots.values()), set(places), written, self._equal(written))
+        alike = [] if self.decisions else list(alike_rows.alike(roots, dependence, places))
+        rows, least = dependence.rows(len(outputs), roots, alike, set(places))
         colours, is_star = coloured(rows, least), False
         if symmetric and dependence.is_symmetric(rows, places, alike_rows.OF_LIBRARY):
             most = least if colours is None else max(colours.values(), default=0)
             if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
         if colours is None:
-            found = self._row_by_row(outputs, alike, dependence, values, create_graph)
+            found = self._row_by_row(roots, alike, dependence, places, create_graph=False)
             how = "each by its own expression, as directions would be no less work"
         else:
-            found = self._by_colours(outputs, inputs, rows, colours, places, create_graph)
+            found = self._by_colours(outputs, inputs, rows, colours, places)
             kind = "of a star colouring of the columns" if is_star else "of columns"
             how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
-        self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
-        return found
+        self.remarks.append(f"Derivatives: {len(found[2]):,} entries of {len(outputs):,} rows, {how}")
+        numbers: Any = np.zeros(1 + max(places, default=0), dtype=np.int64)
+        numbers[places] = np.arange(len(places))
+        return found[0], numbers[np.array(found[1], dtype=np.int64)], found[2]
 
-    def _prepared(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
-    ) -> tuple[list[Symbol], dict[Any, int], Dependence]:
-        """The outputs that may depend on inputs, the places of these, and what lies between."""
-        roots = [output for output in outputs if isinstance(output, Symbol)]
-        if len(roots) > 1:
-            self._look_into_maps()
-        places = self._places_of(inputs, create_graph)
-        return roots, places, self._dependence(roots, set(places.values()))
+    def _roots(self, outputs: Sequence[Any]) -> dict[int, int]:
+        """The places of the outputs that are symbols, by their numbers."""
+        if are_all(Symbol, outputs):
+            return dict(enumerate(self.places(outputs)))
+        return {row: self.place(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
 
     def _row_by_row(
         self,
-        outputs: Sequence[Any],
+        roots: Mapping[int, int],
         alike: Sequence[alike_rows.Alike],
         dependence: Dependence,
-        values: Mapping[int, list[Any]],
+        sources: Collection[int],
         create_graph: bool,
-    ) -> list[Any]:
-        """The rows of a Jacobian, each from the gradients of its output."""
-        found: list[Any] = [None if isinstance(output, Symbol) else {} for output in outputs]
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The entries of a Jacobian, each row from the gradients of its output: their rows, by which places, and they.
+
+        Args:
+            roots: the places of the outputs, by their rows.
+            alike: rows that are alike.
+            dependence: what gradients flow through.
+            sources: the places to differentiate by.
+            create_graph: whether the entries are graphs.
+        """
+        rows, by, entries = array("q"), array("q"), list[Any]()
+        values, left = {place: [place] for place in sources}, dict(roots)
+
+        def add(row: int, slopes: Mapping[int, Any]) -> None:
+            rows.extend([row] * len(slopes))
+            by.extend(slopes)
+            entries.extend(slopes.values())
+
         for each in alike:
-            gradients = self._of_alike(outputs, each, dependence, values, create_graph)
-            for slopes, row in zip(gradients, each.rows.tolist(), strict=False):
-                found[row] = slopes
-        return [
-            self._gradients(output, dependence, values, create_graph) if row is None else row
-            for output, row in zip(outputs, found, strict=True)
-        ]
+            slopes, copied = self._of_alike(each, dependence, values, create_graph)
+            for row, of_row in zip(each.rows.tolist(), slopes, strict=False):
+                add(row, of_row)
+                del left[row]
+            for of_copied, of_sources, written in copied:
+                rows.frombytes(np.repeat(of_copied, of_sources.shape[1]).tobytes())
+                by.frombytes(of_sources.tobytes())
+                entries += self.symbols(written.ravel().tolist(), Symbol if create_graph else FloatSymbol)
+                for row in of_copied.tolist():
+                    del left[row]
+        for row, root in left.items():
+            add(row, self._gradients(root, dependence, values, create_graph))
+        return rows, by, entries
 
     def _by_colours(
         self,
@@ -615,51 +687,50 @@ class Tape(Tracer):
         rows: Sequence[Sequence[int]],
         colours: Mapping[int, int],
         places: Sequence[int],
-        create_graph: bool,
-    ) -> list[dict[int, Any]]:
-        """The rows of a Jacobian from one direction for each colour; some of a Hessian from the column instead."""
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The same from one direction for each colour; some of a Hessian from the column instead of the row."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
         for value, place in zip(inputs, places, strict=True):
             if place in colours:
                 directions[colours[place]][value] = 1.0
-        columns = self.tangents(outputs, directions, create_graph)
+        tangents = self.tangents(outputs, directions, False)
         numbers, found = {place: number for number, place in enumerate(places)}, []
         for number, row in enumerate(rows):
             of_colour = Counter(colours[place] for place in row)
-            slopes = {}
             for place in row:
                 mirrored = of_colour[colours[place]] > 1
                 colour = colours[places[number] if mirrored else place]
-                slopes[numbers[place]] = columns[colour][numbers[place] if mirrored else number]
-            found.append({column: slope for column, slope in slopes.items() if isinstance(slope, Symbol)})
-        return found
+                slope = tangents[colour][numbers[place] if mirrored else number]
+                if isinstance(slope, Symbol):
+                    found.append((number, place, slope))
+        return [row for row, _, _ in found], [place for _, place, _ in found], [slope for _, _, slope in found]
 
     def _of_alike(
         self,
-        outputs: Sequence[Any],
         alike: alike_rows.Alike,
         dependence: Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
-    ) -> Generator[dict[Any, Any], None, None]:
-        """The gradients of rows that are alike: two by the rules, and the others as the second, if that can be."""
-        yield self._gradients(outputs[alike.rows[0]], dependence, values, create_graph)
+    ) -> tuple[list[dict[Any, Any]], Iterator[tuple[Any, Any, Any]]]:
+        """The gradients of rows that are alike: two by the rules, and the others as the second, if that can be.
+
+        Returns:
+            Those of the first two. Then, for some of the others at a time, their numbers, and in arrays with a row for
+            each the places to differentiate by and those of the gradients; nothing if the others have to be asked for.
+        """
+        first = self._gradients(int(alike.places[0, 0]), dependence, values, create_graph)
         begin, checked, known = len(self.operations), len(self.checked), self.known
         self.known = {}  # all that the row needs is written again
         try:
-            found = self._gradients(outputs[alike.rows[1]], dependence, values, create_graph)
+            second = self._gradients(int(alike.places[1, 0]), dependence, values, create_graph)
         finally:
             self.known = known
-        yield found
         places = alike.places[1].tolist()
-        of_row = [(place, values[place][0]) for place in dict.fromkeys(places) if place in values]
-        gradients = {place: self.place(found[value]) for place, value in of_row if value in found}
+        gradients = {place: self.place(second[place]) for place in dict.fromkeys(places) if place in second}
         copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], gradients)
-        if copied.is_whole:
-            kind = Symbol if create_graph else FloatSymbol
-            for by, written in copied.write(self.operations, alike.places[2:], self.checked):
-                slopes = zip(by, self.symbols(written, kind), strict=True)
-                yield {value: slope for place, slope in slopes for value in values[place]}
+        if not copied.is_whole:
+            return [first, second], iter(())
+        return [first, second], copied.write(self.operations, alike.rows[2:], alike.places[2:], self.checked)
 
     def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The places of what to differentiate by; a Value that the function has not read has none."""
@@ -672,7 +743,7 @@ class Tape(Tracer):
         applied = self.operations.primitives
         if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
             refuse_constant("an argument of the compiled function")
-        if any(place in made for place in places.values() for made in self.maps) or not all(
+        if any(place in made for place in places.values() for made in (*self.maps, *self.decisions)) or not all(
             place in self._copies or applied[place] is INPUT for place in places.values()
         ):
             _refuse_gradient()
@@ -690,7 +761,7 @@ class Tape(Tracer):
 
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> Dependence:
         written = self._so_far()
-        return Dependence([self.place(root) for root in roots], sources, written, self._equal(written))
+        return Dependence(self.places(roots), sources, written, self._equal(written))
 
     def _equal(self, written: Trace) -> Sequence[int]:
         """For each place, the first one that is equal to it.
@@ -704,13 +775,13 @@ class Tape(Tracer):
         return first_equals(written)[: self._gone_through].tolist()
 
     def _gradients(
-        self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
+        self, root: int, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
-        """The gradients of a symbol by the Values at some places, as far as it depends on them."""
+        """The gradients of what is at a place by the Values at some places, as far as it depends on them."""
         equal, written = dependence.equal, dependence.written
-        last = equal[root._place]
+        last = equal[root]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        passed: list[Mapped | Called] = []
+        passed: list[Mapped | Called | Decided] = []
         for place in reversed(dependence.order(last)):
             if dependence.passes_on(place) and place in found:
                 if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
@@ -719,6 +790,11 @@ class Tape(Tracer):
                     elif not any(mapped is made for made in passed):  # its last result, before which all are complete
                         passed.append(mapped)
                         self._through_map(mapped, dependence, found)
+                    continue
+                if self.decisions and (decided := self._decided_at(place)) is not None:
+                    if not any(decided is made for made in passed):
+                        passed.append(decided)
+                        self._through_decision(decided, dependence, found)
                     continue
                 for operand, share in self._shares(place, written, found[place], dependence):
                     first = equal[operand]
@@ -747,10 +823,51 @@ class Tape(Tracer):
         self.maps.append(made)
         return made
 
+    def write_out(self, trace: Trace, fixed: Sequence[int], moving: Any) -> Any:
+        """Write down what all iterations of a trace do, each operation for all of them at once.
+
+        Args:
+            trace: of one iteration.
+            fixed: the places of the inputs that do not differ.
+            moving: those of the inputs that do, with a row for each iteration.
+
+        Returns:
+            The places of the outputs, with a row for each iteration.
+        """
+        given, count = trace.operations, len(moving)
+        at: dict[int, Any] = dict(zip(trace.inputs[0], fixed, strict=True))  # an array where they differ
+        at.update(zip(trace.inputs[1], moving.T, strict=True))
+
+        def numbered(known: dict[tuple[int, ...], int], sequence: Sequence[int]) -> Any:
+            """The number of a row or a table in each iteration."""
+            columns = np.stack([np.broadcast_to(at[place], count) for place in sequence], axis=1)
+            return np.array([known.setdefault(tuple(each), len(known)) for each in columns.tolist()])
+
+        for place, primitive in enumerate(given.primitives):
+            if place in at:
+                continue
+            if primitive is LITERAL:
+                at[place] = self.place(given.numbers[given.first[place]])
+                continue
+            if primitive is TAKE:
+                operands = [at[given.first[place]], numbered(self.tables, trace.tables[given.second[place]])]
+            elif primitive is SUM_OF_PRODUCTS:
+                start, *sequences = given.operands(place)
+                operands = [at[start], *(numbered(self.rows, trace.rows[number]) for number in sequences)]
+            else:
+                operands = [at[operand] for operand in given.operands(place)]
+            begin = self.operations.append_block([primitive], 1, count, [operands])
+            at[place] = np.arange(begin, begin + count)
+        for place in trace.checked:
+            self.checked.update(dict.fromkeys(at[place].tolist()))
+        return np.stack([at[place] for place in trace.outputs], axis=1)
+
     def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
         """Let the program call a function of arrays when it runs, and give its results; None where it may not."""
         if not self.takes_calls:
             return None
+        if self.decisions:
+            self.follow()
         operands = [a.astype(float) if a.dtype != object else self.places_in(a) for a in arrays]
         elements = [x for a in arrays if a.dtype == object for x in set(map(type, a.flat))]
         kind = FloatSymbol if all(map(_is_plain_kind, elements)) else Symbol
@@ -766,12 +883,19 @@ class Tape(Tracer):
         self.maps.append(Called(function, tuple(operands), places[:1], results, has_gradient))
         return results
 
+    def places(self, numbers: Sequence[Any]) -> list[int]:
+        """The places of symbols, Values from outside, and plain numbers."""
+        if self._are_own(numbers):
+            return list(map(_place_of, numbers))
+        return list(map(self.place, numbers))
+
+    def _are_own(self, numbers: Sequence[Any]) -> bool:
+        """Whether all are symbols on this tape."""
+        return are_all(Symbol, numbers) and set(map(id, map(_tape_of, numbers))) <= {id(self)}
+
     def places_in(self, array: Any) -> Any:
         """The places of the elements of an array."""
-        elements = array.ravel().tolist()
-        if set(map(type, elements)) == {Symbol} and set(map(id, map(_tape_of, elements))) == {id(self)}:
-            return np.fromiter(map(_place_of, elements), np.int64, len(elements)).reshape(array.shape)
-        return np.array([self.place(x) for x in elements], dtype=np.int64).reshape(array.shape)
+        return np.array(self.places(array.ravel().tolist()), dtype=np.int64).reshape(array.shape)
 
     def symbols_at(self, places: Any, kind: type[Symbol] | None = None) -> Any:
         """The array of the symbols at some places; those of Values unless there is a kind."""
@@ -851,6 +975,33 @@ class Tape(Tracer):
                 share = self._symbol(share_at, Symbol)
                 found[place] = found[place] + share if place in found else share
 
+    def _decided_at(self, place: int) -> Decided | None:
+        """The decision that has a result at a place."""
+        return next((each for each in self.decisions if place in each), None)
+
+    def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a decision give to what it reads."""
+        reads = [place for place in decided.operands_of(0) if dependence.equal[place] in dependence]
+        rows = Tape.derivatives_of(self, decided, reads)
+        for place, row in zip(reads, rows, strict=True):
+            first = dependence.equal[place]
+            for result, slope in zip(decided.made, row, strict=True):
+                if result in found and not (isinstance(slope, float) and slope == 0.0):
+                    share = found[result] * slope
+                    found[first] = found[first] + share if first in found else share
+
+    def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
+        """The tangents of all results of a decision, from those of what it reads."""
+        reads = [place for place in decided.operands_of(0) if place in found]
+        rows = Tape.derivatives_of(self, decided, reads)
+        for number in sorted({number for place in reads for number in found[place]}):
+            moving = [
+                (found[place][number], row) for place, row in zip(reads, rows, strict=True) if number in found[place]
+            ]
+            for result, *slopes in zip(decided.made, *(row for _, row in moving), strict=True):
+                terms = [tangent * slope for (tangent, _), slope in zip(moving, slopes, strict=True)]
+                found.setdefault(result, {})[number] = sum(terms[1:], terms[0])
+
     @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
@@ -865,6 +1016,9 @@ class Tape(Tracer):
         for place in Dependence(ends, set(found), written, range(len(self.operations))).places():
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
+            if moving and self.decisions and (decided := self._decided_at(place)) is not None:
+                self._tangents_of_decision(decided, found)  # all of them, at the first one
+                continue
             called = next((each for each in written.maps if place in each), None) if moving else None
             if isinstance(called, Called):
                 self._tangents_of_call(called, found)  # at the call itself, which comes before its results
@@ -974,12 +1128,11 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
-        if self.decisions:
-            refuse(
-                "a derivative behind mg.cond or mg.while_loop in a function that is exported",
-                "Export the function itself, whose file has the gradients; or write mg.where.",
-            )
-        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), maps=tuple(self.maps))
+        entries, further = (
+            (self.operations, tuple(self.tables), tuple(self.rows)),
+            (tuple(self.maps), tuple(self.decisions)),
+        )
+        return Trace(*entries, (), (), maps=further[0], decisions=further[1])
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -998,6 +1151,7 @@ class Tape(Tracer):
             self.attributes,
             self.bounds,
             self._reached,
+            self.parts,
         ):
             written.clear()
 
@@ -1101,11 +1255,15 @@ class QuietTape(Tracer):
         """What the tape says."""
         return self.tape.jacobian(outputs, inputs, create_graph)
 
-    def sparse_rows(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
-    ) -> list[dict[int, Any]]:
+    def write_iterations(self) -> None:
+        """Write out what is run many times."""
+        self.tape.write_iterations()
+
+    def sparse_entries(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
         """What the tape says."""
-        return self.tape.sparse_rows(outputs, inputs, create_graph, symmetric)
+        return self.tape.sparse_entries(outputs, inputs, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """What the tape says."""
@@ -1131,6 +1289,7 @@ class LoudTape(QuietTape):
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
 _place_of, _tape_of = operator.attrgetter("_place"), operator.attrgetter("_tape")
+_attributes_of = operator.attrgetter("__dict__")
 
 
 def _is_plain_kind(kind: type) -> bool:
@@ -1630,6 +1789,7 @@ def trace(
     takes_maps: bool = False,
     takes_decisions: bool = False,
     takes_calls: bool = False,
+    writes_out: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1643,27 +1803,40 @@ def trace(
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
         takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
         takes_calls: whether functions of whole arrays may be.
+        writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
         results of maps and decisions.
+
+    Raises:
+        FollowedError: if the function takes questions, and a decision cannot be left to the program.
     """
     tape = Tape(as_floats, is_recorded)
     tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
+    tape.writes_out = writes_out
     try:
-        written = _traced(tape, function, arguments, first, rounding)
+        written = traced_on(tape, function, arguments, first, rounding)
     except Exception:
-        if not tape.looks_into_maps:
+        if not (tape.looks_into_maps or tape.follows):
             raise
+    if tape.follows:
+        raise FollowedError
     if tape.looks_into_maps:
-        return trace(function, arguments, first, as_floats, is_recorded, rounding, takes_calls=takes_calls)
+        told = first, as_floats, is_recorded, rounding, takes_maps
+        return trace(function, arguments, *told, takes_calls=takes_calls, writes_out=True)
     return written
 
 
-def _traced(
-    tape: Tape, function: Callable[..., Any], arguments: Structure, first: Sequence[Value], rounding: float | None
+def traced_on(
+    tape: Tape,
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Value],
+    rounding: float | None,
+    ask: Callable[..., Questions] = Questions,
 ) -> Trace:
-    """What a function writes on a tape."""
+    """What a function writes on a tape; ask makes what answers its questions."""
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
@@ -1680,7 +1853,7 @@ def _traced(
                 symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
         tape.all_given()
         if rounding is not None:
-            tape.questions = Questions(tape, arguments.leaves, rounding)
+            tape.questions = ask(tape, arguments.leaves, rounding)
         given = symbols
         if arguments.has_values:
             once: dict[int, Symbol] = {}  # a Value that is given twice is one object
@@ -1697,7 +1870,8 @@ def _traced(
         with resting(tape.observer):
             _check_attributes("an argument", symbols)
             _check_attributes("a result", result.leaves)
-            outputs = list(map(tape.place, filter(lambda leaf: isinstance(leaf, Value), result.leaves)))
+            leaves = result.leaves
+            outputs = tape.places(leaves if are_all(Value, leaves) else [x for x in leaves if isinstance(x, Value)])
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
@@ -1774,7 +1948,7 @@ def _gradient_of_map(
         seeds = [tape.input("seed") for _ in outputs]
         terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
         root: Any = sum(terms[1:], terms[0])
-        found = tape._gradients(root, tape._dependence([root], sources.values()), _by_place(sources), True)
+        found = tape._gradients(root._place, tape._dependence([root], sources.values()), _by_place(sources), True)
         of_fixed = list(filter(lambda n: (0, n) in found, fixed))
         of_moving = list(filter(lambda n: (1, n) in found, moving))
         made = [tape.place(found[1, n]) for n in of_moving] + [tape.place(found[0, n]) for n in of_fixed]
@@ -1795,8 +1969,9 @@ def _array(like: Any, parts: list[Any]) -> Any:
 
 def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
     """Refuse attributes that the function has set on symbols which stand for Values outside of it."""
-    for symbol in leaves:
-        if isinstance(symbol, Symbol) and (attributes := user_attributes(symbol)):
+    symbols = leaves if are_all(Symbol, leaves) else [leaf for leaf in leaves if isinstance(leaf, Symbol)]
+    for symbol in filter(_attributes_of, symbols):
+        if attributes := user_attributes(symbol):
             raise TraceError(
                 f"the attribute {next(iter(attributes))!r} of {what} is set: a compiled function runs once, on "
                 "symbols, so at later calls nothing would be set. Set it outside of the function"

@@ -19,8 +19,8 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
-from micrograd.compiler.tracing.decisions import chosen, repeated
+from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, are_plain_rows, told
+from micrograd.compiler.tracing.decisions import chosen, repeated, switched
 from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Turns, taking
@@ -78,7 +78,7 @@ class TracedOnce(Turns):
         tape = recorder_on_top()
         if not isinstance(tape, Tape) or not tape.takes_maps or count <= _FEWEST_MAPPED:
             return []
-        if tape.questions is not None and tape.questions.has_asked():
+        if tape.decisions or (tape.questions is not None and tape.questions.has_asked()):
             return []  # a program with decisions has all of its operations in one
         return _mapped(function, item, count, tape)
 
@@ -90,15 +90,19 @@ class TracedOnce(Turns):
         """What cond returns where a program decides."""
         return chosen(cast("Tape", _tape_that_decides()), predicate, branches, operands)
 
+    def switched(self, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+        """What switch returns where a program decides."""
+        return switched(cast("Tape", _tape_that_decides()), index, branches, operands)
+
     def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
         """What while_loop returns where a program decides."""
         return repeated(cast("Tape", _tape_that_decides()), condition, body, state, limit)
 
 
 def _tape_that_decides() -> Tape | None:
-    """The tape that records, if its program may decide on numbers."""
+    """The tape that records, if its program decides on numbers."""
     tape = recorder_on_top()
-    return tape if isinstance(tape, Tape) and tape.takes_decisions else None
+    return tape if isinstance(tape, Tape) and tape.decides() else None
 
 
 def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int, tape: Tape) -> list[Any]:
@@ -109,7 +113,8 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     reached = ClosedOver([("", function)])
     begin = len(tape.operations)
     first = [function(item(0))]
-    if tape.size_from(begin) * count < OPERATIONS_MAPPED or not _is_as_before(reached):
+    is_small = tape.size_from(begin) * count < OPERATIONS_MAPPED and not tape.writes_out
+    if is_small or not _is_as_before(reached):
         return first
     recorded = []
     for index in (1, 2):
@@ -130,6 +135,9 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
 
 def _rows(item: Callable[[int], Any], count: int, key: Any) -> list[list[Value]] | None:
     """The Values among all items but the first, a row for each; None if anything else differs from item to item."""
+    rows = [list(item(index).values()) for index in range(1, count)]
+    if are_plain_rows(rows):
+        return rows
     rows = []
     for index in range(1, count):
         leaves = Leaves()

@@ -20,7 +20,7 @@ from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.backends.c.formulas import Functions
     from micrograd.compiler.backends.c.memory import Lookup, Memory
@@ -77,25 +77,33 @@ class Form:
         parts = [(part.coefficient, part.terms if how == "in order" else 0) for part in kernel.segments]
         return how, kernel.largest, kernel.from_zero, repr([found, calls(kernel, self.uses), parts])
 
-    def at(self, use: Use, term: int | None = None) -> str:
-        """The expression of an operand, of one term where it is said which."""
+    def at(self, use: Use, **fixed: int) -> str:
+        """The expression of an operand, at this row, column or term where it is said which."""
         name, lookup = self.names[use.operand], self.lookups[use.operand]
         if use.is_number and name != "result":
             return name
-        axes = dict(AXES) if term is None else {**AXES, "term": str(term)}
-
-        def text(kind: str, number: int) -> str:
-            if kind == "term":
-                return self.size(self._terms[use.operand], number)
-            return self.size(_SIZES.get(kind, f"{name}_{kind}"), number)
-
-        index = "" if lookup is None else lookup.text(f"{name}_at", axes, text)
+        axes = AXES | {axis: str(number) for axis, number in fixed.items()}
+        index = "" if lookup is None else lookup.text(f"{name}_at", axes, self._sizes(use))
         steps = [(self.step(use, axis), variable) for axis, variable in axes.items()]
         index = total(0, index, [(int(step), variable) for step, variable in steps if step.isdigit() and step != "0"])
         for step, variable in steps:
             if not step.isdigit() and variable != "0":
                 index = f"{step} * {variable}" + (f" + {index}" if index != "0" else "")
         return f"{name}[{index}]"
+
+    def _sizes(self, use: Use) -> Callable[[str, int], str]:
+        """What says how long the axes of an operand's table are."""
+
+        def text(kind: str, number: int) -> str:
+            name = self._terms[use.operand] if kind == "term" else f"{self.names[use.operand]}_{kind}"
+            return self.size(_SIZES.get(kind, name), number)
+
+        return text
+
+    def table(self, use: Use) -> str:
+        """The table of where an operand's terms are in a row, as a pointer."""
+        lookup = self.lookups[use.operand]
+        return "0" if lookup is None else lookup.of_terms(f"{self.names[use.operand]}_at", self._sizes(use))
 
     def first(self, use: Use) -> str:
         """Where an operand begins."""

@@ -2,13 +2,13 @@
 
 All numbers that one program hands to the next are in one array: what is given, the results of decisions, and what these
 need besides. A loop keeps its state where its results go. For gradients there is an array of the same size, which is
-filled from the last program back to the first; a loop keeps its states for that, and goes through them backwards.
+filled from the last program back to the first; a loop keeps its states for that, and goes through them backwards. One
+without a limit keeps some, as the file allocates nothing, and computes those between again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,60 +22,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.c.formulas import Functions
     from micrograd.compiler.backends.c.functions import Source
     from micrograd.compiler.backends.c.memory import Tables
-    from micrograd.compiler.ir.entries import Decided
-    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.ir.regions import Region, Step, Straight
     from micrograd.compiler.numbers import Integers
-
-
-@dataclass(frozen=True)
-class Straight:
-    """A program without decisions.
-
-    Attributes:
-        reads: which numbers its inputs are.
-        results: how many there are.
-        value: the program of the results.
-        gradients: that with the gradients of all that it reads.
-    """
-
-    reads: Integers
-    results: int
-    value: Program
-    gradients: Program
-
-
-@dataclass(frozen=True)
-class Step:
-    """A decision.
-
-    Attributes:
-        before: what computes numbers that it needs, of all others; None where there are none.
-        targets: which numbers these are.
-        decided: what it reads, and where its results are.
-        parts: both branches, or the condition and the body of a loop.
-    """
-
-    before: Region | None
-    targets: Integers
-    decided: Decided
-    parts: tuple[Region, Region]
-
-
-@dataclass(frozen=True)
-class Region:
-    """What decides: steps, and a program of the results.
-
-    Attributes:
-        given: how many numbers are given, the first ones.
-        size: how many numbers there are.
-        steps: in order.
-        last: the program of the results.
-    """
-
-    given: int
-    size: int
-    steps: tuple[Step, ...]
-    last: Straight
 
 
 class Deciding:
@@ -203,9 +151,9 @@ class Deciding:
             back = calls.loop_back(step, number, kept) if is_loop else calls.choice_back(step)
             backwards = back + calls.before_back(step) + backwards
             if is_loop:
-                assert step.decided.limit is not None  # others have no gradients
                 arrays.append(f"{self.real} *const {kept} = work + {work};")
-                work += step.decided.limit * len(step.decided.results)
+                rows = _ROWS if step.decided.limit is None else step.decided.limit
+                work += rows * len(step.decided.results)
         sizes = {"slopes": region.size, "next": calls.most, "found": calls.most}
         for name in ("slopes", "next", "found") if gradients else ("next",):
             arrays.append(f"{self.real} *const {name} = work + {work};")
@@ -322,7 +270,11 @@ class _Calls:
         ]
         if decided.limit is not None:
             lines += [f"    if ({made} == {decided.limit}) {{", "        failed = 1;", "        break;", "    }"]
-        lines += inside(copied(count, f"{kept}[{places} + index]", state)) if kept else []
+        if kept and decided.limit is None:
+            begin = lines.index("for (;;) {")
+            lines[begin:begin] = copied(count, f"{kept}[index]", state)
+        elif kept:
+            lines += inside(copied(count, f"{kept}[{places} + index]", state))
         lines += [f"    {self._value(body, 'body', read)}", *inside(copied(count, state, "next[index]"))]
         lines += [f"    {made}++;"] if kept or decided.limit is not None else []
         return [*lines, "}", *self._failing(step)]
@@ -334,11 +286,44 @@ class _Calls:
         seeds, places = f"next + {count}", f"{count} * {made}" if count > 1 else made
         self.most = max(self.most, 2 * count)
         lines = [f"while ({made}-- > 0) {{"]
-        lines += inside(copied(count, f"numbers[{self._results(step)}]", f"{kept}[{places} + index]"))
+        if decided.limit is None:
+            lines = [f"int at_{number}[{_ROWS}] = {{0}}, last_{number} = 0;", *lines]
+            lines += inside(self._again(step, number, kept))
+        else:
+            lines += inside(copied(count, f"numbers[{self._results(step)}]", f"{kept}[{places} + index]"))
         lines += inside(copied(count, f"next[index + {count}]", slopes) + copied(count, slopes, "0.0"))
         lines += [*inside(self._back(step.parts[1], "body", decided.reads[1], seeds)), "}"]
         handed = copied(count, f"slopes[{self._writer.at(decided.state)}]", f"slopes[index + {first}]", "+=")
         return lines + handed
+
+    def _again(self, step: Step, number: int, kept: str) -> list[str]:
+        """The lines that compute a state from the last one before it that is kept, and keep some between.
+
+        As many are kept as there is room for. If that is not for all, half of the room is for those nearer to the end.
+        """
+        count, made, at, last = len(step.decided.results), f"count_{number}", f"at_{number}", f"last_{number}"
+        state, body, read = f"numbers[{self._results(step)}]", step.parts[1], step.decided.reads[1]
+        row = f"{count} * {last}" if count > 1 else last
+        return [
+            f"while ({at}[{last}] > {made}) {{",
+            f"    {last}--;",
+            "}",
+            *copied(count, state, f"{kept}[{row} + index]"),
+            f"const int first = {at}[{last}], missing = {made} - first, room = {_ROWS - 1} - {last};",
+            "const int stride = missing <= room ? 1 : missing / (room / 2 + 1) + 1;",
+            "for (int done = 1; done <= missing; done++) {",
+            f"    {self._value(body, 'body', read)}",
+            *inside(copied(count, state, "next[index]")),
+            f"    if (done % stride == 0 && {last} < {_ROWS - 1}) {{",
+            f"        {last}++;",
+            f"        {at}[{last}] = first + done;",
+            *inside(inside(copied(count, f"{kept}[{row} + index]", state))),
+            "    }",
+            "}",
+        ]
+
+
+_ROWS = 64  # states that a loop without a limit keeps
 
 
 def copied(count: int, target: str, source: str, sign: str = "=") -> list[str]:

@@ -18,9 +18,9 @@ from micrograd.compiler.passes.lists import NATIVE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from micrograd.compiler.backends.c.decisions import Region as Decisions
     from micrograd.compiler.backends.c.functions import Function, Source
     from micrograd.compiler.backends.c.memory import Name
+    from micrograd.compiler.ir.regions import Region as Decisions
 
 PASSES, HAS_CODE = NATIVE, has_c
 MARK = "/* Written by micrograd: "

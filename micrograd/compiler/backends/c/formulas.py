@@ -17,7 +17,7 @@ from inspect import signature
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from micrograd.compiler.backends.c.products import PRODUCTS
+from micrograd.compiler.backends.c.products import OF_LANES, PRODUCTS
 from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
 from micrograd.engine import primitives
 from micrograd.engine.primitive import PRIMITIVES, Operations
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.engine.primitive import Primitive
-
-_SUM_OF_EIGHT = "((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))"
 
 # Functions that others need, by name: what math.h does not have, or does in another way than Python.
 HELPERS = {
@@ -57,7 +55,6 @@ HELPERS = {
         "return quotient - whole > 0.5 ? whole + 1.0 : whole;",
     ),
 }
-HELPERS["eight"] = "const double *s", f"return {_SUM_OF_EIGHT};"
 HELPERS["exp_of_many"] = (
     "x",
     "/* Without branches, so that compilers make vectors of a loop over it: within a unit in the last place. */",
@@ -92,11 +89,10 @@ _EIGHT = (
     "for (int n = whole; n < count; n++) {",
     "    sums[0] += TERM(n);",
     "}",
-    f"return {_SUM_OF_EIGHT.replace('s[', 'sums[')};",
+    "return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));",
 )
 _FIRST, _SECOND = "const double *a", "const double *b"
 for _name, _given, _term in (
-    ("dot", (_FIRST, _SECOND), r"a[\1] * b[\1]"),
     ("dot_apart", (_FIRST, "int a_step", _SECOND, "int b_step"), r"a[(\1) * a_step] * b[(\1) * b_step]"),
     ("sum", (_FIRST, "int a_step"), r"a[(\1) * a_step]"),
 ):
@@ -340,16 +336,26 @@ class Functions:
         return self._names[name, single]
 
     def product(self, name: str) -> str:
-        """The name of a function for products of matrices."""
+        """The name of a function for sums of products."""
         if (name, self.single) not in self._names:
-            text = PRODUCTS[name]
-            for used in ("dot", "eight"):
-                if f"NAME_{used}(" in text:
-                    text = text.replace(f"NAME_{used}(", f"{self.helper(used, self.single)}(")
+            text = PRODUCTS[name].replace("APART", self.apart())
+            for used in PRODUCTS:
+                if used != name and f"NAME_{used}(" in text:
+                    text = text.replace(f"NAME_{used}(", f"{self.product(used)}(")
+            text = text.replace("NAME_lanes", self.lanes()).replace("LANES", f"{self.prefix.upper()}_LANES")
             self._names[name, self.single] = full = self._name(name)
-            text = text.replace(f"NAME_{name}(", f"{full}(")
-            self.lines += (in_single(text) if self.single else text).splitlines()
+            self._write(text.replace(f"NAME_{name}(", f"{full}("))
         return self._names[name, self.single]
+
+    def lanes(self) -> str:
+        """The name of the type of numbers that are computed at once."""
+        if "lanes" not in self._names:
+            self._names["lanes"] = name = self._name("lanes")
+            self._write(OF_LANES.replace("NAME_lanes", name).replace("LANES", f"{self.prefix.upper()}_LANES"))
+        return self._names["lanes"]
+
+    def _write(self, text: str) -> None:
+        self.lines += (in_single(text) if self.single else text).splitlines()
 
     def procedure(self, key: Any, name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
         """The name of a function that fills arrays; there is one for each key."""

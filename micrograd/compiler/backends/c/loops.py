@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from micrograd.compiler.backends.c.formulas import literal
+from micrograd.compiler.backends.c.memory import lookup_of
 from micrograd.compiler.backends.c.products import COLUMNS, LANES, ROWS
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
@@ -34,8 +35,11 @@ _FEWEST = 4  # terms for a call there
 class Names(Protocol):
     """What the operands of a kernel are called."""
 
-    def at(self, use: Use, term: int | None = None) -> str:
-        """The expression of an operand, of one term where it is said which."""
+    def at(self, use: Use, **fixed: int) -> str:
+        """The expression of an operand, at this row, column or term where it is said which."""
+
+    def table(self, use: Use) -> str:
+        """The table of where an operand's terms are in a row, as a pointer; "0" where there is none."""
 
     def first(self, use: Use) -> str:
         """Where an operand begins."""
@@ -106,7 +110,7 @@ class Loops:
         texts, parts = [], []
         for part, factors, _ in parts_of(kernel, operands):
             for term in range(part.terms):
-                texts += [self.names.at(factor, term) for factor in factors]
+                texts += [self.names.at(factor, term=term) for factor in factors]
                 parts.append(part)
         written = Reduction(1, 1, kernel.target, tuple(parts), from_zero=kernel.from_zero)
         self.line(f"{self.names.at(target)} = {self.written_out(written, texts)};")
@@ -139,18 +143,35 @@ class Loops:
         """Sums of many terms for neighbours: one term of all of them after the other."""
         columns = self.names.size("columns", kernel.columns)
         self._open_if(kernel.rows, "row", self.names.size("rows", kernel.rows))
-        zero = literal(0.0 if kernel.from_zero else -0.0, self.single)
-        self._open_if(kernel.columns, "column", columns)
-        self.line(f"{self.names.at(target)} = {zero};")
-        self._close_if(kernel.columns)
-        for part, factors, size in parts_of(kernel, operands):
-            self._open_if(part.terms, "term", self.names.size(size, part.terms))
+        parts, called = [*parts_of(kernel, operands)], calls(kernel, operands)
+        adds = kernel.from_zero or not called[0]
+        if adds:
             self._open_if(kernel.columns, "column", columns)
-            negative, text = self._product(part, factors)
-            self.line(f"{self.names.at(target)} {'-' if negative else '+'}= {text};")
+            self.line(f"{self.names.at(target)} = {literal(0.0 if kernel.from_zero else -0.0, self.single)};")
             self._close_if(kernel.columns)
-            self._close_if(part.terms)
+        for (part, factors, size), call in zip(parts, called, strict=True):
+            if call:
+                self._row(part, factors, target, [columns, self.names.size(size, part.terms), str(int(adds))])
+            else:
+                self._open_if(part.terms, "term", self.names.size(size, part.terms))
+                self._open_if(kernel.columns, "column", columns)
+                negative, text = self._product(part, factors)
+                self.line(f"{self.names.at(target)} {'-' if negative else '+'}= {text};")
+                self._close_if(kernel.columns)
+                self._close_if(part.terms)
+            adds = True
         self._close_if(kernel.rows)
+
+    def _row(self, part: Segment, factors: Sequence[Use], target: Use, sizes: list[str]) -> None:
+        """The sums of a row, by a function."""
+        names = self.names
+        a, b = factors if part.first.column_step == 0 else reversed(factors)
+        given = [*sizes, f"&{names.at(target, column=0)}", literal(part.coefficient, self.single)]
+        for factor in (a, b):
+            table = names.table(factor)
+            first = f"&{names.at(factor, term=0, column=0)}" if table == "0" else names.first(factor)
+            given += [first, names.step(factor, "term"), table]
+        self.line(f"{self.functions.product('multiply_row')}({', '.join(given)});")
 
     def _one_by_one(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
         """Sums of many terms, or the largest of them, one result after the other."""
@@ -192,9 +213,9 @@ class Loops:
             return self._product(part, factors)
         near = len(factors) > 1 and all(use.access.term_step == 1 for use in factors)
         steps = ["" if near else f", {self.names.step(use, 'term')}" for use in factors]
-        operands = ", ".join(f"&{self.names.at(use, 0)}{step}" for use, step in zip(factors, steps, strict=True))
-        name = "dot" if near else "dot_apart" if len(factors) > 1 else "sum"
-        name = self.functions.helper(name, self.single)
+        operands = ", ".join(f"&{self.names.at(use, term=0)}{step}" for use, step in zip(factors, steps, strict=True))
+        apart = "dot_apart" if len(factors) > 1 else "sum"
+        name = self.functions.product("dot") if near else self.functions.helper(apart, self.single)
         return _product(part.coefficient, [f"{name}({self.names.size(size, part.terms)}, {operands})"], self.single)
 
     def _take(self, kernel: Take, operands: Sequence[Use], target: Use) -> None:
@@ -302,15 +323,27 @@ def parts_of(kernel: Reduction, operands: Sequence[Use]) -> Iterator[tuple[Segme
 
 
 def calls(kernel: Reduction, operands: Sequence[Use]) -> list[bool]:
-    """Which segments of a sum, computed one by one, have a function of their own: their terms are evenly apart."""
-    least = _LONG if len(kernel.segments) <= _LOOPS else _FEWEST
-    return [
-        not kernel.largest
-        and part.terms >= least
-        and not any(use.access.table is not None or use.is_number for use in factors)
-        for part, factors, _ in parts_of(kernel, operands)
-    ]
+    """Which segments of a sum have a function of their own, which adds up their terms."""
+    called = _is_called_for_a_row if manner(kernel) == "side by side" else _is_dot
+    return [called(kernel, part, factors) for part, factors, _ in parts_of(kernel, operands)]
 
+
+def _is_dot(kernel: Reduction, part: Segment, factors: Sequence[Use]) -> bool:
+    """Whether the terms of a segment, which is computed one by one, are evenly apart, and enough for a call."""
+    least = _LONG if len(kernel.segments) <= _LOOPS else _FEWEST
+    tables = any(use.access.table is not None or use.is_number for use in factors)
+    return not kernel.largest and part.terms >= least and not tables
+
+
+def _is_called_for_a_row(kernel: Reduction, part: Segment, factors: Sequence[Use]) -> bool:
+    """Whether the terms of a segment, which is computed side by side, are rows of numbers, each times one number."""
+    least, wide = (_FEWEST, _VECTOR) if len(kernel.segments) <= _LOOPS else (2, _WIDE)
+    if kernel.columns < wide or part.terms < least or any(use.is_number for use in factors):
+        return False
+    if sorted(use.access.column_step for use in factors) != [0, 1]:
+        return False
+    lookups = [lookup for use in factors if (lookup := lookup_of(use))]
+    return not any(lookup.period and lookup.axes[-1][0] == "term" for lookup in lookups)
 
 def is_for_many(kernel: Item) -> bool:
     """Whether a kernel fills vectors."""

@@ -280,13 +280,18 @@ class Memory:
         name, origin = self.whole(region, place, place)
         return f"{name}[{place - origin}]"
 
-    def at(self, use: Use, term: int | None = None) -> str:
-        """The expression of an operand, of one term where it is said which."""
+    def at(self, use: Use, **fixed: int) -> str:
+        """The expression of an operand, at this row, column or term where it is said which."""
         if use.is_number:
             return self.number(use.access.base)
-        lookup, axes = lookup_of(use), dict(AXES) if term is None else {**AXES, "term": str(term)}
+        lookup, axes = lookup_of(use), AXES | {axis: str(number) for axis, number in fixed.items()}
         indices = "" if lookup is None else lookup.text(self.tables.name(lookup.numbers), axes, self.size)
         return self._element(use, indices, [(use.step(axis), axes[axis]) for axis in AXES])
+
+    def table(self, use: Use) -> str:
+        """The table of where an operand's terms are in a row, as a pointer; "0" where there is none."""
+        lookup = lookup_of(use)
+        return "0" if lookup is None else lookup.of_terms(self.tables.name(lookup.numbers), self.size)
 
     def first(self, use: Use) -> str:
         """Where an operand begins; where a table says where its elements are, what that counts from."""
@@ -364,7 +369,13 @@ class Lookup(NamedTuple):
         for axis, count in others:
             index = f"{f'({index})' if ' ' in index else index} * {size(axis, count)} + {variables[axis]}"
         again = f" + {size('far', self.far)} * ({variable} / {period})" if self.period and self.far else ""
-        return f"{name}[{index}]{again}"
+        return f"{name}[{index.removesuffix(' + 0')}]{again}"
+
+    def of_terms(self, name: str, size: Callable[[str, int], str]) -> str:
+        """Where a row of the table begins, as a pointer; "0" where terms are evenly apart."""
+        if self.axes[-1][0] != "term":
+            return "0"
+        return f"&{self.text(name, AXES | {'term': '0'}, size)}"
 
 
 def lookup_of(use: Use) -> Lookup | None:

@@ -1,123 +1,199 @@
-"""Functions of C for products of matrices: a block of results at a time, so that what is read serves several of them.
+"""Functions of C for sums of many products: of matrices, and of two rows of numbers.
 
-The sums of a block stay in registers. Compilers make vectors of the loops over lanes without being told that they may
-reorder sums: the lanes are 16 columns, or eight terms. What no block covers comes last, one row after the other.
+A matrix product is computed in blocks of eight rows, so that what is read serves several sums, which stay in registers.
+The lanes of a block are vectors where the compiler has a type for them, which gcc and clang do, and single numbers
+elsewhere; so no compiler needs to find vectors by itself, or be told that it may reorder sums.
 """
 
 from __future__ import annotations
 
-ROWS, COLUMNS, LANES = 4, 16, 4  # of a block of columns; a block of terms has as many columns as LANES
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROWS, COLUMNS, LANES = 4, 8, 4  # matrices that are worth a block: rows, and columns of either kind of product
+_ROWS, _FOURTHS = 8, 4  # of a block
+
+OF_LANES = """\
+/* Numbers that are computed at once: as many as this processor has room for, if the compiler has a type for them. */
+#if defined(__GNUC__) && defined(__AVX512F__)
+#define LANES_BYTES 64
+#elif defined(__GNUC__) && defined(__AVX__)
+#define LANES_BYTES 32
+#elif defined(__GNUC__) && (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
+#define LANES_BYTES 16
+#endif
+#ifdef LANES_BYTES
+typedef double NAME_lanes __attribute__((vector_size(LANES_BYTES), aligned(sizeof(double)), may_alias));
+#else
+typedef double NAME_lanes;
+#endif
+#define LANES_COUNT ((int)(sizeof(NAME_lanes) / sizeof(double)))
+
+"""
+
+
+def _block(kind: str, count: int, width: str) -> list[str]:
+    """The loop over blocks of eight rows, and of so many vectors of columns."""
+    rows, vectors = range(_ROWS), range(count)
+    sums = [(row, vector) for row in rows for vector in vectors]
+    places = {
+        (row, vector): _element(kind, "y", f"y_row * row_{row} + column{_far(vector, width)}") for row, vector in sums
+    }
+    others = [
+        f"b_{vector} = {_element(f'const {kind}', 'others', _far(vector, width)[3:])}" for vector in vectors
+    ]
+    starts = ", ".join(f"sum_{row}{vector} = zero" for row, vector in sums)
+    span = width if count == 1 else f"{count} * {width}"
+    return [
+        f"for (; column + {span} <= columns; column += {span}) {{",
+        "    for (int row_0 = 0; row_0 < rows; row_0 += 8) {",
+        *(f"        const int row_{row} = row_{row - 1} + (row_{row - 1} + 1 < rows);" for row in rows[1:]),
+        *(f"        const double *const a_{row} = &a[a_row * row_{row}];" for row in rows),
+        f"        const {kind} zero = -({kind}){{0.0}};" if kind != "double" else "        const double zero = -0.0;",
+        f"        {kind} {starts};",
+        "        const double *others = &b[column];",
+        "        for (int term = 0; term < terms; term++) {",
+        "            const int at = a_term * term;",
+        f"            const {kind} {', '.join(others)};",
+        *(f"            sum_{row}{vector} += a_{row}[at] * b_{vector};" for row, vector in sums),
+        "            others += b_term;",
+        "        }",
+        *(f"        sum_{row}{vector} *= scale;" for row, vector in sums),
+        "        if (adds) {",
+        *(f"            sum_{row}{vector} += {places[row, vector]};" for row, vector in sums),
+        "        }",
+        *(f"        {places[row, vector]} = sum_{row}{vector};" for row, vector in sums),
+        "    }",
+        "}",
+    ]
+
+
+def _far(vector: int, width: str) -> str:
+    return f" + {width}" if vector else ""
+
+
+def _row_block(kind: str, count: int, width: str) -> list[str]:
+    """The loop over blocks of one row: each vector has a sum for every fourth term, as a sum waits for the last one."""
+    vectors, fourths = range(count), range(_FOURTHS)
+    sums = [(fourth, vector) for fourth in fourths for vector in vectors]
+    places = [_element(kind, "y", f"column{_far(vector, width)}") for vector in vectors]
+
+    def added(fourth: int) -> list[str]:
+        n = f"term + {fourth}" if fourth else "term"
+        times = f"({n})" if fourth else n
+        others = [_element(f"const {kind}", f"b_{fourth}", _far(vector, width)[3:]) for vector in vectors]
+        return [
+            f"const double a_{fourth} = a[a_at ? a_at[{n}] : a_term * {times}];",
+            f"const double *const b_{fourth} = &b[(b_at ? b_at[{n}] : b_term * {times}) + column];",
+            *(f"sum_{fourth}{vector} += a_{fourth} * {other};" for vector, other in enumerate(others)),
+        ]
+
+    span = width if count == 1 else f"{count} * {width}"
+    return [
+        f"for (; column + {span} <= columns; column += {span}) {{",
+        f"    const {kind} zero = -({kind}){{0.0}};" if kind != "double" else "    const double zero = -0.0;",
+        f"    {kind} {', '.join(f'sum_{fourth}{vector} = zero' for fourth, vector in sums)};",
+        "    int term = 0;",
+        f"    for (; term + {_FOURTHS} <= terms; term += {_FOURTHS}) {{",
+        *(f"        {line}" for fourth in fourths for line in added(fourth)),
+        "    }",
+        "    for (; term < terms; term++) {",
+        *(f"        {line}" for line in added(0)),
+        "    }",
+        *(f"    sum_0{v} = scale * ((sum_0{v} + sum_1{v}) + (sum_2{v} + sum_3{v}));" for v in vectors),
+        "    if (adds) {",
+        *(f"        sum_0{v} += {place};" for v, place in enumerate(places)),
+        "    }",
+        *(f"    {place} = sum_0{v};" for v, place in enumerate(places)),
+        "}",
+    ]
+
+
+def _element(kind: str, array: str, index: str) -> str:
+    """A vector that begins at an element of an array, or the element."""
+    if not index:
+        return f"*{array}" if kind.endswith("double") else f"*({kind} *){array}"
+    return f"{array}[{index}]" if kind.endswith("double") else f"*({kind} *)&{array}[{index}]"
+
+
+def _with_blocks(text: str, block: Callable[[str, int, str], list[str]]) -> str:
+    blocks = [("NAME_lanes", 2, "LANES_COUNT"), ("NAME_lanes", 1, "LANES_COUNT"), ("double", 1, "1")]
+    return text.replace("BLOCKS", "\n".join(f"    {line}" for each in blocks for line in block(*each)))
+
+
+_MULTIPLY = """\
+/* y = scale * a * b, or y += scale * a * b: blocks of 8 rows, where rows after the last are the last once more. */
+static APART void NAME_multiply(int rows, int columns, int terms, int adds, double *y, int y_row, double scale, const double *a, int a_row, int a_term, const double *b, int b_term)
+{
+    int column = 0;
+BLOCKS
+}
+
+"""
+
+_MULTIPLY_ROW = """\
+/* The same for one row. Terms are evenly apart, or where tables say. */
+static APART void NAME_multiply_row(int columns, int terms, int adds, double *y, double scale, const double *a, int a_term, const int *a_at, const double *b, int b_term,
+    const int *b_at)
+{
+    int column = 0;
+BLOCKS
+}
+
+"""
 
 PRODUCTS = {
-    "multiply": """\
-/* y = scale * a * b, or y += scale * a * b: blocks of 4 rows and 16 columns. */
-static void NAME_multiply(int rows, int columns, int terms, int adds, double *restrict y, int y_row, double scale,
-    const double *a, int a_row, int a_term, const double *b, int b_term)
+    "multiply": _with_blocks(_MULTIPLY, _block),
+    "dot": """\
+/* The sum of a * b, where terms lie side by side. */
+static double NAME_dot(int count, const double *a, const double *b)
 {
-    const int whole_rows = rows / 4 * 4, whole_columns = columns / 16 * 16;
-    for (int column = 0; column < whole_columns; column += 16) {
-        for (int row = 0; row < whole_rows; row += 4) {
-            double *const y_0 = y + y_row * row + column;
-            double *const y_1 = y_0 + y_row, *const y_2 = y_1 + y_row, *const y_3 = y_2 + y_row;
-            const double *factors = a + a_row * row, *others = b + column;
-            double sum_0[16], sum_1[16], sum_2[16], sum_3[16];
-            for (int lane = 0; lane < 16; lane++) {
-                sum_0[lane] = sum_1[lane] = sum_2[lane] = sum_3[lane] = -0.0;
-            }
-            for (int term = 0; term < terms; term++) {
-                const double factor_0 = scale * factors[0], factor_1 = scale * factors[a_row];
-                const double factor_2 = scale * factors[2 * a_row], factor_3 = scale * factors[3 * a_row];
-                for (int lane = 0; lane < 16; lane++) {
-                    sum_0[lane] += factor_0 * others[lane];
-                    sum_1[lane] += factor_1 * others[lane];
-                    sum_2[lane] += factor_2 * others[lane];
-                    sum_3[lane] += factor_3 * others[lane];
-                }
-                factors += a_term;
-                others += b_term;
-            }
-            for (int lane = 0; lane < 16; lane++) {
-                y_0[lane] = adds ? y_0[lane] + sum_0[lane] : sum_0[lane];
-                y_1[lane] = adds ? y_1[lane] + sum_1[lane] : sum_1[lane];
-                y_2[lane] = adds ? y_2[lane] + sum_2[lane] : sum_2[lane];
-                y_3[lane] = adds ? y_3[lane] + sum_3[lane] : sum_3[lane];
-            }
+    const NAME_lanes zero = {0.0};
+    NAME_lanes sum_0 = zero, sum_1 = zero, sum_2 = zero, sum_3 = zero;
+    int n = 0;
+    for (; n + 4 * LANES_COUNT <= count; n += 4 * LANES_COUNT) {
+        sum_0 += *(const NAME_lanes *)&a[n] * *(const NAME_lanes *)&b[n];
+        sum_1 += *(const NAME_lanes *)&a[n + LANES_COUNT] * *(const NAME_lanes *)&b[n + LANES_COUNT];
+        sum_2 += *(const NAME_lanes *)&a[n + 2 * LANES_COUNT] * *(const NAME_lanes *)&b[n + 2 * LANES_COUNT];
+        sum_3 += *(const NAME_lanes *)&a[n + 3 * LANES_COUNT] * *(const NAME_lanes *)&b[n + 3 * LANES_COUNT];
+    }
+    for (; n + LANES_COUNT <= count; n += LANES_COUNT) {
+        sum_0 += *(const NAME_lanes *)&a[n] * *(const NAME_lanes *)&b[n];
+    }
+    double sums[LANES_COUNT];
+    *(NAME_lanes *)sums = (sum_0 + sum_1) + (sum_2 + sum_3);
+    for (int half = LANES_COUNT / 2; half > 0; half /= 2) {
+        for (int lane = 0; lane < half; lane++) {
+            sums[lane] += sums[lane + half];
         }
     }
-    for (int row = 0; row < rows; row++) {
-        const int first = row < whole_rows ? whole_columns : 0;
-        double *const sums = y + y_row * row;
-        for (int column = first; column < columns; column++) {
-            sums[column] = adds ? sums[column] : -0.0;
-        }
-        for (int term = 0; term < terms; term++) {
-            const double factor = scale * a[a_row * row + a_term * term];
-            for (int column = first; column < columns; column++) {
-                sums[column] += factor * b[b_term * term + column];
-            }
-        }
+    double sum = sums[0];
+    for (; n < count; n++) {
+        sum += a[n] * b[n];
     }
+    return sum;
 }
 
 """,
+    "multiply_row": _with_blocks(_MULTIPLY_ROW, _row_block),
     "multiply_dots": """\
-/* The same where the terms of a row of a, and of a column of b, lie side by side: blocks of 4 rows and 4 columns. */
-static void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *restrict y, int y_row, double scale,
-    const double *a, int a_row, const double *b, int b_column)
+/* The same where the terms of a column of b lie side by side: some columns and terms of b are made rows first. */
+static APART void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *y, int y_row, double scale, const double *a, int a_row, const double *b, int b_column)
 {
-    const int whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4, whole = terms / 8 * 8;
-    for (int column = 0; column < whole_columns; column += 4) {
-        const double *const b_0 = b + b_column * column;
-        const double *const b_1 = b_0 + b_column, *const b_2 = b_1 + b_column, *const b_3 = b_2 + b_column;
-        for (int row = 0; row < whole_rows; row += 4) {
-            const double *const a_0 = a + a_row * row;
-            const double *const a_1 = a_0 + a_row, *const a_2 = a_1 + a_row, *const a_3 = a_2 + a_row;
-            double sum_00[8] = {0.0}, sum_01[8] = {0.0}, sum_02[8] = {0.0}, sum_03[8] = {0.0};
-            double sum_10[8] = {0.0}, sum_11[8] = {0.0}, sum_12[8] = {0.0}, sum_13[8] = {0.0};
-            double sum_20[8] = {0.0}, sum_21[8] = {0.0}, sum_22[8] = {0.0}, sum_23[8] = {0.0};
-            double sum_30[8] = {0.0}, sum_31[8] = {0.0}, sum_32[8] = {0.0}, sum_33[8] = {0.0};
-            for (int term = 0; term < whole; term += 8) {
-                for (int lane = 0; lane < 8; lane++) {
-                    sum_00[lane] += a_0[term + lane] * b_0[term + lane];
-                    sum_01[lane] += a_0[term + lane] * b_1[term + lane];
-                    sum_02[lane] += a_0[term + lane] * b_2[term + lane];
-                    sum_03[lane] += a_0[term + lane] * b_3[term + lane];
-                    sum_10[lane] += a_1[term + lane] * b_0[term + lane];
-                    sum_11[lane] += a_1[term + lane] * b_1[term + lane];
-                    sum_12[lane] += a_1[term + lane] * b_2[term + lane];
-                    sum_13[lane] += a_1[term + lane] * b_3[term + lane];
-                    sum_20[lane] += a_2[term + lane] * b_0[term + lane];
-                    sum_21[lane] += a_2[term + lane] * b_1[term + lane];
-                    sum_22[lane] += a_2[term + lane] * b_2[term + lane];
-                    sum_23[lane] += a_2[term + lane] * b_3[term + lane];
-                    sum_30[lane] += a_3[term + lane] * b_0[term + lane];
-                    sum_31[lane] += a_3[term + lane] * b_1[term + lane];
-                    sum_32[lane] += a_3[term + lane] * b_2[term + lane];
-                    sum_33[lane] += a_3[term + lane] * b_3[term + lane];
+    double part[8 * 16];
+    for (int column = 0; column < columns; column += 16) {
+        const int wide = columns - column < 16 ? columns - column : 16;
+        for (int term = 0; term < terms; term += 8) {
+            const int few = terms - term < 8 ? terms - term : 8;
+            for (int lane = 0; lane < wide; lane++) {
+                const double *const of_column = &b[b_column * (column + lane) + term];
+                for (int place = 0; place < few; place++) {
+                    part[16 * place + lane] = of_column[place];
                 }
             }
-            const double sums[4][4] = {
-                {NAME_eight(sum_00), NAME_eight(sum_01), NAME_eight(sum_02), NAME_eight(sum_03)},
-                {NAME_eight(sum_10), NAME_eight(sum_11), NAME_eight(sum_12), NAME_eight(sum_13)},
-                {NAME_eight(sum_20), NAME_eight(sum_21), NAME_eight(sum_22), NAME_eight(sum_23)},
-                {NAME_eight(sum_30), NAME_eight(sum_31), NAME_eight(sum_32), NAME_eight(sum_33)},
-            };
-            for (int place = 0; place < 16; place++) {
-                const int of_row = row + place / 4, of_column = column + place % 4;
-                double *const result = &y[y_row * of_row + of_column];
-                double sum = sums[place / 4][place % 4];
-                for (int term = whole; term < terms; term++) {
-                    sum += a[a_row * of_row + term] * b[b_column * of_column + term];
-                }
-                *result = adds ? *result + scale * sum : scale * sum;
-            }
-        }
-    }
-    for (int row = 0; row < rows; row++) {
-        for (int column = row < whole_rows ? whole_columns : 0; column < columns; column++) {
-            const double sum = scale * NAME_dot(terms, &a[a_row * row], &b[b_column * column]);
-            double *const result = &y[y_row * row + column];
-            *result = adds ? *result + sum : sum;
+            NAME_multiply(rows, wide, few, adds || term > 0, &y[column], y_row, scale, &a[term], a_row, 1, part, 16);
         }
     }
 }

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +33,7 @@ Item: TypeAlias = "Reduction | Map | Take | Words"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
 _LOOPS = 64  # of a part
+_PARTS = 3  # of a sum whose rows are not evenly apart
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
 
 
@@ -165,10 +166,46 @@ def blocks_of(program: Program) -> list[Block]:
         if isinstance(kernel, Loop):
             blocks += [Block(1, tuple(straight))] if straight else []
             straight = []
-            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_if_small, kernel.kernels)))))
+            inside = chain.from_iterable(map(in_even_rows, kernel.kernels))
+            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_if_small, inside)))))
+        elif isinstance(kernel, Singles):
+            straight += kernel.unrolled()
         else:
-            straight += kernel.unrolled() if isinstance(kernel, Singles) else _if_small(kernel)
+            straight += chain.from_iterable(map(_if_small, in_even_rows(kernel)))
     return [*blocks, Block(1, tuple(straight))] if straight else blocks
+
+
+def in_even_rows(kernel: Kernel) -> list[Kernel]:
+    """A long sum as a few whose rows are evenly apart, if tables say so of all but a few of its rows.
+
+    Buffers are used again, so of the rows of a matrix often all but the last are evenly apart.
+    """
+    if not isinstance(kernel, Reduction) or kernel.is_in_order or kernel.largest:
+        return [kernel]
+    tables = [access.row_table for access in (kernel.target, *kernel.accesses) if access.row_table is not None]
+    if not tables or any(access.table is not None for access in kernel.accesses):
+        return [kernel]
+    steps = np.diff(np.stack(tables), axis=1)
+    starts, start = [0], 0
+    for row in range(2, kernel.rows):  # of each three rows, the middle one is in the middle or begins a new part
+        if row - start >= 2 and (steps[:, row - 1] != steps[:, start]).any():
+            start = row
+            starts.append(start)
+    if len(starts) > _PARTS:
+        return [kernel]
+    return [_rows(kernel, start, end) for start, end in pairwise([*starts, kernel.rows])]
+
+
+def _rows(kernel: Reduction, start: int, end: int) -> Reduction:
+    """Some rows of a sum, which are evenly apart."""
+
+    def part(access: Access) -> Access:
+        if access.row_table is None:
+            return replace(access, base=access.base + start * access.row_step)
+        first, *others = access.row_table[start:end].tolist()
+        return replace(access, base=first, row_step=others[0] - first if others else 0, row_table=None)
+
+    return replace(kernel.changed(part), rows=end - start)
 
 
 def in_parts(blocks: Sequence[Block]) -> list[Block]:

@@ -4,6 +4,7 @@ jax_backend.py     a program as one function
 jax_reads.py       operands
 jax_kernels.py     kernels
 jax_loops.py       loops, as scans
+jax_deciding.py    decisions between programs
 jax_functions.py   the forward functions of primitives, and their derivatives for JAX
 jax_arrays.py      functions of whole arrays, such as those of linear algebra
 jax_checks.py      in which state JAX computes what we do

@@ -14,7 +14,7 @@ by the inverse.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -23,6 +23,7 @@ import numpy as np
 
 from micrograd.compiler.backends.jax.jax_arrays import ArraysOnJax
 from micrograd.compiler.backends.jax.jax_checks import check_jax, check_process, in_float64
+from micrograd.compiler.backends.jax.jax_deciding import JaxRun, Part
 from micrograd.compiler.backends.jax.jax_functions import DIFFERENTIABLE, FUNCTIONS, PLAIN, Caught
 from micrograd.compiler.backends.jax.jax_kernels import function_of
 from micrograd.compiler.backends.jax.jax_loops import scan_of
@@ -169,7 +170,7 @@ class JaxExecutable(Executable):
             self._from_inputs = self._made()
         found = self._from_inputs(numbers)
         count = len(self.program.outputs)
-        return found[:count], found[count:]
+        return found[:count], found[count:] + 0.0
 
     def _made_for_buffer(self) -> tuple[_Compiled, Integers]:
         """The program from buffer to buffer, and the places that it writes."""
@@ -209,4 +210,34 @@ class _InFloat32(InFloat32, JaxExecutable):
     check = staticmethod(check_process)
 
 
-BACKEND = Backend("jax", JaxExecutable, JAX, lower_in_float32=_InFloat32, arrays=ArraysOnJax)
+def _part_of(program: Program) -> Part:
+    """A program between decisions."""
+    lowered = Lowered(program, program.inputs, program.seeds, functions=PLAIN)
+    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    results = np.concatenate([program.outputs, gradients]).astype(np.int64)
+    return Part(program, lowered.function(results))
+
+
+def _compiled(function: Callable[..., Any], arrays: dict[int, Floats]) -> Callable[..., Any]:
+    """A function of arrays, compiled by XLA for arrays of these shapes."""
+    check_jax()
+    caught = Caught()
+    with caught:
+        run = jax.jit(function).lower(arrays).compile(compiler_options=compiler_options())
+
+    def checked(given: dict[int, Floats]) -> Any:
+        check_jax()
+        found = run(given)
+        jax.block_until_ready(found)
+        caught.check()
+        return found
+
+    return checked
+
+
+BACKEND = Backend(
+    *("jax", JaxExecutable, JAX),
+    lower_in_float32=_InFloat32,
+    arrays=ArraysOnJax,
+    decide=partial(JaxRun, lower=_part_of, compiled=_compiled),
+)

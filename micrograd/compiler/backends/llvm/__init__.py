@@ -12,6 +12,7 @@ llvm_writer.py         what the code of kernels is written with
 llvm_interpreter.py    other small kernels, which need no code: they are words of a table
 llvm_runners.py        native functions that call kernels
 llvm_entries.py        native functions that callers in C know how to call
+llvm_deciding.py       decisions between programs
 llvm_batches.py        batches of fit, whose blocks run on all cores
 llvm_batch_runner.py   the native function that runs these blocks
 thread_pool.py         the threads that they run in

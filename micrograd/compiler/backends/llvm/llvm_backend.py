@@ -33,6 +33,7 @@ from micrograd.compiler.backends.llvm.llvm_codes import (
     sorted_segments,
     vector_of,
 )
+from micrograd.compiler.backends.llvm.llvm_deciding import NativeRun
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, native_name
 from micrograd.compiler.backends.llvm.llvm_interpreter import (
     Words,
@@ -43,12 +44,14 @@ from micrograd.compiler.backends.llvm.llvm_interpreter import (
 from micrograd.compiler.backends.llvm.llvm_kernels import module_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
-from micrograd.compiler.backends.llvm.llvm_scalars import module_of_scalars, name_of, scalars, together
+from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module_of_scalars, name_of, scalars, together
+from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NATIVE
+from micrograd.optim import native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -209,6 +212,22 @@ class NativeExecutable(Executable):
         return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if code.turning else [])]
 
 
+class PartExecutable(NativeExecutable):
+    """A program between decisions, whose small kernels are written out: it runs many times."""
+
+    def _steps(self, kernels: Sequence[Any], small: bool) -> list[Any]:
+        if not small:
+            return super()._steps(kernels, small)
+        unrolled = (each.unrolled() if isinstance(each, Singles) else [each] for each in kernels)
+        steps = []
+        for part in together(list(chain.from_iterable(unrolled))):
+            if all(map(is_written_out, part)):
+                steps.append(self._written_out(part))
+            else:
+                steps += super()._steps(part, small)
+        return steps
+
+
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
     """A primitive's forward function in Python, to be called from native code."""
     return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(in_python(primitive, raised))
@@ -220,4 +239,5 @@ class _InFloat32(InFloat32, NativeExecutable):
     number = FLOAT
 
 
-BACKEND = Backend("llvm", NativeExecutable, NATIVE, native_name, _InFloat32)
+native.update = NativeUpdate
+BACKEND = Backend("llvm", NativeExecutable, NATIVE, native_name, _InFloat32, partial(NativeRun, lower=PartExecutable))

@@ -54,7 +54,7 @@ class Application(NamedTuple):
 def together(kernels: Sequence[_Kernel]) -> list[list[_Kernel]]:
     """The kernels in their order: each alone, or small neighbours together."""
     found: list[list[_Kernel]] = []
-    for small, neighbours in groupby(kernels, _is_small):
+    for small, neighbours in groupby(kernels, is_written_out):
         size = _LONGEST
         for kernel in neighbours:
             size += _size(kernel)
@@ -65,7 +65,7 @@ def together(kernels: Sequence[_Kernel]) -> list[list[_Kernel]]:
     return found
 
 
-def _is_small(kernel: _Kernel) -> bool:
+def is_written_out(kernel: _Kernel) -> bool:
     """Whether it has few numbers, and no vectors of them."""
     is_native = isinstance(kernel, Reduction) or native_name(kernel.primitive) is not None
     return is_native and _size(kernel) <= _SMALL and not vector_of(kernel)[0]

@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
+from micrograd.compiler.backends.shared.deciding import RunOfRegion
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
@@ -342,4 +343,8 @@ class _InFloat32(InFloat32, NumpyExecutable):
     """A program on NumPy with numbers in float32."""
 
 
-BACKEND = Backend("numpy", NumpyExecutable, NUMPY, lower_in_float32=_InFloat32)
+BACKEND = Backend(
+    *("numpy", NumpyExecutable, NUMPY),
+    lower_in_float32=_InFloat32,
+    decide=partial(RunOfRegion, lower=NumpyExecutable),
+)

@@ -4,8 +4,9 @@
     outputs, gradients = run(np.array([0.5, -1.5]))     # the inputs, in the order of the program
 
 A run takes the inputs as one array of floats, and gives two new ones: the outputs and the gradients that
-the program has. Each gradient is that of the only output, with respect to an input. Overflow and the like
-leave infinities and NaNs in the results, and raise nothing.
+the program has. Each gradient is that of the only output, with respect to an input, and 0.0 where it is -0.0:
+so it is what a Value has whose gradient was 0.0. Overflow and the like leave infinities and NaNs in the results, and
+raise nothing.
 
 That is all a backend must do. If its runs are Executables, they keep their numbers in a buffer, and it
 can train too: see executable.py.
@@ -24,7 +25,10 @@ from micrograd.compiler.passes.lists import COMMON
 from micrograd.compiler.passes.stages import Request
 
 if TYPE_CHECKING:
+    from micrograd.compiler.backends.shared.deciding import RunOfRegion
     from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.ir.regions import Region
+    from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.stages import Pass
     from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.primitive import Primitive
@@ -42,6 +46,7 @@ class Backend:
         passes: those that its programs go through; see passes/lists.py.
         has_code: whether it has code for a primitive, so that kernels of it may be fused.
         lower_in_float32: makes a run of a program that computes in float32.
+        decide: makes a run of a region, with the gradients of some inputs; None where programs do not decide.
         arrays: makes what runs a function of whole arrays, and its rule; by default both run as they are.
     """
 
@@ -50,6 +55,7 @@ class Backend:
     passes: tuple[Pass, ...] = COMMON
     has_code: Callable[[Primitive], object] = bool
     lower_in_float32: Callable[..., Run] | None = None
+    decide: Callable[[Region, Integers], RunOfRegion] | None = None
     arrays: Callable[[ArrayFunction], Any] = lambda function: function
 
     def in_precision(self, precision: str) -> Backend:
@@ -64,7 +70,7 @@ class Backend:
             return self
         if self.lower_in_float32 is None:
             raise ValueError(f"the {self.name} backend computes in float64 only")
-        return replace(self, lower=self.lower_in_float32)
+        return replace(self, lower=self.lower_in_float32, decide=None)
 
     def request(self, name: str = "", disabled: frozenset[str] = frozenset(), verify: bool = False) -> Request:
         """What is asked of the passes for this backend; MICROGRAD_VERIFY=1 in the environment has them verified."""

@@ -1,0 +1,315 @@
+"""Deciding in native code: the steps of a plan are rows of a table, as kernels are.
+
+Their functions are the same for all programs, so nothing is compiled for a plan. Their arguments have addresses:
+
+    move, add, clear, check    how many numbers, and the addresses of each
+    program                    a buffer, and the table of its kernels
+    choose                     the address of a number, and two tables
+    repeat                     the table of the condition and its answer, that of the body, and the states
+    unwind                     the states, and the table of what goes back
+
+A loop calls Python where it has no room for more states, and now and then where none are kept, so that it can be
+interrupted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+
+from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
+from micrograd.compiler.backends.llvm.llvm_kernels import KERNEL
+from micrograd.compiler.backends.llvm.llvm_machine import machine
+from micrograd.compiler.backends.llvm.llvm_runners import RUN, run_table, runner
+from micrograd.compiler.backends.llvm.llvm_writer import Loops
+from micrograd.compiler.backends.shared.deciding import Check, Choose, Clear, Move, Run, RunOfRegion, Unwind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from micrograd.compiler.backends.shared.deciding import Cells, Plan, Repeat, States
+    from micrograd.compiler.numbers import Integers
+
+_ROOM = 1 << 20  # iterations between two calls of Python, where no states are kept
+_COUNT, _CAPACITY, _STATES = 0, 1, 2  # of what a loop and its way back have in common
+
+
+class NativeRun(RunOfRegion):
+    """A run of a region in native code."""
+
+    def prepared(self, plan: Plan) -> Callable[[], object]:
+        """What runs a plan: one call into native code, and what it raised."""
+        self._kept: list[Any] = []
+        self._raised: list[BaseException] = []
+        self._unlinked: list[tuple[Integers, list[str]]] = []
+        self._shared: dict[int, Integers] = {}  # what a loop and its way back have in common, by their states
+        table = self._table(plan)
+        names = {name for _, named in self._unlinked for name in named}
+        functions = {"micrograd_run": runner, **{name: _WRITERS[name] for name in names}}
+        addresses, engines = machine().addresses(functions)
+        self._kept += engines
+        for places, named in self._unlinked:
+            places[:] = [addresses[name] for name in named]
+        run = RUN(addresses["micrograd_run"])
+        arguments = ctypes.c_void_p(0), ctypes.c_void_p(table.ctypes.data), ctypes.c_int64(len(table))
+        executables: list[Any] = self.executables  # native ones
+        raising = [each for each in executables if each.calls_python]
+
+        def call() -> None:
+            run(*arguments)
+            if self._raised:
+                error = self._raised[0]
+                self._raised.clear()
+                raise error
+            for each in raising:
+                each.raise_what_was_raised()
+
+        return call
+
+    def _table(self, plan: Plan) -> Integers:
+        rows = [self._row(step) for step in plan]
+        table = np.array([(0, arguments.ctypes.data) for _, arguments in rows], dtype=np.int64).reshape(-1, 2)
+        self._kept += [table, *(arguments for _, arguments in rows)]
+        self._unlinked.append((table[:, 0], [name for name, _ in rows]))
+        return table
+
+    def _row(self, step: Any) -> tuple[str, Integers]:
+        """The name of a step's function, and its arguments."""
+        if isinstance(step, Move):
+            name = "micrograd_add" if step.adds else "micrograd_move"
+            return name, _integers(len(step.source.at), self._addresses(step.source), self._addresses(step.target))
+        if isinstance(step, Clear):
+            return "micrograd_clear", _integers(len(step.target.at), self._addresses(step.target))
+        if isinstance(step, Check):
+            count, failed = len(step.source.at), _address(step.failed)
+            return "micrograd_check", _integers(count, self._addresses(step.source), failed)
+        if isinstance(step, Run):
+            executable: Any = step.executable
+            buffer, table = executable.buffer, executable.table
+            return "micrograd_program", _integers(buffer.ctypes.data, *_of(table))
+        if isinstance(step, Choose):
+            tables = [_of(self._table(part)) for part in (step.then, step.otherwise)]
+            return "micrograd_choose", _integers(_address(step.predicate), *tables[0], *tables[1])
+        if isinstance(step, Unwind):
+            shared, state = self._shared[id(step.states)], step.states.state
+            places = len(state.at), self._addresses(state)
+            return "micrograd_unwind", _integers(shared.ctypes.data, *places, *_of(self._table(step.body)))
+        return "micrograd_repeat", self._repeat(step)
+
+    def _repeat(self, step: Repeat) -> Integers:
+        """The arguments of a loop."""
+        states = step.states
+        shared = self._shared[id(states)] = _integers(0, 0, 0)
+        room = self._more(states, shared)
+        next(room)
+        more = _MORE(room.__next__)
+        self._kept += [shared, states, more]
+        condition, body = _of(self._table(step.condition)), _of(self._table(step.body))
+        function = ctypes.cast(more, ctypes.c_void_p).value or 0
+        kept = len(states.state.at) if states.is_kept else 0
+        places = kept, self._addresses(states.state)
+        limit = -1 if step.limit is None else step.limit
+        begin = shared.ctypes.data, _address(step.answer), _address(step.failed), limit, function
+        return _integers(*begin, *condition, *body, *places)
+
+    def _more(self, states: States, shared: Integers) -> Generator[int, None, None]:
+        """Make room again and again: 1, or 0 if that raised an error, which is kept: none may go into native code.
+
+        An interrupt is raised as soon as Python runs, which for a generator is within its ``try``.
+        """
+        answer = 1
+        while True:
+            try:
+                yield answer
+                answer = 1
+                if states.is_kept:
+                    if shared[_CAPACITY]:
+                        states.grow()
+                    shared[_CAPACITY:] = len(states.rows), states.rows.ctypes.data
+                else:
+                    shared[_CAPACITY] += _ROOM
+            except GeneratorExit:  # noqa: PERF203  # each iteration is a call
+                return
+            except BaseException as error:
+                self._raised.append(error)
+                answer = 0
+
+    def _addresses(self, cells: Cells) -> int:
+        """The address of a table with that of each number."""
+        table = cells.array.ctypes.data + cells.array.itemsize * np.ascontiguousarray(cells.at, dtype=np.int64)
+        self._kept += [table, cells.array]
+        return int(table.ctypes.data)
+
+
+_MORE = ctypes.CFUNCTYPE(ctypes.c_int64)
+
+
+def _integers(*numbers: int) -> Integers:
+    return np.array(numbers, dtype=np.int64)
+
+
+def _of(table: Integers) -> tuple[int, int]:
+    return table.ctypes.data, len(table)
+
+
+def _address(cells: Cells) -> int:
+    return int(cells.array.ctypes.data + cells.array.itemsize * int(cells.at[0]))
+
+
+# The functions
+
+
+class _Writer(Loops):
+    """Writes the function of a step."""
+
+    def __init__(self, name: str) -> None:
+        self.module = ir.Module(name=name)
+        super().__init__(ir.Function(self.module, KERNEL, name))
+        _, self.arguments, _ = self.function.args
+
+    def argument(self, number: int) -> Any:
+        """An argument of the step."""
+        return self.builder.load(self.builder.gep(self.arguments, [integer(number)]))
+
+    def pointer(self, number: int, kind: Any = DOUBLE) -> Any:
+        """An argument that is an address."""
+        return self.builder.inttoptr(self.argument(number), kind.as_pointer())
+
+    def places(self, table: int, count: int) -> Any:
+        """A loop over the addresses in a table; both are arguments."""
+        table = self.pointer(table, INTEGER)
+        return self.loop(integer(0), self.argument(count), 1), table
+
+    def at(self, table: Any, index: Any) -> Any:
+        """The address in a table."""
+        return self.builder.inttoptr(self.builder.load(self.builder.gep(table, [index])), DOUBLE.as_pointer())
+
+    def run(self, argument: int) -> None:
+        """Run the table that is an argument, and whose length is the next one."""
+        run_table(
+            self, ir.Constant(DOUBLE.as_pointer(), None), self.pointer(argument, INTEGER), self.argument(argument + 1)
+        )
+
+    def copied(self, count: Any, table: Any, rows: Any, *, comes_in: bool) -> None:
+        """Copy a state to a row, or back."""
+        with self.loop(integer(0), count, 1) as index:
+            inside, row = self.at(table, index), self.builder.gep(rows, [index])
+            self.builder.store(self.builder.load(row if comes_in else inside), inside if comes_in else row)
+
+    def finished(self) -> ir.Module:
+        """The module with the function."""
+        self.builder.ret_void()
+        return self.module
+
+
+def _move(adds: bool) -> ir.Module:
+    code = _Writer("micrograd_add" if adds else "micrograd_move")
+    sources, targets = code.pointer(1, INTEGER), code.pointer(2, INTEGER)
+    with code.loop(integer(0), code.argument(0), 1) as index:
+        target, number = code.at(targets, index), code.builder.load(code.at(sources, index))
+        code.builder.store(code.builder.fadd(code.builder.load(target), number) if adds else number, target)
+    return code.finished()
+
+
+def _clear() -> ir.Module:
+    code = _Writer("micrograd_clear")
+    targets = code.pointer(1, INTEGER)
+    with code.loop(integer(0), code.argument(0), 1) as index:
+        code.builder.store(ir.Constant(DOUBLE, 0.0), code.at(targets, index))
+    return code.finished()
+
+
+def _check() -> ir.Module:
+    code = _Writer("micrograd_check")
+    sources, failed = code.pointer(1, INTEGER), code.pointer(2)
+    with code.loop(integer(0), code.argument(0), 1) as index:
+        number = code.builder.load(code.at(sources, index))
+        nothing = code.builder.fsub(number, number)  # 0, or NaN where it is not finite
+        code.builder.store(code.builder.fadd(code.builder.load(failed), nothing), failed)
+    return code.finished()
+
+
+def _program() -> ir.Module:
+    code = _Writer("micrograd_program")
+    run_table(code, code.pointer(0), code.pointer(1, INTEGER), code.argument(2))
+    return code.finished()
+
+
+def _choose() -> ir.Module:
+    code = _Writer("micrograd_choose")
+    holds = code.builder.fcmp_unordered("!=", code.builder.load(code.pointer(0)), ir.Constant(DOUBLE, 0.0))
+    with code.builder.if_else(holds) as (then, otherwise):
+        with then:
+            code.run(1)
+        with otherwise:
+            code.run(3)
+    return code.finished()
+
+
+def _repeat() -> ir.Module:
+    """The arguments: what is shared, the answer, the failure, the limit, what to call; two tables; the state."""
+    code = _Writer("micrograd_repeat")
+    builder, function = code.builder, code.function
+    shared, answer, failed, limit = code.pointer(0, INTEGER), code.pointer(1), code.pointer(2), code.argument(3)
+    more = builder.inttoptr(code.argument(4), ir.FunctionType(INTEGER, []).as_pointer())
+    size, state = code.argument(9), code.pointer(10, INTEGER)
+    capacity = builder.gep(shared, [integer(_CAPACITY)])
+    names = "head", "asked", "within", "full", "body", "failure", "end"
+    head, asked, within, full, body, failure, end = map(function.append_basic_block, names)
+    is_new = builder.icmp_signed("==", size, integer(0))  # nothing is kept: all iterations of this run are counted
+    builder.store(builder.select(is_new, integer(0), builder.load(capacity)), capacity)
+    begin = builder.block
+    builder.branch(head)
+    builder.position_at_end(head)
+    count = builder.phi(INTEGER)
+    count.add_incoming(integer(0), begin)
+    code.run(5)
+    holds = builder.fcmp_unordered("!=", builder.load(answer), ir.Constant(DOUBLE, 0.0))
+    builder.cbranch(holds, asked, end)
+    builder.position_at_end(asked)
+    builder.cbranch(builder.icmp_signed("==", count, limit), failure, within)
+    builder.position_at_end(within)
+    builder.cbranch(builder.icmp_signed("<", count, builder.load(capacity)), body, full)
+    builder.position_at_end(full)
+    builder.cbranch(builder.icmp_signed("!=", builder.call(more, []), integer(0)), body, failure)
+    builder.position_at_end(body)
+    rows = builder.inttoptr(builder.load(builder.gep(shared, [integer(_STATES)])), DOUBLE.as_pointer())
+    code.copied(size, state, builder.gep(rows, [builder.mul(count, size)]), comes_in=False)
+    code.run(7)
+    count.add_incoming(builder.add(count, integer(1)), builder.block)
+    builder.branch(head)
+    builder.position_at_end(failure)
+    builder.store(ir.Constant(DOUBLE, float("nan")), failed)
+    builder.branch(end)
+    builder.position_at_end(end)
+    builder.store(count, builder.gep(shared, [integer(_COUNT)]))
+    return code.finished()
+
+
+def _unwind() -> ir.Module:
+    """The arguments: what is shared, the state, and the table."""
+    code = _Writer("micrograd_unwind")
+    builder = code.builder
+    shared, size, state = code.pointer(0, INTEGER), code.argument(1), code.pointer(2, INTEGER)
+    count, address = (builder.load(builder.gep(shared, [integer(place)])) for place in (_COUNT, _STATES))
+    rows = builder.inttoptr(address, DOUBLE.as_pointer())
+    with code.loop(integer(0), count, 1) as index:
+        row = builder.sub(builder.sub(count, integer(1)), index)
+        code.copied(size, state, builder.gep(rows, [builder.mul(row, size)]), comes_in=True)
+        code.run(3)
+    return code.finished()
+
+
+_WRITERS: dict[str, Callable[[], ir.Module]] = {
+    "micrograd_move": lambda: _move(adds=False),
+    "micrograd_add": lambda: _move(adds=True),
+    "micrograd_clear": _clear,
+    "micrograd_check": _check,
+    "micrograd_program": _program,
+    "micrograd_choose": _choose,
+    "micrograd_repeat": _repeat,
+    "micrograd_unwind": _unwind,
+}

@@ -1,0 +1,476 @@
+"""Histories: a loop that asks in every iteration becomes two bodies, and what is answered becomes data.
+
+    for _ in range(200):
+        height, speed = height + 0.01 * speed, speed - 0.1
+        if height < 0:
+            height, speed = -0.9 * height, -0.9 * speed
+
+has 2 ** 200 histories. It is traced for two: all questions are answered by yes, and all by no. What lies between two
+questions is a segment. Python is deterministic: what a segment does follows from where the function stands, from what
+is in its variables, and from the answer. So both traces are looked at whenever they ask. If they stand in the same
+place, with the same in all variables but for numbers that are computed, then each segment may follow either of the two
+before it, whatever the other answers were. The program runs one of both for each question: a loop, where those of all
+iterations are alike.
+
+Where anything else differs, such as a count of the bounces, each history stays a path of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from itertools import groupby
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from micrograd._support.checks import is_array
+from micrograd.compiler.guards.structure import Same, Structure
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.tracing.body import UnlikeError
+from micrograd.compiler.tracing.decisions import chosen, repeated
+from micrograd.compiler.tracing.questions import Questions
+from micrograd.compiler.tracing.trace import Symbol, Tape, trace, traced_on
+from micrograd.engine import primitives
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
+
+    from micrograd.compiler.ir.entries import Trace
+
+_MOST_SEGMENTS = 64  # that are not alike: more take long to compile
+_DEEPEST = 50  # containers in one another
+_ITERATORS = tuple(map(type, (iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), reversed([]))))
+
+
+class _Snapshot(NamedTuple):
+    """What a trace is at a question, or at its end.
+
+    Attributes:
+        begin: how many operations are written.
+        known: where the function stands, and all in its variables that is no number of the trace.
+        state: the places of these numbers.
+        kinds: which symbols stand for them.
+    """
+
+    begin: int
+    known: Any
+    state: tuple[int, ...]
+    kinds: tuple[type[Symbol], ...]
+
+
+class _Forced(Questions):
+    """Questions that are all answered in the same way.
+
+    Args:
+        answer: the answer.
+        most: how many there may be.
+        tape, leaves, rounding: as before.
+
+    Attributes:
+        snapshots: what the trace is at each.
+    """
+
+    def __init__(self, answer: bool, most: int, tape: Any, leaves: Sequence[Any], rounding: float) -> None:
+        super().__init__(tape, leaves, rounding)
+        self._answer, self._most = answer, most
+        self.snapshots: list[_Snapshot] = []
+
+    def truth(self, place: int, is_bool: bool) -> bool:
+        """The answer."""
+        if len(self.snapshots) == self._most:
+            raise UnlikeError
+        answer = place if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, place))
+        self._ask(answer, self._closeness(answer), float(self._answer), "")
+        look = _Look(self._tape)
+        known = [look.frame(frame) for frame in _frames()]
+        self.snapshots.append(look.snapshot(known))
+        return self._answer
+
+    def whole(self, place: int, of_number: Callable[[float], int]) -> int:
+        """An int may be any."""
+        raise UnlikeError
+
+    def _magnitude(self, place: int, depth: int = 0) -> int:
+        """As far as it follows from this segment: what was computed before is not there any more."""
+        if self.snapshots and place < self.snapshots[-1].begin:
+            return self._write(primitives.abs, place)
+        return super()._magnitude(place, depth)
+
+
+def _frames() -> Iterator[FrameType]:
+    """Those of the function that is traced, and of all that it has called, the last one first."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") not in _OUTSIDE:  # what asks
+        frame = frame.f_back
+    while frame is not None and frame.f_globals.get("__name__") in _OUTSIDE:
+        frame = frame.f_back
+    while frame is not None and frame.f_code is not traced_on.__code__:
+        yield frame
+        frame = frame.f_back
+
+
+_OUTSIDE = dict.fromkeys(("micrograd.compiler.tracing.questions", __name__, Tape.__module__))
+
+
+class _Look:
+    """Looks at variables.
+
+    Args:
+        tape: whose numbers are told apart from all else.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._state: list[int] = []
+        self._kinds: list[type[Symbol]] = []
+        self._numbers: dict[int, int] = {}  # of what is in variables, so that it lives until all are looked at
+
+    def snapshot(self, known: Any) -> _Snapshot:
+        """What was seen."""
+        return _Snapshot(len(self._tape.operations), known, tuple(self._state), tuple(self._kinds))
+
+    def frame(self, frame: FrameType) -> Any:
+        """Where a function stands, and its variables."""
+        variables = frame.f_locals
+        return frame.f_code, frame.f_lasti, tuple((name, self.at(item)) for name, item in variables.items())
+
+    def at(self, item: Any, depth: int = 0) -> Any:
+        """What is known of an object; numbers of the tape are taken note of.
+
+        Raises:
+            UnlikeError: if it may have changed unseen.
+        """
+        if depth > _DEEPEST:
+            raise UnlikeError
+        inside = partial(self.at, depth=depth + 1)
+        kind = type(item)
+        if isinstance(item, Tape):
+            return "tape"
+        if issubclass(kind, Symbol):
+            if item._tape is not self._tape:
+                raise UnlikeError
+            self._state.append(item._place)
+            self._kinds.append(kind)
+            return kind, item._place in self._tape.attributes
+        if kind is float:
+            return kind, item.hex()
+        if kind in _PLAIN:
+            return kind, item
+        if kind is tuple:
+            return kind, tuple(map(inside, item))
+        if kind is list:
+            return kind, self._number(item), tuple(map(inside, item))
+        if kind is dict:
+            return kind, self._number(item), tuple((inside(name), inside(part)) for name, part in item.items())
+        if kind in (enumerate, zip, *_ITERATORS):
+            return kind, inside(item.__reduce__()[1:])
+        if kind is FunctionType:
+            return kind, item.__code__, inside(item.__closure__), inside(item.__defaults__), inside(item.__kwdefaults__)
+        if kind is CellType:
+            return kind, inside(_content(item))
+        if is_array(item) and item.dtype == object:
+            return kind, self._number(item), item.shape, tuple(map(inside, item.ravel().tolist()))
+        if is_array(item):
+            return kind, self._number(item), item.dtype, item.shape, item.tobytes()
+        return kind, Same(item)  # another one in the other trace, if it was made in it
+
+    def _number(self, container: Any) -> int:
+        """Which of the containers it is, as two variables may have one and the same."""
+        return self._numbers.setdefault(id(container), len(self._numbers))
+
+
+_PLAIN = frozenset((int, bool, str, bytes, complex, type(None), range, slice, CodeType))
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _content
+
+
+class _Forgetting(dict[Any, Any]):
+    """It keeps nothing: an operation that is written again is not the first one, as a variable may be that."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Keep nothing."""
+
+
+class _History(NamedTuple):
+    """One of both traces.
+
+    Attributes:
+        trace: what it has written.
+        snapshots: at each question, and at the end.
+    """
+
+    trace: Trace
+    snapshots: list[_Snapshot]
+
+
+def merged(
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Value],
+    as_floats: bool,
+    is_recorded: bool,
+    rounding: float,
+    most: int,
+) -> Trace:
+    """The trace of a function in which all that is asked is data.
+
+    Args:
+        function: whose operations are written down.
+        arguments: its positional and its named arguments.
+        first: see trace, as for the next three.
+        as_floats: see there.
+        is_recorded: see there.
+        rounding: see there.
+        most: how many questions there may be.
+
+    Raises:
+        UnlikeError: if that cannot be.
+    """
+    histories = []
+    for answer in (True, False):
+        tape = Tape(as_floats, is_recorded)
+        asked: list[_Forced] = []
+
+        def ask(*given: Any, answer: bool = answer, asked: list[_Forced] = asked) -> _Forced:
+            asked.append(_Forced(answer, most, *given))
+            return asked[0]
+
+        tape.known = _Forgetting()
+        try:
+            found = traced_on(tape, function, arguments, first, rounding, ask)
+        except Exception as error:
+            raise UnlikeError from error
+        if tape.maps or tape.decisions or len(found.questions) != len(asked[0].snapshots):
+            raise UnlikeError
+        look = _Look(tape)
+        end = look.snapshot(look.at(found.result.nested))
+        histories.append(_History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))]))
+    whole = _Whole(*histories)
+    made = trace(whole.run, arguments, first, as_floats, is_recorded, takes_decisions=True)
+    flags: dict[str, Any] = {
+        name: any(getattr(each, name) for each in (made, *(history.trace for history in histories)))
+        for name in ("tells_apart", "depends_on_recording", "takes_numbers")
+    }
+    return made._replace(**flags)
+
+
+class _Whole:
+    """Both histories as one function.
+
+    Args:
+        yes, no: the histories.
+    """
+
+    def __init__(self, yes: _History, no: _History) -> None:
+        self._histories = yes, no
+        pairs = [*zip(yes.snapshots, no.snapshots, strict=False)]
+        if len(yes.snapshots) != len(no.snapshots) or any(x[1:2] + x[3:] != y[1:2] + y[3:] for x, y in pairs):
+            raise UnlikeError
+        if yes.snapshots[0] != no.snapshots[0] or any(_pattern(x.state) != _pattern(y.state) for x, y in pairs[1:-1]):
+            raise UnlikeError
+        _check_leaves(yes, no)
+        self._segments = [
+            tuple(_Segment(history, number) for history in self._histories) for number in range(len(pairs) - 1)
+        ]
+        alike = [len([*same]) for _, same in groupby(self._segments[:-1])]
+        if sum(count if count < _FEWEST_ALIKE else 2 for count in alike) > _MOST_SEGMENTS:
+            raise UnlikeError
+        self._alike = alike
+
+    def run(self, *arguments: Any, **named: Any) -> Any:
+        """What the function returns."""
+        tape = cast("Tape", recorder_on_top())
+        given = Structure((arguments, named)).leaves
+        yes = self._histories[0]
+        replay = _Replay(tape, yes, given)
+        start = yes.snapshots[0]
+        for place in range(start.begin):
+            replay.at(place)
+        asked = yes.trace.questions[0].place
+        state = [replay.symbol(place, kind) for place, kind in zip(start.state, start.kinds, strict=True)]
+        state.append(replay.symbol(asked, Symbol))
+        for segment in (each for pair in self._segments for each in pair):
+            segment.given = given
+        number = 0
+        for count in [*self._alike, 1]:
+            pair = self._segments[number]
+            if count < _FEWEST_ALIKE:
+                for pair in self._segments[number : number + count]:
+                    state = _answered(pair, state)
+            else:
+                *state, _ = repeated(
+                    tape,
+                    lambda state, count=count: state[-1] < float(count),
+                    lambda state, pair=pair: [*_answered(pair, state[:-1]), state[-1] + 1.0],
+                    [*state, 0.0],
+                    count,
+                )
+            number += count
+        result: Structure = yes.trace.result
+        computed = iter(state)
+        return result.rebuilt([next(computed) if isinstance(leaf, Symbol) else leaf for leaf in result.leaves])
+
+
+_FEWEST_ALIKE = 3
+
+
+def _answered(pair: tuple[_Segment, ...], state: Sequence[Any]) -> list[Any]:
+    """The state after a question, whose answer is the last in the state; if it is close, the call runs eagerly."""
+    tape = cast("Tape", recorder_on_top())
+    *others, answer = state
+    tape.apply(primitives.sqrt, 0.0 - tape.apply(EQUAL, answer, 0.5))
+    found: list[Any] = chosen(tape, answer, pair, tuple(others))
+    return found
+
+
+def _pattern(state: Sequence[int]) -> list[int]:
+    """Which numbers of a state are the same one: then, they are so whatever was answered before."""
+    return [state.index(place) for place in state]
+
+
+def _check_leaves(*histories: _History) -> None:
+    """Refuse histories where a variable is at times what has another name, too: an argument, or a plain number."""
+    columns = [
+        [(place, history.trace.operations.primitives[place] in (INPUT, LITERAL)) for place in column]
+        for history in histories
+        for column in zip(*(snapshot.state for snapshot in history.snapshots[1:-1]), strict=True)
+    ]
+    half = len(columns) // 2
+    for column in (x + y for x, y in zip(columns[:half], columns[half:], strict=True)):
+        if any(is_leaf for _, is_leaf in column) and len(set(column)) > 1:
+            raise UnlikeError
+
+
+class _Segment:
+    """What is written between two questions, or after the last.
+
+    Args:
+        history: the history.
+        number: of the question before it.
+
+    Attributes:
+        given: the numbers of the arguments.
+    """
+
+    def __init__(self, history: _History, number: int) -> None:
+        self._history, self.given = history, list[Any]()
+        self._begin, self._end = history.snapshots[number : number + 2]
+        self._first = history.snapshots[0].begin
+        state = [*enumerate(self._begin.state)] if number else []  # the first one follows on what is known
+        self._state = {place: index for index, place in reversed(state)}
+        trace, last = history.trace, number + 2 == len(history.snapshots)
+        self._asked = () if last else (trace.questions[number + 1].place,)
+        places = range(self._begin.begin, self._end.begin)
+        results = [*self._end.state, *self._asked]
+        self.text = tuple(map(self._written, places)), tuple(map(self._code, results)), self._end.kinds
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it does the same."""
+        return isinstance(other, _Segment) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def _code(self, place: int) -> Any:
+        """What stands at a place, told by how far on it is, or by what it is made of.
+
+        Raises:
+            UnlikeError: if it was computed in another segment, and is in no variable.
+        """
+        if place in self._state:
+            return "state", self._state[place]
+        if place < self._first:
+            return "before", place
+        trace = self._history.trace
+        if trace.operations.primitives[place] in (INPUT, LITERAL):
+            return trace.operations[place]
+        if place < self._begin.begin:
+            raise UnlikeError
+        return "here", place - self._begin.begin
+
+    def _written(self, place: int) -> Any:
+        """What is written at a place."""
+        trace = self._history.trace
+        primitive = trace.operations.primitives[place]
+        if primitive in (INPUT, LITERAL):
+            return self._code(place)
+        return primitive, tuple(map(self._code, _operands(trace, place))), place in trace.checked
+
+    def __call__(self, *state: Any) -> list[Any]:
+        """The state at the next question, and that question; or the results."""
+        replay = _Replay(cast("Tape", recorder_on_top()), self._history, self.given)
+        replay.made.update({place: replay.tape.place(state[index]) for place, index in self._state.items()})
+        if not self._state and self._begin.state:
+            places = zip(self._begin.state, state, strict=True)
+            replay.made.update({place: replay.tape.place(symbol) for place, symbol in places})
+        for place in range(self._begin.begin, self._end.begin):
+            replay.at(place)
+        pairs = zip(self._end.state, self._end.kinds, strict=True)
+        found = [replay.symbol(place, kind) for place, kind in pairs]
+        return [*found, *(replay.symbol(place, Symbol) for place in self._asked)]
+
+
+def _operands(trace: Trace, place: int) -> tuple[int, ...]:
+    """All places that an operation reads."""
+    operands, primitive = trace.operations.operands(place), trace.operations.primitives[place]
+    if primitive is TAKE:
+        return operands[0], *trace.tables[operands[1]]
+    if primitive is SUM_OF_PRODUCTS:
+        return operands[0], *trace.rows[operands[1]], *trace.rows[operands[2]]
+    return operands
+
+
+class _Replay:
+    """Writes operations of a history on a tape.
+
+    Args:
+        tape: the tape.
+        history: the history.
+        given: the numbers of the arguments.
+
+    Attributes:
+        tape: the same.
+        made: the place on the tape for each place of the history.
+    """
+
+    def __init__(self, tape: Tape, history: _History, given: Sequence[Any]) -> None:
+        self.tape, self._trace, self._given = tape, history.trace, given
+        self.made: dict[int, int] = {}
+
+    def symbol(self, place: int, kind: type[Symbol]) -> Symbol:
+        """The symbol for what stands at a place of the history."""
+        return self.tape._symbol(self.at(place), kind)
+
+    def at(self, place: int) -> int:
+        """The place on the tape, where it is written if it is not yet."""
+        if place not in self.made:
+            self.made[place] = self._written(place)
+        return self.made[place]
+
+    def _written(self, place: int) -> int:
+        tape, written = self.tape, self._trace.operations
+        primitive, name = written.primitives[place], written[place][1]
+        if primitive is INPUT:
+            return tape.place(name if isinstance(name, Value) else self._given[name])
+        if primitive is LITERAL:
+            return tape.place(name)
+        operands = [self.at(operand) for operand in _operands(self._trace, place)]
+        if primitive is TAKE:
+            table = tape.tables.setdefault(tuple(operands[1:]), len(tape.tables))
+            operands = [operands[0], table]
+        elif primitive is SUM_OF_PRODUCTS:
+            half = 1 + len(operands) // 2
+            rows = [tape.rows.setdefault(tuple(part), len(tape.rows)) for part in (operands[1:half], operands[half:])]
+            operands = [operands[0], *rows]
+        made: int = tape._written((primitive, *operands), True, Symbol)._place
+        if place in self._trace.checked:
+            tape.checked[made] = None
+        return made
