@@ -188,10 +188,12 @@ def predict(options: argparse.Namespace) -> int:
     check_packages()
     from micrograd.tables.models import load
 
-    files = _files(options.data)
+    files, saved = _files(options.data), options.model
+    if os.path.isdir(saved):
+        saved = os.path.join(saved, "model.skops")
     if options.output is not None:
-        _keep_what_is_read(options.output, [options.model, *files])
-    model, records = load(options.model), []
+        _keep_what_is_read(options.output, [saved, *files])
+    model, records = load(saved), []
     for file in files:
         named = {} if options.data == file else {"file": Path(file).name}
         records += [named | record for record in _predicted(options, model, file)]

@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     _training(add("train", tables.train, "train a network to predict a column of a CSV file, and report on it"))
 
     predict = add("predict", tables.predict, "predict the column of a CSV file that a saved model learned")
-    predict.add_argument("model", help="the model.skops of a report")
+    predict.add_argument("model", help="the folder of a report, or the model.skops in it")
     _table(predict, may_be_folder=True)
     predict.add_argument("-o", "--output", metavar="FILE", help="write there, not to the standard output")
 

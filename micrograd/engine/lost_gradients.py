@@ -51,6 +51,7 @@ _INSTEAD = {
     "fsum": "sum(values)",
     "sumprod": "mg.dot",
     "gamma": "mg.exp(mg.lgamma(v))",
+    "interp1d": "np.interp",
 }
 _EQUALITY = (
     "`==` compares Values by identity, so a Value never equals a number: write mg.numbers(p) == y for an array p of "
@@ -155,7 +156,11 @@ def _instead_of_library(frame: FrameType) -> str:
     while inner.f_back is not None and inner.f_back is not user:
         inner = inner.f_back
     name = inner.f_code.co_name
-    if hasattr(sys.modules["micrograd"], name):
+    if name == "__init__":
+        name = type(inner.f_locals["self"]).__name__
+    if name in _INSTEAD:
+        return f"write {_INSTEAD[name]}"
+    if name in sys.modules["micrograd"].__all__:
         return f"write mg.{name}"
     return "write the computation with operators and functions of mg"
 
@@ -164,7 +169,7 @@ def _lost_in_call(name: str) -> str:
     function = name.rpartition(".")[2]
     if function in _INSTEAD:
         advice = f"write {_INSTEAD[function]}"
-    elif hasattr(sys.modules["micrograd"], function):
+    elif function in sys.modules["micrograd"].__all__:
         advice = f"write mg.{function}"
     else:
         advice = "write it with operators and functions of mg"

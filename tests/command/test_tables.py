@@ -212,6 +212,14 @@ def test_predict_writes_the_ids_of_the_rows_as_they_are_in_the_file(small, tmp_p
     assert run(capsys, "predict", model, "-")[1] == out
 
 
+def test_predict_takes_the_folder_that_train_wrote(small, tmp_path, capsys):
+    data, model = small
+    expected = run(capsys, "predict", model, data)
+    assert expected[0] == 0
+    assert run(capsys, "predict", model.parent, data) == expected
+    assert "No such file" in run(capsys, "predict", tmp_path, data)[2]
+
+
 def test_predict_takes_a_folder_and_names_the_file_of_each_row(small, tmp_path, capsys):
     folder = tmp_path / "new"
     folder.mkdir()

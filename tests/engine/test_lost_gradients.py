@@ -52,8 +52,12 @@ LOST = {
     "a float of an array": (assign(V * 2), r"write a = mg\.array\(a\)"),
     "floats of an array": (assign(VECTOR), r"write a = mg\.array\(a\)"),
     "np.gradient": (lambda: np.gradient(np.array(VALUES)), "numpy converts"),
-    "scipy.linalg.expm": (lambda: scipy.linalg.expm(MATRIX), "scipy converts"),
-    "interp1d": (lambda: scipy.interpolate.interp1d([0, 1, 2], VECTOR)(0.5), "scipy converts"),
+    "scipy.linalg.expm": (lambda: scipy.linalg.expm(MATRIX), r"scipy converts .*: write mg\.expm\."),
+    "interp1d": (lambda: scipy.interpolate.interp1d([0, 1, 2], VECTOR)(0.5), r"scipy converts .*: write np\.interp\."),
+    "another class of SciPy": (
+        lambda: scipy.interpolate.CubicSpline([0, 1, 2], VECTOR),
+        "scipy converts .*: write the computation with",
+    ),
     "unpacking": (lambda: [*map(math.exp, VALUES)], "its float is taken here|computes with its float"),
     "== a number": (lambda: V == 1.0, r"mg\.numbers\(p\) == y"),
     "a number ==": (lambda: 1 == V, r"mg\.numbers\(p\) == y"),  # noqa: SIM300

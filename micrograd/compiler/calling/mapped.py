@@ -27,7 +27,7 @@ from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.contexts.no_grad import differentiating
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from micrograd.compiler.backends.shared.backend import Run
@@ -378,6 +378,33 @@ class Maps:
         """What runs all of it, with the gradients of some of the inputs."""
         reached = self.reached(wanted)[0] if len(wanted) else np.zeros(len(self._nodes), dtype=bool)
         return RunOfMaps(self, self._made, self._request, wanted, reached)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are: the inputs, the results of the functions, and what these read."""
+        return len(self._nodes)
+
+    def in_parts(self, lower: Callable[[Program, Integers], Any]) -> tuple[list[tuple[Any, Integers, Any]], Any]:
+        """All of it for somebody else to run, without gradients.
+
+        Args:
+            lower: makes what runs a program; takes it, and where its inputs are among all numbers.
+
+        Returns:
+            Each function, the numbers of what it reads that is computed then, and what runs the program of these, or
+            None. The other result runs the program of the outputs.
+        """
+
+        def part(outputs: Any, *, checked: bool) -> Any:
+            graph, kept = part_of_graph(self._graph, outputs, no_integers(), checked=checked)
+            return lower(run_stages(self._made._replace(thing=graph), "transpose", self._request).thing, kept)
+
+        found = []
+        for each in self.all:
+            needed = self.needed(each.mapped)
+            outputs = self.outputs + needed - self.inputs
+            found.append((each.mapped, needed, part(outputs, checked=False) if len(needed) else None))
+        return found, part(slice(self.outputs), checked=True)
 
     def needed(self, mapped: Mapped | Called) -> Integers:
         """The numbers of what a function reads that is neither an input nor the result of another one."""

@@ -10,6 +10,7 @@ computes with it alone side by side, and the gradient of a parameter is an array
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -18,6 +19,7 @@ import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of, own_attributes
+from micrograd.compiler.backends.jax.jax_arrays import on_jax
 from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_checks import check_jax
 from micrograd.compiler.backends.jax.jax_reads import NO_PLACE
@@ -29,13 +31,16 @@ from micrograd.compiler.guards.structure import Structure
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from micrograd.compiler.ir.program import Program
+
 
 def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], Parameters]:
     """A function of parameters and arguments, and the parameters as they are now; see micrograd.to_jax."""
     check_jax()
     arguments = _as_example(arguments)
     structure = Structure((arguments, {}))
-    special = Specialised(function, structure, BACKEND, as_floats=False)  # JAX differentiates derivatives again
+    # JAX differentiates derivatives again
+    special = Specialised(function, structure, BACKEND, as_floats=False, takes_calls=True)
     trained = [value for value in special.values if value.requires_grad]
     if any(not value.is_leaf for value in trained):
         raise ValueError(
@@ -44,16 +49,13 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
         )
     origin = Origin(values_by_name(function, trained))
 
-    program = special.program(False)
+    taken, frozen = len(arguments), [value for value in special.values if not value.requires_grad]
     counts = [len(special.values), *(len(Structure(argument).leaves) for argument in arguments)]
-    of_values, *of_arguments = np.split(program.inputs, np.cumsum(counts)[:-1])
-    frozen = [value for value in special.values if not value.requires_grad]
-    place = dict(zip(special.values, of_values.tolist(), strict=True))
-    named = [[place.get(value, NO_PLACE) for value in array.flat] for array in origin.values.values()]
-    given = [np.array(places, dtype=np.int64) for places in ([place[value] for value in frozen], *named)]
-    lowered = Lowered(program, *given, *of_arguments)
-    compute = lowered.function(program.outputs)
-    constants, taken = lowered.constants, len(arguments)
+    _, *of_arguments = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
+    number = {value: place for place, value in enumerate(special.values)}
+    named = [[number.get(value, NO_PLACE) for value in array.flat] for array in origin.values.values()]
+    given = [np.array(places, dtype=np.int64) for places in ([number[value] for value in frozen], *named)]
+    compute = _computing(special, [*given, *of_arguments])
     numbers_of_frozen = np.array([value.data for value in frozen])
 
     def pure(parameters: Mapping[str, Any], *arguments: Any) -> Any:
@@ -63,12 +65,49 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
         vectors = [numbers_of_frozen, *_checked(parameters, origin)]
         for number, (example, argument) in enumerate(zip(structure.nested[0], arguments, strict=True)):
             vectors.append(_joined(_numbers(example, argument, f"argument {number}")))
-        computed = list(compute(constants, *vectors))
+        computed = list(compute(*vectors))
         pairs = zip(special.result.leaves, special.results.outputs, strict=True)
         return special.result.rebuilt([leaf if o is None else computed[o] for leaf, o in pairs], _array)
 
     pure.__name__ = pure.__qualname__ = special.name
     return pure, Parameters({name: jnp.asarray(numbers) for name, numbers in origin.numbers().items()}, origin)
+
+
+def _computing(special: Specialised, given: list[Any]) -> Callable[..., Any]:
+    """A function of arrays that gives the outputs.
+
+    Args:
+        special: the function, traced.
+        given: for each array, which of the inputs its numbers are.
+    """
+    maps = special.maps
+    if maps is None:
+        program = special.program(False)
+        places = [np.where(numbers == NO_PLACE, NO_PLACE, program.inputs[numbers]) for numbers in given]
+        lowered = Lowered(program, *places)
+        return partial(lowered.function(program.outputs), lowered.constants)
+    whole = np.concatenate(given)
+    is_read = whole != NO_PLACE
+    stages, last = maps.in_parts(_lowered)
+
+    def compute(*arrays: Any) -> Any:
+        state = jnp.zeros(maps.size).at[whole[is_read]].set(jnp.concatenate(arrays)[is_read])
+        for called, needed, before in stages:
+            if before is not None:
+                state = state.at[needed].set(before(state))
+            operands = [each if each.dtype == float else state[each] for each in called.operands]
+            for places, found in zip(called.results, on_jax(called.function)(*operands), strict=True):
+                state = state.at[places].set(found)
+        return last(state)
+
+    return compute
+
+
+def _lowered(program: Program, kept: Any) -> Callable[[Any], Any]:
+    """A program as a function of an array in which its inputs are in these places."""
+    lowered = Lowered(program, program.inputs)
+    compute = lowered.function(program.outputs)
+    return lambda state: compute(lowered.constants, state[kept])
 
 
 def _as_example(item: Any) -> Any:

@@ -6,7 +6,8 @@ import pytest
 import micrograd as mg
 from micrograd.engine import array_calls, lapack
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.slow
 
 RANDOM = np.random.default_rng(5)
 SIZE = 3
@@ -46,7 +47,6 @@ CALLS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_derivatives_of_both_orders_are_those_of_eager_code(name):
     f, a = CALLS[name]
@@ -111,3 +111,41 @@ def test_the_slope_of_a_determinant_of_a_singular_matrix():
     expected = np.zeros((SIZE, SIZE))
     expected[-1, -1] = 1.0
     assert mg.compile(mg.grad(np.linalg.det), backend="jax")(a) == pytest.approx(expected)
+
+
+class TestToJax:
+    def test_jax_differentiates_what_calls_jax(self):
+        a, b = mg.array(SQUARE), WEIGHTS[:SIZE, :2]
+        function, parameters = mg.to_jax(lambda b: weighted(np.linalg.solve(a @ a.T, b * 2.0)), b)
+
+        def ours(numbers):
+            return weighted(np.linalg.solve(numbers @ numbers.T, b * 2.0))
+
+        assert float(function(parameters, b)) == pytest.approx(ours(SQUARE))
+        (slopes,) = jax.grad(function)(parameters, b).values()
+        assert slopes == pytest.approx(np.asarray(mg.grad(ours)(SQUARE)), rel=1e-9)
+        second = mg.grad(lambda x: (mg.grad(ours)(x) * SQUARE).sum())(SQUARE)
+        along = jax.jit(jax.grad(lambda p: sum((jax.grad(function)(p, b)[name] * SQUARE).sum() for name in p)))
+        (found,) = along(parameters).values()
+        assert found == pytest.approx(np.asarray(second), rel=1e-8)
+        several = jax.vmap(lambda b: function(parameters, b))(np.stack([b, 2 * b]))
+        assert several[1] == pytest.approx(4 * several[0])
+
+    def test_what_a_rule_calls_and_what_nobody_reads(self):
+        def slope(a):
+            return mg.grad(lambda a: np.linalg.slogdet(a)[1])(a)[0, 1]
+
+        function, parameters = mg.to_jax(slope, POSITIVE)
+        assert float(function(parameters, POSITIVE)) == pytest.approx(np.linalg.inv(POSITIVE)[0, 1])
+        slopes = jax.grad(function, argnums=1)(parameters, POSITIVE)
+        assert slopes == pytest.approx(np.asarray(mg.grad(slope)(POSITIVE)), rel=1e-9)
+
+    def test_least_squares_with_singular_values(self):
+        function, parameters = mg.to_jax(lambda a: np.linalg.lstsq(a, TALL[:, 1], rcond=None), TALL)
+        for found, expected in zip(
+            function(parameters, TALL), np.linalg.lstsq(TALL, TALL[:, 1], rcond=None), strict=True
+        ):
+            assert np.asarray(found) == pytest.approx(expected, abs=1e-12)
+        assert np.isnan(function(parameters, np.ones((4, 2)))[3]).all()
+        compiled = mg.compile(lambda a: np.linalg.lstsq(a, TALL[:, 1], rcond=None)[3].sum(), backend="jax")
+        assert float(compiled(TALL)) == pytest.approx(np.linalg.svd(TALL, compute_uv=False).sum())

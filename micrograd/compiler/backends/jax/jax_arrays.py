@@ -65,6 +65,11 @@ def _fourier(real: Any, imag: Any) -> Any:
     return found.real, found.imag
 
 
+def _singular_of_full_rank(a: Any, rcond: Any) -> Any:
+    s = jnp.linalg.svd(a, compute_uv=False)
+    return (jnp.where(s[-1] > rcond[0, 0] * s[0], s, jnp.nan)[:, None],)
+
+
 _FORWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
     "matmul": lambda a, b: (jnp.matmul(a, b),),
     "solve": lambda a, b: (jnp.linalg.solve(a, b),),
@@ -82,6 +87,7 @@ _FORWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
     "svd": _singular,
     "gaps of singular values": _gaps,
     "pinv": lambda a: (jnp.linalg.pinv(a, rtol=1e-15),),  # NumPy's
+    "singular values": _singular_of_full_rank,
     "expm": lambda a: (linalg.expm(a),),
     "fft": _fourier,
 }
@@ -121,19 +127,16 @@ class ArraysOnJax:
     They compute in float64, also between programs that compute in float32.
 
     Args:
-        function: what it is; its own forward function runs where JAX has none.
+        function: what it is.
     """
 
     def __init__(self, function: ArrayFunction) -> None:
         self._function = function
         self._rules: dict[tuple[bool, ...], Callable[..., Any]] = {}
-        is_there = function.is_gradient or function.name in _FORWARD
-        self._forward = jax.jit(on_jax(function)) if is_there else None
+        self._forward = jax.jit(on_jax(function))
 
     def forward(self, *operands: Floats) -> Sequence[Any]:
         """The results."""
-        if self._forward is None:
-            return self._function.forward(*operands)
         found: Sequence[Any] = self._run(self._forward, *operands)
         return found
 
