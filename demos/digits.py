@@ -61,8 +61,8 @@ def draw_misread(figure: Any, images: pd.DataFrame, digits: pd.Series, probabili
     places = figure.subplots(height_of(len(misread)), ACROSS, squeeze=False).flat
     for axes, line in zip(places, shown, strict=False):
         axes.imshow(images.loc[line].to_numpy().reshape(8, 8), cmap="gray_r")
-        axes.set_title(digits[line], loc="left", color=BLUE, size=8, pad=2)
-        axes.set_title(f"as {guesses[line]}", loc="right", color=ORANGE, size=8, pad=2)
+        axes.set_title(digits[line], loc="left", color=BLUE, size=9, pad=2)
+        axes.set_title(f"as {guesses[line]}", loc="right", color=ORANGE, size=9, pad=2)
         axes.set(xticks=[], yticks=[])
     for axes in places[len(shown) :]:
         axes.remove()

@@ -44,8 +44,8 @@ class DigitReader(mg.nn.MLP):
     def __init__(self) -> None:
         super().__init__(SIDE * SIDE, [256, 10], activation="relu", initial="he")
 
-    def __call__(self, pixels: Any) -> list[mg.Value]:
-        """A score for each digit."""
+    def __call__(self, pixels: Any) -> Any:
+        """A score for each digit, in a list of Values."""
         # What stands for a pixel in a compiled program may be ink
         ink = [(index, pixel) for index, pixel in enumerate(pixels) if isinstance(pixel, mg.Value) or pixel]
         hidden, output = self.layers

@@ -1,4 +1,4 @@
-"""Build the site: python docs/build.py SITE.
+"""Build the site: python docs/build.py SITE; or with some chapters only: python docs/build.py SITE --chapters 1,2,5.
 
 What it makes are plain files, which any server serves: python -m http.server --directory SITE. Nothing on them asks
 another server for anything. It needs `pip install '.[docs]'`, and npm for what runs Python on the pages.
@@ -41,9 +41,13 @@ def main(arguments=None):
     """Build the site that the command line names; the exit code is 0, or 1 with a line that says why not."""
     parser = argparse.ArgumentParser(description="Build the site from docs/.")
     parser.add_argument("site", metavar="SITE", type=Path, help="the folder to write; an older site there is replaced")
+    parser.add_argument("--chapters", type=_chapters, help="those of the path to have, such as 1,2,5 (default: all)")
+    parser.add_argument(
+        "--wheels", type=Path, help="a folder with Pyodide's packages, for NumPy and matplotlib in cells"
+    )
     options = parser.parse_args(arguments)
     try:
-        build(options.site)
+        build(options.site, options.chapters, options.wheels)
     except (BuildError, cells.CellError, packages.PackageError, ImportError) as error:
         print(f"the site was not built: {error}", file=sys.stderr)
         return 1
@@ -51,8 +55,22 @@ def main(arguments=None):
     return 0
 
 
-def build(site):
+def _chapters(words):
+    """The numbers in a list such as 1,2,5."""
+    there = [chapter["number"] for chapter in pages.exercises()]
+    wanted = {int(word) for word in words.split(",") if word.strip().isdecimal()}
+    if len(wanted) < len(words.split(",")) or not wanted <= {*there}:
+        raise argparse.ArgumentTypeError(f"a list of chapters from {there[0]} to {there[-1]}, such as 1,2,5: {words!r}")
+    return wanted
+
+
+def build(site, chapters=None, wheels=None):
     """Build the site into a folder: whole, in place of an older one, or not at all.
+
+    Args:
+        site: the folder.
+        chapters: the numbers of the chapters of the path that it has; all where left out.
+        wheels: a folder with Pyodide's packages; without, cells cannot import NumPy and matplotlib.
 
     Raises:
         BuildError: if there is something else in the folder, or Zensical is missing or fails.
@@ -66,8 +84,8 @@ def build(site):
         installed = Path(folder) / "npm"
         installed.mkdir()
         modules = packages.fetch(installed)
-        made = _generated(Path(folder))
-        _add_runner(made, modules)
+        made = _generated(Path(folder), chapters)
+        _add_runner(made, modules, chapters, wheels)
         if site.exists():
             site.rename(Path(folder) / "old")
         made.rename(site)
@@ -83,11 +101,11 @@ def _check(site):
         raise BuildError(f"it needs {', '.join(wanted)}: pip install {' '.join(wanted)}, or all of '.[docs]'")
 
 
-def _generated(folder):
+def _generated(folder, chapters):
     """What Zensical makes of the pages."""
     staged = folder / "docs"
     staged.mkdir()
-    sections = pages.stage(staged)
+    sections = pages.stage(staged, chapters)
     shutil.copytree(WEBSITE / "live", staged / "live", ignore=shutil.ignore_patterns(*MADE))
     settings = (WEBSITE / "zensical.toml").read_text(encoding="utf-8")
     (folder / "zensical.toml").write_text(settings.replace("[project]\n", f"[project]\nnav = {_nav(sections)}\n", 1))
@@ -107,7 +125,7 @@ def _nav(sections):
     return f"[{', '.join(parts)}]"
 
 
-def _add_runner(made, modules):
+def _add_runner(made, modules, chapters, wheels):
     """Add what runs Python on the pages, and the service worker that keeps it."""
     live = made / "live"
     packages.unpack(modules, live)
@@ -115,17 +133,21 @@ def _add_runner(made, modules):
     (live / "editor" / "editor.js").write_text(packages.linked(editor), encoding="utf-8")
     _zip_python(live / "packages.zip")
     packages.compile_ahead(live)
-    (live / "exercises.json").write_text(json.dumps(pages.exercises()), encoding="utf-8")
-    (live / "hints.json").write_text(json.dumps(pages.hints()), encoding="utf-8")
-    notebooks.write(made / "learn")
+    imports = packages.add_wheels(wheels, live)
+    listed = pages.exercises(chapters)
+    numbers = {number for chapter in listed for number, *_ in chapter["exercises"]}
+    hints = {number: help_ for number, help_ in pages.hints().items() if number in numbers}
+    (live / "exercises.json").write_text(json.dumps(listed), encoding="utf-8")
+    (live / "hints.json").write_text(json.dumps(hints), encoding="utf-8")
+    notebooks.write(made / "learn", chapters)
     home.write(made, pages.ten_lines())
     sizes = {Path(name).name: (live / name).stat().st_size for name in LARGE}
-    _put_in(live / "worker.js", WEBSITE / "live" / "worker.js", SIZES=json.dumps(sizes))
+    _put_in(live / "worker.js", WEBSITE / "live" / "worker.js", SIZES=json.dumps(sizes), IMPORTS=json.dumps(imports))
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     digest = hashlib.sha256()
     for name in files:
         digest.update(f"{name}\0".encode() + (made / name).read_bytes())
-    runner = [name for name in files if name.startswith("live/")]
+    runner = [name for name in files if name.startswith("live/") and not name.endswith(".whl")]  # kept once used
     path = [name for name in files if not name.startswith(("live/", *ASIDE))]
     path.sort(key=lambda name: not name.startswith(("assets/", "learn/")))  # what is missed first, first
     values = {

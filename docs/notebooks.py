@@ -51,11 +51,13 @@ def notebook(text):
     return {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
-def write(folder):
-    """Write all notebooks, and the pictures beside them."""
+def write(folder, chapters=None):
+    """Write the notebooks of these chapters, or of all, and the pictures beside them."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for page in sorted(LEARN.glob("[0-9]*.md")):
+        if chapters is not None and int(page.name[:2]) not in chapters:
+            continue
         path = folder / f"{page.stem}.ipynb"
         path.write_text(json.dumps(notebook(page.read_text(encoding="utf-8")), indent=1) + "\n", encoding="utf-8")
         written.append(path)

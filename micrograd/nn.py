@@ -14,7 +14,7 @@ import random
 from functools import cache
 from inspect import Parameter, signature
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from micrograd import functional
 from micrograd._support.axes import array_of_objects
@@ -32,9 +32,21 @@ from micrograd.storage import set_gradients_to_zero
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from numpy import ndarray
-    from typing_extensions import Self
+    from typing_extensions import Self, TypeVar, Unpack
+
+    Answer = TypeVar("Answer", default=Any)  # for one point: a Value, or a list of Values
+    Outputs = TypeVar("Outputs", default=list[Value])
+    Same = TypeVar("Same")
+    Point: TypeAlias = "Sequence[Value | float] | ndarray[tuple[int], Any]"
+    Image: TypeAlias = Sequence[Sequence[Sequence["Value | float"]]]
+    Channels: TypeAlias = list[list[list[Value]]]
+else:
+    from typing import TypeVar
+
+    Answer = Outputs = TypeVar("Answer")  # which has no default before Python 3.13
 
 __all__ = ["MLP", "Convolution2d", "Dropout", "Embedding", "Layer", "LayerNorm", "Module", "Neuron", "Sequential"]
 
@@ -269,10 +281,16 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         self._activation = _activation(activation)
 
     @overload
-    def __call__(self, x: Sequence[Value | float]) -> Value: ...
+    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[tuple[int], Any]: ...
 
     @overload
-    def __call__(self, x: Sequence[Any] | ndarray[Any, Any]) -> Any: ...
+    def __call__(self, x: Point) -> Value: ...
+
+    @overload
+    def __call__(self, x: Sequence[Point]) -> list[Value]: ...
+
+    @overload
+    def __call__(self, x: Any) -> Any: ...
 
     def __call__(self, x: Any) -> Any:
         """The neuron's output for nin numbers or Values; for a batch of points, one along the first axis, of each.
@@ -314,8 +332,12 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         return f"{_name_of(self._activation) if self.nonlin else 'Linear'}Neuron({len(self.w)})"
 
 
-class Layer(Module, remembered=False):
+class Layer(Module, Generic[Outputs], remembered=False):
     """Neurons side by side, over the same inputs.
+
+    For type checkers, ``Layer(2, 1)`` gives a Value for a point, and ``Layer(2, 3)`` a list of Values. Where the number
+    of neurons is a variable that is 1, write ``Layer[Value](2, count)``. An array is a batch, unless its type says that
+    it has one axis.
 
     Args:
         nin: the number of inputs.
@@ -327,6 +349,12 @@ class Layer(Module, remembered=False):
         Layer of [TanhNeuron(2), TanhNeuron(2), TanhNeuron(2)]
     """
 
+    @overload
+    def __init__(self: Layer[Value], nin: int, nout: Literal[1], **kwargs: Any) -> None: ...
+
+    @overload
+    def __init__(self, nin: int, nout: int, **kwargs: Any) -> None: ...
+
     def __init__(self, nin: int, nout: int, **kwargs: Any) -> None:
         if isinstance(initial := kwargs.get("initial"), str) and (spread := INITIAL_WEIGHTS.get(initial)):
             kwargs["initial"] = spread(required_count(nin, "nin"), required_count(nout, "nout"))
@@ -336,7 +364,19 @@ class Layer(Module, remembered=False):
         """The neurons' outputs: a list, also of a single one."""
         return [neuron(x) for neuron in self.neurons]
 
-    def __call__(self, x: Sequence[Any] | ndarray[Any, Any]) -> Any:
+    @overload
+    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[Any, Any]: ...
+
+    @overload
+    def __call__(self, x: Point) -> Outputs: ...
+
+    @overload
+    def __call__(self, x: Sequence[Point]) -> list[Outputs]: ...
+
+    @overload
+    def __call__(self, x: Any) -> Any: ...
+
+    def __call__(self, x: Any) -> Any:
         """The neurons' outputs; the bare output of a single one, as in micrograd. For a batch of points, of each."""
         if _is_batch(x):
             return _answers(self, x)
@@ -350,8 +390,12 @@ class Layer(Module, remembered=False):
         return f"Layer of [{', '.join(kinds)}]"
 
 
-class MLP(Module, remembered=False):
+class MLP(Module, Generic[Answer], remembered=False):
     """A multi-layer perceptron: layers in a row, the last one linear.
+
+    For type checkers, ``MLP(2, (4, 1))`` gives a Value for a point, and ``MLP(2, (4, 3))`` a list of Values. Of a list
+    of sizes they do not know the last one: write ``MLP[Value](2, [4, 1])`` or ``MLP[list[Value]](2, [4, 3])``, or its
+    call is of any type. An array is a batch, unless its type says that it has one axis.
 
     Args:
         nin: the number of inputs.
@@ -366,6 +410,33 @@ class MLP(Module, remembered=False):
         >>> len(model.parameters())
         9
     """
+
+    @overload
+    def __init__(
+        self: MLP[Value],
+        nin: int,
+        nouts: tuple[Unpack[tuple[int, ...]], Literal[1]],
+        activation: str | Callable[[Any], Any] = "relu",
+        initial: str | float = "uniform",
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: MLP[list[Value]],
+        nin: int,
+        nouts: tuple[int, ...],
+        activation: str | Callable[[Any], Any] = "relu",
+        initial: str | float = "uniform",
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        nin: int,
+        nouts: Sequence[int],
+        activation: str | Callable[[Any], Any] = "relu",
+        initial: str | float = "uniform",
+    ) -> None: ...
 
     def __init__(
         self,
@@ -382,7 +453,19 @@ class MLP(Module, remembered=False):
             for i in range(count)
         ]
 
-    def __call__(self, x: Sequence[Any] | ndarray[Any, Any]) -> Any:
+    @overload
+    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[Any, Any]: ...
+
+    @overload
+    def __call__(self, x: Point) -> Answer: ...
+
+    @overload
+    def __call__(self, x: Sequence[Point]) -> list[Answer]: ...
+
+    @overload
+    def __call__(self, x: Any) -> Any: ...
+
+    def __call__(self, x: Any) -> Any:
         """The network's outputs for nin numbers or Values: a list, or the bare Value of a single one.
 
         Args:
@@ -477,7 +560,7 @@ class Dropout(Module):
         if not 0 <= self.rate < 1:
             raise ValueError(f"rate, the probability of a 0, must be from 0 to below 1, not {rate!r:.80}")
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Same) -> Same:
         """The numbers of a nested list or an array, each kept or dropped.
 
         Raises:
@@ -556,6 +639,18 @@ class LayerNorm(Module):
         if not 0 < self.epsilon < math.inf:
             raise ValueError(f"epsilon must be above 0 and finite, not {epsilon!r:.80}")
 
+    @overload
+    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[tuple[int, int], Any]: ...
+
+    @overload
+    def __call__(self, x: Point) -> list[Value]: ...
+
+    @overload
+    def __call__(self, x: Sequence[Point]) -> list[list[Value]]: ...
+
+    @overload
+    def __call__(self, x: Any) -> Any: ...
+
     def __call__(self, x: Any) -> Any:
         """As many numbers as there are inputs, in a list; for a batch of points, of each."""
         if _is_batch(x):
@@ -616,6 +711,21 @@ class Convolution2d(Module):
         self.w = [_initial_weights(count, initial, outputs * self.size**2) for _ in range(outputs)]
         self.b = [Value(0.0) for _ in self.w]
         self._activation = None if activation is None else _activation(activation)
+
+    @overload
+    def __call__(self, image: Sequence[Sequence[Value | float]]) -> Channels: ...
+
+    @overload
+    def __call__(self, image: Image) -> Channels: ...
+
+    @overload
+    def __call__(self, image: Sequence[Image]) -> list[Channels]: ...
+
+    @overload
+    def __call__(self, image: ndarray[Any, Any]) -> ndarray[Any, Any]: ...
+
+    @overload
+    def __call__(self, image: Any) -> Any: ...
 
     def __call__(self, image: Any) -> Any:
         """The channels of the result, each a list of rows; an array where the image is one.

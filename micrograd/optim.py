@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from micrograd._support.checks import is_array, required_count, required_number, required_sequence
@@ -88,25 +89,27 @@ class Optimizer:
 
     def __init__(self, parameters: Parameters, learning_rate: float | Schedule) -> None:
         groups = parameters if isinstance(parameters, (list, tuple)) and _are_groups(parameters) else None
-        self.parameters = _list_of(parameters) if groups is None else _parameters_of(groups)
-        if not self.parameters:
+        self._parameters = _list_of(parameters) if groups is None else _parameters_of(groups)
+        self._is_known = True  # whether nobody else can have changed the list: then no step compares it
+        if not self._parameters:
             raise ValueError("there are no parameters to optimise")
-        for parameter in self.parameters:
+        for parameter in self._parameters:
             if not isinstance(parameter, Value):
                 raise TypeError(f"a parameter must be a Value, not {type(parameter).__name__}: {parameter!r:.80}")
             if not parameter.is_leaf:
                 raise ValueError(f"a parameter must be a leaf, and {parameter!r} is the result of {parameter._op!r}")
-        if len(set(self.parameters)) != len(self.parameters):
+        if len(set(self._parameters)) != len(self._parameters):
             raise ValueError("a parameter is given twice; it would be updated twice a step")
         self._schedule = _schedule(learning_rate)
         self._grouped = groups is not None
         self.steps = 0
         self.rate: float | None = None
         # What the update keeps: a tuple for each parameter; or after an update of arrays a column for each number.
-        self._kept: list[State] | _Columns = [(0.0,) * self.states] * len(self.parameters)
+        self._kept: list[State] | _Columns = [(0.0,) * self.states] * len(self._parameters)
         if groups is not None:
             self._kept = self._kept_of(groups)
         self._stored: Stored | None = None
+        self._native: Any = None  # the settings for which there is native code, and this
 
     def _kept_of(self, groups: Sequence[Mapping[str, Any]]) -> list[State]:
         """What the update keeps before the first step: the settings of groups come last, and stay what they are."""
@@ -134,6 +137,16 @@ class Optimizer:
         if "lr" in settings and cls.__module__ == __name__:
             raise TypeError(f"{cls.__name__} takes learning_rate, not lr")
         return super().__new__(cls)
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The leaves to train."""
+        self._is_known = False
+        return self._parameters
+
+    @parameters.setter
+    def parameters(self, parameters: list[Value]) -> None:
+        self._parameters, self._is_known = parameters, False
 
     @property
     def learning_rate(self) -> float:
@@ -171,7 +184,7 @@ class Optimizer:
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0."""
         if (stored := self._parameters_stored()) is None:
-            set_gradients_to_zero(self.parameters)
+            set_gradients_to_zero(self._parameters)
         else:
             stored.set_gradients_to_zero()
 
@@ -184,9 +197,9 @@ class Optimizer:
         rate = self.next_rate()
         if not self._step_at_once(rate):
             kept = self._state
-            updates = [self._next(index, kept[index], rate) for index in range(len(self.parameters))]
-            with changing(self.parameters):
-                numbers = setting(self.parameters, "_data", [number for number, _ in updates])
+            updates = [self._next(index, kept[index], rate) for index in range(len(self._parameters))]
+            with changing(self._parameters):
+                numbers = setting(self._parameters, "_data", [number for number, _ in updates])
                 self._commit(numbers, [state for _, state in updates], rate)
 
     def _commit(self, numbers: Iterable[None], kept: list[State] | _Columns, rate: float) -> None:
@@ -197,56 +210,41 @@ class Optimizer:
     def _step_at_once(self, rate: float) -> bool:
         """Update all parameters as arrays, to the same numbers bit for bit; whether that can be done."""
         np = sys.modules.get("numpy")
-        equal = _ON_ARRAYS.get(getattr(self.update, "__func__", None))  # a user may set another one
-        if np is None or equal is None or len(self.parameters) < FEWEST_AT_ONCE:
+        known = _ON_ARRAYS.get(getattr(self.update, "__func__", None))  # a user may set another one
+        if np is None or known is None or len(self._parameters) < FEWEST_AT_ONCE:
             return False
         with changing_gradients:
-            stored = self._parameters_stored() or Stored(list(self.parameters), any_order=True)
+            stored = self._parameters_stored() or Stored(list(self._parameters), any_order=True)
             gradients = stored.grad()
-            columns = self._columns(equal, stored.order)
+            columns = self._columns(known.equal, stored.order)
             if columns is None or gradients is None or not stored.all_require_grad():
                 return False
-            with np.errstate(all="ignore"):
-                updated = self._updated(stored.data(), gradients, columns, rate)
+            updated = self._updated(stored.data(), gradients, columns, rate, known.settings(self))
             if updated is None:
                 return False  # one by one, which says where
             numbers, columns = updated
             self._stored = stored
-            self._commit(stored.replacing(data=numbers), _Columns(stored.order, columns, len(self.parameters)), rate)
+            self._commit(stored.replacing(data=numbers), _Columns(stored.order, columns, len(self._parameters)), rate)
             return True
 
-    def _updated(self, data: Any, grad: Any, columns: tuple[Any, ...], rate: float) -> tuple[Any, State] | None:
+    def _updated(
+        self, data: Any, grad: Any, columns: tuple[Any, ...], rate: float, settings: tuple[Any, ...]
+    ) -> tuple[Any, State] | None:
         """The next numbers and the next columns, in new arrays; None where one of them is not finite."""
         import numpy as np
 
-        count = len(data)
-        if count <= _BLOCK:
+        if native.update is not None:
+            if self._native is None or self._native[0] != settings:
+                self._native = settings, native.update(self.update, [isinstance(column, float) for column in columns])
+            return self._native[1](data, grad, columns, rate)
+        with np.errstate(all="ignore"):
             numbers, columns = self.update(data, grad, columns, rate)
-            return (numbers, columns) if all(map(_is_finite, (numbers, *columns))) else None
-        # The arrays between them are as long as a block, so that they stay in the cache: a third of the time.
-        following = np.empty(count)
-        after: State = tuple(column if isinstance(column, float) else np.empty(count) for column in columns)
-        for start in range(0, count, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            before = tuple(column if isinstance(column, float) else column[block] for column in columns)
-            numbers, state = self.update(data[block], grad[block], before, rate)
-            if not all(map(_is_finite, (numbers, *state))):
-                return None
-            following[block] = numbers
-            for column, found in zip(after, state, strict=True):
-                if not isinstance(found, float):
-                    column[block] = found
-        return following, tuple(
-            found if isinstance(found, float) else column for column, found in zip(after, state, strict=True)
-        )
+        return (numbers, columns) if all(np.isfinite(column).all() for column in (numbers, *columns)) else None
 
     def _parameters_stored(self) -> Stored | None:
         """Where the parameters are stored, if they are: they may have been replaced in the list."""
         stored = self._stored
-        given = self.parameters
-        if stored is None or stored.leaves != (given if type(given) is list else list(given)):
-            return None
-        return stored
+        return stored if stored is None or self._is_known or stored.leaves == list(self._parameters) else None
 
     def _columns(self, equal: tuple[int, ...], order: Any) -> tuple[Any, ...] | None:
         """What the update keeps, a column for each number; None where the numbers of an equal column differ.
@@ -255,7 +253,7 @@ class Optimizer:
         """
         import numpy as np
 
-        kept, count = self._kept, len(self.parameters)
+        kept, count = self._kept, len(self._parameters)
         if isinstance(kept, _Columns) and kept.order is order and kept.parameters == count:
             return kept.columns
         state = self._state[:count]
@@ -359,11 +357,11 @@ class Optimizer:
     def _names(self) -> list[str]:
         """The names of what the update keeps: those of the first parameter, then those of the second, and so on."""
         kinds = self.state_names if len(self.state_names) == self.states else range(self.states)
-        return [f"parameters.{index}.{kind}" for index in range(len(self.parameters)) for kind in kinds]
+        return [f"parameters.{index}.{kind}" for index in range(len(self._parameters)) for kind in kinds]
 
     def _next(self, index: int, state: State, rate: float) -> tuple[float, State]:
         """The next number and state of a parameter, all of them finite."""
-        parameter = self.parameters[index]
+        parameter = self._parameters[index]
         if not parameter.requires_grad:
             return parameter.data, state
         gradient = float(parameter.grad)
@@ -377,10 +375,11 @@ class Optimizer:
         return required_number(number, f"the next number of parameter {index}"), state
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_kept": self._state, "_stored": None}
+        self._is_known = False  # a copy has the same list
+        return {**vars(self), "_kept": self._state, "_stored": None, "_native": None}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.parameters)} parameters, {self.steps} steps)"
+        return f"{type(self).__name__}({len(self._parameters)} parameters, {self.steps} steps)"
 
 
 class SGD(Optimizer):
@@ -531,29 +530,44 @@ class AdamW(Adam):
         return self._adapted(parameter - rate * decay * parameter, gradient, state, rate, of_group)
 
 
-# The updates that take arrays, too. Each has the columns of its state that must then be one number: NumPy may round a
-# power of an array otherwise than Python does.
-_ON_ARRAYS: dict[Any, tuple[int, ...]] = {SGD.update: (), Adam.update: (2,), AdamW.update: (2,)}
+class _OnArrays(NamedTuple):
+    """What is known of an update that takes arrays, too.
+
+    Attributes:
+        settings: gives the attributes of an optimiser that it reads.
+        equal: the columns of its state that must then be one number: NumPy may round a power of an array otherwise than
+            Python does.
+    """
+
+    settings: Callable[[Any], tuple[Any, ...]]
+    equal: tuple[int, ...]
+
+
+_OF_ADAM = _OnArrays(attrgetter("update.__func__", "beta1", "beta2", "epsilon", "weight_decay"), (2,))
+_ON_ARRAYS: dict[Any, _OnArrays] = {
+    SGD.update: _OnArrays(attrgetter("momentum", "nesterov", "weight_decay"), ()),
+    Adam.update: _OF_ADAM,
+    AdamW.update: _OF_ADAM,
+}
 
 
 def _root(x: Any) -> Any:
-    if not is_array(x):
+    if isinstance(x, float):
         return primitives.sqrt(x)
+    if not is_array(x):
+        return x.sqrt()
     import numpy as np
 
     return np.sqrt(x)
 
 
-_BLOCK = 16_384  # numbers that are updated at a time
+class _Native:
+    """What makes native code of an update of arrays, once a program has been compiled to some: the compiler sets it."""
+
+    update: Callable[[Any, list[bool]], Callable[..., tuple[Any, State] | None]] | None = None
 
 
-def _is_finite(column: Any) -> bool:
-    """Whether a column of an update has finite numbers only. Mostly their squares have a finite sum."""
-    if isinstance(column, float):
-        return math.isfinite(column)
-    import numpy as np
-
-    return math.isfinite(np.dot(column, column)) or bool(np.isfinite(column).all())
+native = _Native()
 
 
 def constant(rate: float) -> Schedule:

@@ -204,6 +204,14 @@ class Stored:
             grad = grad if grad is None else self._among(storage.grad(), grad)
         return storage.replacing(data, grad)
 
+    def adding(self, grad: Any) -> Iterator[None] | None:
+        """The plan to add to their gradients, as ``replacing``; None where one of these is a graph."""
+        sums = self.grad()
+        if sums is None:
+            return None
+        are_zero = sums.strides == (0,)  # as set_gradients_to_zero leaves them
+        return self.replacing(grad=grad if are_zero else sums + grad)
+
     def set_gradients_to_zero(self) -> None:
         """Set the gradient of every one of them to 0."""
         import numpy as np

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value, nn, optim
+from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.engine.stored import LATER, SPECIAL
 from tests import faults
 from tests.engine.test_all_or_nothing import KINDS
@@ -283,18 +284,41 @@ class TestLeavesThatAreUsedNoMore:
 
 
 class TestManyParameters:
-    """More than are updated at a time."""
+    """In native code they are updated in vectors, the last of which overlaps the one before."""
 
     COUNT = 1_100
 
-    @pytest.fixture(autouse=True)
-    def small_blocks(self, monkeypatch):
-        monkeypatch.setattr(optim, "_BLOCK", 512)
+    @pytest.fixture(autouse=True, params=["native", "numpy"])
+    def updates(self, monkeypatch, request):
+        monkeypatch.setattr(optim.native, "update", NativeUpdate if request.param == "native" else None)
 
     @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
     def test_steps_give_the_numbers_of_single_updates(self, one_by_one, make):
         def trained():
             leaves, optimizer = stepped(make, steps=2, count=self.COUNT)
+            return numbers_of(leaves), optimizer.state_dict()
+
+        assert trained() == one_by_one(trained)
+
+    @pytest.mark.parametrize("name", ["beta1", "epsilon", "weight_decay"])
+    def test_a_setting_that_was_changed_counts_from_the_next_step_on(self, one_by_one, name):
+        def trained():
+            leaves, optimizer = stepped(steps=2, count=self.COUNT)
+            setattr(optimizer, name, np.float64(0.25))
+            optimizer.step()
+            return numbers_of(leaves), optimizer.state_dict()
+
+        assert trained() == one_by_one(trained)
+
+    def test_groups_have_their_own_settings(self, one_by_one):
+        def trained():
+            leaves = leaves_of(self.COUNT)
+            groups = [{"parameters": leaves[:500], "weight_decay": 0.1}, {"parameters": leaves[500:], "scale": 0.5}]
+            optimizer = optim.AdamW(groups, 0.1)
+            for leaf in leaves:
+                leaf.grad = leaf.data
+            for _ in range(3):
+                optimizer.step()
             return numbers_of(leaves), optimizer.state_dict()
 
         assert trained() == one_by_one(trained)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ FILES = {  # the folder of live/ and what goes there; of any other package, its 
     ),
     "@viz-js/viz": ("viz", ("dist/viz.js",)),
 }
+WITH_WHEELS = ("numpy", "matplotlib")
 NAMES = sorted(json.loads((HERE / "package.json").read_text(encoding="utf-8"))["dependencies"])
 IMPORT = re.compile(
     r"""(?P<before>^(?:import|export)\b[^'";]*\bfrom ['"])(?P<name>[^'"./][^'"]*)(?=['"];)""", re.MULTILINE
@@ -88,6 +90,36 @@ def unpack(modules, folder):
         ]
         licences.append(f"{name} {about['version']}\n\n{''.join(said) or 'see its page'}")
     (folder / "licences.txt").write_text(f"\n\n{'-' * 80}\n\n".join(licences), encoding="utf-8")
+
+
+def add_wheels(source, folder):
+    """Copy Pyodide's own NumPy and matplotlib, and what they need, beside Pyodide.
+
+    Args:
+        source: a folder with its wheels, such as a release of Pyodide unpacks to; None for a site without them.
+        folder: the site's folder live/.
+
+    Returns:
+        The names that cells import, each with the package that it loads.
+
+    Raises:
+        PackageError: if a wheel is missing, or has another digest than this version of Pyodide names.
+    """
+    if source is None:
+        return {}
+    listed = json.loads((folder / "pyodide" / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
+    wanted, imports = list(WITH_WHEELS), {}
+    for name in wanted:  # what one needs comes after it
+        package = listed[name]
+        wanted += [other for other in package["depends"] if other not in wanted]
+        file = Path(source) / package["file_name"]
+        if not file.is_file():
+            raise PackageError(f"there is no {file.name} in {source}: is it of the version of Pyodide that is pinned?")
+        if hashlib.sha256(file.read_bytes()).hexdigest() != package["sha256"]:
+            raise PackageError(f"{file} has another digest than this version of Pyodide names")
+        shutil.copyfile(file, folder / "pyodide" / file.name)
+        imports |= dict.fromkeys(package["imports"], name)
+    return imports
 
 
 def compile_ahead(folder):

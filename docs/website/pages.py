@@ -52,6 +52,8 @@ SEARCH_LATER = """<script>{
 """
 
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)#:\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
+TO_CHAPTER = re.compile(r"\[(?P<text>[^\]]+)\]\((?:[^)\s]*/)?(?P<chapter>\d\d)-[\w-]+\.md(?:#[^)\s]*)?\)")
+LISTED = re.compile(r"^\d+\. \[[^\]]+\]\((?P<chapter>\d\d)-[\w-]+\.md\):.*\n(?:(?!\d+\. |\n).*\n)*", re.MULTILINE)
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 
 
@@ -60,11 +62,23 @@ def is_live(name):
     return name in LIVE or (name.startswith("learn/") and name != LIST)
 
 
-def stage(folder):
+def chapter_of(name):
+    """The number of the chapter that a page of the site is, None of another page.
+
+    Example:
+        >>> chapter_of("learn/05-a-network.md"), chapter_of("learn/index.md")
+        (5, None)
+    """
+    found = re.match(r"learn/(\d\d)-", name)
+    return int(found[1]) if found else None
+
+
+def stage(folder, chapters=None):
     """Write all pages of the site into a folder, as the site generator takes them.
 
     Args:
         folder: a new one.
+        chapters: the numbers of those to have on the site; all where left out.
 
     Returns:
         The navigation: sections with their pages.
@@ -79,8 +93,9 @@ def stage(folder):
             _write(folder / path.relative_to(DOCS), path.read_bytes())
     (folder / "recorded").mkdir()
     texts = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
-    names.append(LIST)
-    texts[LIST] = list_of_exercises(exercises(), texts)
+    texts[LIST] = list_of_exercises(exercises(chapters), texts)
+    texts = texts if chapters is None else with_chapters(texts, chapters)
+    names = list(texts)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         live = [name for name in names if is_live(name)]
         outputs = dict(zip(live, threads.map(cells.recorded, live, map(texts.get, live)), strict=True))
@@ -95,6 +110,33 @@ def stage(folder):
     for path in sorted(sources):
         _stage_source(folder, path, sources)
     return navigation(names)
+
+
+def with_chapters(texts, chapters):
+    """The pages of a site with some chapters: links to the others are plain text, and the path leaves them out.
+
+    Args:
+        texts: of the pages, by name.
+        chapters: the numbers of those that stay.
+    """
+
+    def unlinked(found):
+        return found[0] if int(found["chapter"]) in chapters else found["text"]
+
+    def listed(found):
+        number = int(found["chapter"])
+        return f"{found[0]}{{: value={number} }}\n" if number in chapters else ""
+
+    staying = {name: text for name, text in texts.items() if chapter_of(name) in {None, *chapters}}
+    path = "learn/index.md"
+    if path in staying:
+        staying[path] = LISTED.sub(listed, staying[path])
+    return {name: _outside_of_code(text, lambda part: TO_CHAPTER.sub(unlinked, part)) for name, text in staying.items()}
+
+
+def _outside_of_code(text, change):
+    """A text that is changed, but for what is code in it."""
+    return "".join(part if index % 2 else change(part) for index, part in enumerate(CODE.split(text)))
 
 
 def linked(text, name, sources):
@@ -118,8 +160,7 @@ def linked(text, name, sources):
         page = f"source/{path}/index.md" if target.is_dir() else f"source/{path}.md"
         return f"{found['before']}{'../' * name.count('/')}{page}"
 
-    parts = CODE.split(text)
-    return "".join(part if index % 2 else LINK.sub(moved, part) for index, part in enumerate(parts))
+    return _outside_of_code(text, lambda part: LINK.sub(moved, part))
 
 
 def _stage_source(folder, path, sources):
@@ -148,10 +189,13 @@ def _write(path, content):
     path.write_bytes(content)
 
 
-def exercises():
+def exercises(chapters=None):
     """The chapters with what they ask, for the page to show what is done: number, title, page and exercises of each.
 
     Of an exercise there are its number, its title and the number of the cell that checks it.
+
+    Args:
+        chapters: the numbers of those that are wanted; all where left out.
     """
     from micrograd.learn.catalogue import CHAPTERS
 
@@ -167,6 +211,7 @@ def exercises():
             ],
         }
         for chapter in CHAPTERS
+        if chapters is None or chapter.number in chapters
         for text in [files[chapter.number].read_text(encoding="utf-8")]
     ]
 

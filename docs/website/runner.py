@@ -151,7 +151,10 @@ def _told(error, name):
     if isinstance(error, SyntaxError) and error.filename == name:
         lines = [error.lineno or 1]
     kept = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
-    return "".join(kept + traceback.format_exception_only(error)), lines[-1] if lines else -1
+    text = "".join(kept + traceback.format_exception_only(error))
+    if isinstance(error, ModuleNotFoundError) and sys.platform == "emscripten":
+        text += f"This page cannot load {error.name}. To use it, run the cell in a Python of your own.\n"
+    return text, lines[-1] if lines else -1
 
 
 def _files():

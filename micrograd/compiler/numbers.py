@@ -1,8 +1,8 @@
 """The arrays that the compiler works with.
 
 ``Integers`` say which nodes, or which places in a buffer; ``Counts`` how many edges a node has, and are narrow, as
-nobody has two billion; ``Floats`` are numbers of the program; ``Booleans`` mark nodes: ``marks[7]`` is whether node 7
-is one of them.
+nobody has two billion; ``Kinds`` what a node is, of three; ``Floats`` are numbers of the program; ``Booleans`` mark
+nodes: ``marks[7]`` is whether node 7 is one of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Counts: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
+Kinds: TypeAlias = np.ndarray[Any, np.dtype[np.int8]]
 Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -73,7 +74,10 @@ def all_finite(numbers: Floats) -> bool:
     """Whether there is neither an infinity nor a NaN."""
     if len(numbers) <= _FEW and math.isfinite(sum(numbers.tolist())):  # 0.1 us for three, in place of 0.4
         return True
-    return b"\0" not in np.isfinite(numbers).tobytes()  # which takes half as long as all() for a few
+    finite = np.isfinite(numbers)
+    return (
+        b"\0" not in finite.tobytes() if len(numbers) < _MANY else bool(finite.all())
+    )  # for a few, it takes twice as long
 
 
-_FEW = 32  # numbers: of more, it is quicker to look at all of them at once
+_FEW, _MANY = 32, 10_000  # numbers: of more than a few, it is quicker to look at all of them at once

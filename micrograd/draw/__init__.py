@@ -2,6 +2,8 @@
 
 graph.py      which Values are drawn, and how they hang together
 folded.py     the picture of a large graph, in boxes
+array_steps.py  calls of linear algebra, as boxes of their steps
+rotations.py  the steps of eigenvalues and singular values
 opening.py    which of the boxes stand open
 strip.py      many numbers as colours
 lecture.py    the graph as micrograd's lecture has it

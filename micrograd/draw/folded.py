@@ -11,6 +11,7 @@ from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from micrograd.draw.array_steps import opened_arrays
 from micrograd.draw.card import gradient_row, kind_of, note_on_gradients, number_row
 from micrograd.draw.folding.boxes import Box, about
 from micrograd.draw.opening import MOST_ITEMS, Opening, rows_of_grid
@@ -41,7 +42,8 @@ def folded_picture(root: Value, format: str, rankdir: str, kind: Callable[..., A
     Raises:
         ValueError: if the graph has a cycle.
     """
-    return _Folded(root, rankdir).drawn(format, kind)
+    with opened_arrays(root):
+        return _Folded(root, rankdir).drawn(format, kind)
 
 
 class _Folded:

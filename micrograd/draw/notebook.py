@@ -80,8 +80,8 @@ def loss_chart(description: str, losses: Sequence[float], unit: str) -> str:
     path = "L".join(f"{place_of(place):.1f} {height_of(loss):.1f}" for place, loss in points)
     style = 'fill="currentColor" font-size="11" font-family="sans-serif"'
     return (
-        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(description)}">'
+        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width:100%;height:auto" '
+        f'role="img" aria-label="{escape(description)}">'
         f'<path d="M{left} 6V{HEIGHT - BOTTOM}H{WIDTH}" fill="none" stroke="currentColor" stroke-opacity="0.3"/>'
         f'<path d="M{path}" fill="none" stroke="#0072b2" stroke-width="2"/>'
         f'<text x="{left - 6}" y="14" text-anchor="end" {style}>{labels[0]}</text>'

@@ -21,7 +21,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.family": "sans-serif",
-    "legend.fontsize": "small",
+    "legend.fontsize": 9,  # on a phone of 360 pixels, 8 pixels
     "legend.frameon": False,
     "svg.fonttype": "none",  # text stays text: the browser has the letters that matplotlib's font lacks
     "svg.hashsalt": "micrograd",  # the same plot is the same file

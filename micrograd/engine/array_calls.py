@@ -14,6 +14,9 @@ While a function is traced, nothing is known of the numbers, and a call is writt
 
 from __future__ import annotations
 
+import math
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +33,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {}
+_FLOATS = np.dtype(float)
 LARGEST = 24  # rows or columns; of a matrix with more, some n ** 3 operations take long to compile
+
+
+# What gives the functions of another library, while rules run on its arrays
+_library: ContextVar[Callable[[ArrayFunction], Callable[..., Any]] | None] = ContextVar("library", default=None)
+
+
+@contextmanager
+def calling(library: Callable[[ArrayFunction], Callable[..., Any]]) -> Iterator[None]:
+    """Inside, functions of arrays call what another library has for them, as it is given here."""
+    token = _library.set(library)
+    try:
+        yield
+    finally:
+        _library.reset(token)
 
 
 class ArrayFunction:
@@ -67,6 +85,13 @@ class ArrayFunction:
 
     def __call__(self, *operands: Any) -> tuple[Any, ...]:
         """The results: arrays of floats where all operands are, and else arrays of Values."""
+        if (library := _library.get()) is not None:
+            return library(self)(*operands)
+        for operand in operands:
+            if type(operand) is not np.ndarray or operand.dtype is not _FLOATS:
+                break
+        else:  # as within rules, mostly
+            return self.forward(*operands)
         arrays = [np.asarray(operand) for operand in operands]
         if all(array.dtype != object for array in arrays):
             return self.forward(*(np.asarray(array, dtype=float) for array in arrays))
@@ -121,20 +146,31 @@ class ArrayFunction:
         if self.steps is None or (is_large and self._size is _size):
             what = "" if self.steps is None else f" of more than {self.largest} rows or columns"
             tracer.refused(f"{self.name}{what}", "Call it outside of the compiled function, and pass the result in.")
+        steps: Any = self.steps
+        value = next((x for array in arrays for x in array.flat if is_value(x)), None)
+        as_values: Any = np.frompyfunc(partial(_as_value, value), 1, 1)
+        found = self.in_steps(steps, arrays)
+        return found if value is None else tuple(as_values(each) if each.size else each for each in found)
+
+    def in_steps(self, steps: Callable[..., tuple[Any, ...]], arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The results by steps, matrix by matrix."""
         shape = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
         stacks = [np.broadcast_to(array, (*shape, *array.shape[-2:])) for array in arrays]
-        steps: Any = self.steps
         found = {index: steps(*(stack[index] for stack in stacks)) for index in np.ndindex(shape)}
         if not found:
             return tuple(map(np.zeros, self.shapes(*(array.shape for array in arrays))))
         made = []
-        value = next((x for array in arrays for x in array.flat if is_value(x)), None)
         for part, first in enumerate(next(iter(found.values()))):
             result = np.empty((*shape, *np.shape(first)), dtype=object)
             for index, parts in found.items():
                 result[index] = parts[part]
-            made.append(result if value is None else np.frompyfunc(partial(_as_value, value), 1, 1)(result))
+            made.append(result)
         return tuple(made)
+
+    def operations(self, arrays: Sequence[Any]) -> float:
+        """About how many operations the steps are, by the size of the arrays alone."""
+        stacks = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
+        return math.prod(stacks) * (self._size(*arrays) ** 3 if self._size is _size else self._size(*arrays))
 
 
 class ArrayCall(Primitive):
@@ -145,9 +181,12 @@ class ArrayCall(Primitive):
         numbers: the operands, as arrays of floats.
         positions: for each operand, where in it the elements stand that gradients flow to.
         results: what the call gave, as arrays of floats.
+
+    Attributes:
+        function: the same.
     """
 
-    __slots__ = ("_function", "_numbers", "_positions", "_results")
+    __slots__ = ("_numbers", "_positions", "_results", "function")
 
     forward = float
     composite, first, second, wide = None, None, None, True
@@ -159,7 +198,7 @@ class ArrayCall(Primitive):
         self, function: ArrayFunction, numbers: Sequence[Any], positions: Sequence[Any], results: Sequence[Any]
     ) -> None:
         self.name = self.symbol = function.name
-        self._function, self._numbers, self._positions, self._results = function, numbers, positions, results
+        self.function, self._numbers, self._positions, self._results = function, numbers, positions, results
 
     def receivers(self, node: Any) -> list[Any]:
         """The operands that gradients flow to."""
@@ -175,7 +214,7 @@ class ArrayCall(Primitive):
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
         """What each operand is given, as graphs."""
         seeds = [np.zeros(result.shape).astype(object) for result in self._results]
-        given = self._given(seeds, gradient, self._function.results_of(node, self._results), self.operands(node))
+        given = self._given(seeds, gradient, self.function.results_of(node, self._results), self.operands(node))
         pairs = zip(node._x, given, strict=True)
         return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
 
@@ -200,10 +239,10 @@ class ArrayCall(Primitive):
         kind = type(node)
         seeds = [_leaves(kind, result.shape) for result in self._results]
         if create_graph:
-            results, operands = self._function.results_of(node, self._results), self.operands(node)
+            results, operands = self.function.results_of(node, self._results), self.operands(node)
         else:
             results, operands = tuple(self._results), list(self._numbers)
-        shares = self._picked(self._function.rule(seeds, results, operands, self._needed()))
+        shares = self._picked(self.function.rule(seeds, results, operands, self._needed()))
         moving = [(share, found[o]) for share, o in zip(shares, node._x, strict=True) if o in found]
         terms = [share * tangent for share, tangent in moving]
         leaves = [leaf for array in seeds for leaf in array.flat]
@@ -226,7 +265,7 @@ class ArrayCall(Primitive):
             np.add.at(whole, [result for _, result in pairs], [number for number, _ in pairs])
         ends = np.cumsum([seed.size for seed in seeds])[:-1]
         shaped = [flat.reshape(seed.shape) for flat, seed in zip(np.split(whole, ends), seeds, strict=True)]
-        return self._picked(self._function.rule(shaped, results, operands, self._needed()))
+        return self._picked(self.function.rule(shaped, results, operands, self._needed()))
 
     def _picked(self, gradients: Sequence[Any]) -> list[Any]:
         """The gradients of the operands that gradients flow to, in their order."""

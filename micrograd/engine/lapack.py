@@ -7,7 +7,7 @@ last factorisations are kept, and found by the numbers of the matrix: to compare
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ def solve(a: Any, b: Any) -> Any:
     if not _is_plain(a) or b.ndim != 2 or len(b) != len(a):
         return np.linalg.solve(a, b)
     known, is_transposed = _factors_of(a)
-    if not np.diagonal(known.factors).all():
+    if not known.factors.diagonal().all():
         raise np.linalg.LinAlgError("Singular matrix")
     return _routines().dgetrs(known.factors, known.pivots, b, trans=int(not is_transposed))[0]
 
@@ -109,7 +109,7 @@ def _diagonal(a: Any) -> tuple[Any, float]:
     """What the determinant is the product of, and its sign."""
     known, _ = _factors_of(a)
     exchanges = np.count_nonzero(known.pivots != np.arange(len(a)))
-    return np.diagonal(known.factors), -1.0 if exchanges % 2 else 1.0
+    return known.factors.diagonal(), -1.0 if exchanges % 2 else 1.0
 
 
 def cholesky(a: Any) -> Any:
@@ -134,10 +134,11 @@ def solve_triangular(a: Any, b: Any, lower: bool) -> Any:
     """
     if not _is_plain(a) or b.ndim != 2 or len(b) != len(a):
         return np.linalg.solve(np.tril(a) if lower else np.triu(a), b)
-    if not np.diagonal(a).all():
+    if not a.diagonal().all():
         raise np.linalg.LinAlgError("Singular matrix")
-    is_turned, columns = a.flags.c_contiguous, a.T if a.flags.c_contiguous else a
-    solved = partial(_routines("blas").dtrsm, 1.0, columns, lower=lower != is_turned)
+    is_turned, dtrsm = a.flags.c_contiguous, _routines("blas").dtrsm
+    columns, is_lower = (a.T, not lower) if is_turned else (a, lower)
     if b.flags.f_contiguous:
-        return solved(b, trans_a=is_turned)
-    return solved(b.T, side=1, trans_a=not is_turned).T  # row by row, it is the transposed one: nothing is moved
+        return dtrsm(1.0, columns, b, lower=is_lower, trans_a=is_turned)
+    # Row by row, it is the transposed one: nothing is moved
+    return dtrsm(1.0, columns, b.T, side=1, lower=is_lower, trans_a=not is_turned).T

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import is_unknown, is_value
+from micrograd._support.checks import Operand, is_unknown, is_value
 from micrograd.engine import lapack, primitives
 from micrograd.engine.array_calls import LARGEST, ArrayFunction
 from micrograd.engine.tracer import tracer_on_top
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _t(a: Any) -> Any:
-    return np.swapaxes(a, -1, -2)
+    return a.swapaxes(-1, -2)
 
 
 def _summed_to(gradient: Any, shape: tuple[int, ...]) -> Any:
@@ -37,13 +37,15 @@ def _summed_to(gradient: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _is_zero(array: Any) -> bool:
-    """Whether all elements are the number 0, so that nothing depends on them."""
+    """Whether all elements are known to be the number 0, so that nothing depends on them."""
+    if not isinstance(array, np.ndarray):  # in another library, while it compiles
+        return False
     if array.dtype != object:
         return not array.any()
     return not any(is_value(x) or x for x in array.flat)
 
 
-def _floats(array: Any) -> Any:
+def floats_of(array: Any) -> Any:
     """The numbers of an array of Values or floats."""
     if array.dtype != object:
         return array
@@ -69,9 +71,13 @@ def _rule_of_product(gradients: Any, results: Any, operands: Any, needed: Any) -
     ]
 
 
+def _multiplied(a: Any, b: Any) -> tuple[Any]:
+    return (a * b if a.shape[-1] == b.shape[-2] == 1 else np.matmul(a, b),)  # which takes half as long then
+
+
 PRODUCT = ArrayFunction(
     "matmul",
-    lambda a, b: (np.matmul(a, b),),
+    _multiplied,
     _rule_of_product,
     lambda a, b: [(*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])],
     lambda a, b: (np.matmul(a, b),),
@@ -101,7 +107,7 @@ def _reflected(a: Any, others: Any) -> tuple[Any, Any, Any]:
     for k in range(min(len(r) - 1, r.shape[1])):
         column = r[k:, k]
         rest = _sum(column[1:] * column[1:])
-        if not is_unknown(rest) and rest == 0:  # known zeros, which have no gradient
+        if not isinstance(rest, Operand) and rest == 0:  # known zeros, which have no gradient
             continue
         squares = column[0] * column[0] + rest
         if is_unknown(squares):  # of a column of zeros, eager code finds the gradient
@@ -136,7 +142,8 @@ def _from_below(r: Any, b: Any) -> Any:
     return x
 
 
-def _steps_of_solve(a: Any, b: Any) -> tuple[Any, ...]:
+def steps_of_solve(a: Any, b: Any) -> tuple[Any, ...]:
+    """The solution of equations, after reflections; of more equations than unknowns, the closest."""
     r, b, _ = _reflected(a, b)
     return (_from_below(r, b),)
 
@@ -185,7 +192,7 @@ def _rule_of_solve(gradients: Any, results: Any, operands: Any, needed: Any) -> 
     ]
 
 
-SOLVE = ArrayFunction("solve", lambda a, b: (lapack.solve(a, b),), _rule_of_solve, _with_columns, _steps_of_solve)
+SOLVE = ArrayFunction("solve", lambda a, b: (lapack.solve(a, b),), _rule_of_solve, _with_columns, steps_of_solve)
 
 
 def _triangular(lower: bool) -> ArrayFunction:
@@ -251,7 +258,7 @@ INVERSE = ArrayFunction(
     lambda a: (lapack.inv(a),),
     lambda gradients, results, operands, needed: [_times(-_t(results[0]), gradients[0], _t(results[0]))],
     _like_first,
-    lambda a: _steps_of_solve(a, np.eye(len(a))),
+    lambda a: steps_of_solve(a, np.eye(len(a))),
 )
 
 
@@ -295,7 +302,7 @@ COFACTORS = ArrayFunction(
     lambda a: (_cofactors(a),),
     _rule_of_cofactors,
     _like_first,
-    lambda a: (_steps_of_determinant(a)[0] * _t(_steps_of_solve(a, np.eye(len(a)))[0]),),
+    lambda a: (_steps_of_determinant(a)[0] * _t(steps_of_solve(a, np.eye(len(a)))[0]),),
 )
 
 
@@ -340,7 +347,7 @@ def _as_numbers(array: Any) -> Any:
     """The plain numbers of an array of Values; of symbols, what stands for these."""
     tracer = tracer_on_top()
     if tracer is None or not any(map(is_unknown, array.flat)):
-        return _floats(array)
+        return floats_of(array)
     numbers = np.empty(array.shape, dtype=object)
     for index in np.ndindex(array.shape):
         numbers[index] = tracer.number_of(array[index]) if is_value(array[index]) else array[index]
@@ -401,12 +408,12 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
 
 
 def _copied_up(a: Any) -> Any:
-    return np.tril(a) + _t(np.tril(a, -1))
+    return _below(a, 1.0) + _t(_below(a, 0.0))
 
 
 def _rule_of_qr(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
     (of_q, of_r), (q, r) = gradients, results
-    of_r = np.triu(of_r)
+    of_r = _t(_below(_t(of_r), 1.0))
     inner = _product(r, _t(of_r)) - _product(_t(of_q), q)
     return [_t(TRIANGULAR[False](r, _t(of_q + _product(q, _copied_up(inner))))[0])]
 
@@ -581,15 +588,17 @@ def _rule_of_pinv(gradients: Any, results: Any, operands: Any, needed: Any) -> l
 
 def _has_full_rank(a: Any) -> bool:
     """Whether it is known to have."""
+    if not isinstance(a, np.ndarray):
+        return False
     if any(is_unknown(x) for x in a.flat if a.dtype == object):
         return False
-    return bool((np.linalg.matrix_rank(_floats(a)) == min(a.shape[-2:])).all())
+    return bool((np.linalg.matrix_rank(floats_of(a)) == min(a.shape[-2:])).all())
 
 
 def _steps_of_pinv(a: Any) -> tuple[Any, ...]:
     if len(a) < a.shape[1]:
         return (_t(_steps_of_pinv(_t(a))[0]),)
-    return _steps_of_solve(a, np.eye(len(a)))
+    return steps_of_solve(a, np.eye(len(a)))
 
 
 PSEUDOINVERSE = ArrayFunction(
@@ -628,7 +637,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         found = tracer.called(_OF_FULL_RANK, [a, np.array([[rcond]])], has_gradient=False)
         singular = None if found is None else _as_numbers(found[0][:, 0])
         return (x[:, 0] if b.ndim == 1 else x), squares, min(a.shape), singular
-    of_numbers = np.linalg.lstsq(_floats(a), np.zeros(len(a)), rcond=rcond)
+    of_numbers = np.linalg.lstsq(floats_of(a), np.zeros(len(a)), rcond=rcond)
     rank, singular = of_numbers[2:]
     squares = (left * left).sum(axis=0) if rank == a.shape[1] < len(a) else np.empty(0)
     return (x[:, 0] if b.ndim == 1 else x), squares, rank, singular
@@ -688,9 +697,14 @@ _PADE = [math.factorial(26 - j) * math.factorial(13) / (math.factorial(26) * mat
 _PADE_NORM = 5.371920351148152
 
 
-def _exponential(a: Any) -> Any:
-    """The exponential of a stack of matrices of floats, by scaling and squaring."""
-    norm = np.abs(a).sum(axis=-2).max(initial=0.0)
+def exponential(a: Any, solved: Callable[[Any, Any], Any] = np.linalg.solve) -> Any:
+    """The exponential of a stack of matrices, by scaling and squaring.
+
+    Args:
+        a: the matrices, of floats or of Values.
+        solved: what solves equations with them.
+    """
+    norm = np.abs(floats_of(a)).sum(axis=-2).max(initial=0.0)
     if not np.isfinite(norm):
         raise ValueError("expm takes finite numbers only")
     count = max(0, math.ceil(math.log2(norm / _PADE_NORM))) if norm else 0
@@ -703,7 +717,7 @@ def _exponential(a: Any) -> Any:
         even, odd = even + _PADE[j] * power, odd + _PADE[j + 1] * power
         power = power @ square
     odd = scaled @ odd
-    result = np.linalg.solve(even - odd, even + odd)
+    result = solved(even - odd, even + odd)
     for _ in range(count):
         result = result @ result
     return result
@@ -713,13 +727,14 @@ def _rule_of_exponential(gradients: Any, results: Any, operands: Any, needed: An
     """The upper right part of the exponential of a matrix of matrices (Van Loan 1978; Higham 2008, 3.16)."""
     (g,), (a,) = gradients, operands
     transposed, n = _t(a), a.shape[-1]
-    upper = np.concatenate([transposed, g], axis=-1)
-    lower = np.concatenate([np.zeros(a.shape), transposed], axis=-1)
-    whole = EXPONENTIAL(np.concatenate([upper, lower], axis=-2))[0]
+    library = a.__array_namespace__()
+    upper = library.concatenate([transposed, g], axis=-1)
+    lower = library.concatenate([np.zeros(a.shape), transposed], axis=-1)
+    whole = EXPONENTIAL(library.concatenate([upper, lower], axis=-2))[0]
     return [whole[..., :n, n:]]
 
 
-EXPONENTIAL = ArrayFunction("expm", lambda a: (_exponential(a),), _rule_of_exponential, _like_first)
+EXPONENTIAL = ArrayFunction("expm", lambda a: (exponential(a),), _rule_of_exponential, _like_first)
 
 
 # What SciPy has in its modules, which ask no array for its own function; see arrays.py

@@ -2,11 +2,13 @@
 
     explore(loss)                      # in a notebook
     explore(loss, "loss.html")
+    explore(fast, "kernels.html")      # the last call of a compiled function
     explore(recording, "film.html")    # after fit(..., record=recording)
 
 kernels.py opens the results of compiled functions, and kernel_values.py runs their kernels on Values. formulas.py turns
 the derivative rules into formulas, and passes.py writes both passes down, with the tree of boxes of
 micrograd/draw/folding. film.py adds a training run and laboratory.py what a page needs to train on by itself,
+softmaxes.py, lookups.py, blocks.py and sequences.py find what a program that reads letters or words is made of,
 arrangement.py has Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and
 scripts that it lists. They are written by hand and need no build. inline.py is a page in
 a notebook.
@@ -20,32 +22,48 @@ from micrograd.engine.value import Value
 from micrograd.training.recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from micrograd._support.files import StrPath
+    from micrograd.compiler.calling.function import CompiledFunction
     from micrograd.explore.inline import InlinePage
+
+    Compiled = CompiledFunction[..., Any]
 
 NODE_LIMIT = 100_000  # a page of these is about 20 MB
 
 
 @overload
 def explore(
-    root: Value | Recording, path: StrPath, title: str = "", inputs: Mapping[str, Any] | None = None
+    root: Value | Recording | Compiled,
+    path: StrPath,
+    title: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> None: ...
 
 
 @overload
 def explore(
-    root: Value | Recording, path: None = None, title: str = "", inputs: Mapping[str, Any] | None = None
+    root: Value | Recording | Compiled,
+    path: None = None,
+    title: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> InlinePage: ...
 
 
 def explore(
-    root: Value | Recording, path: StrPath | None = None, title: str = "", inputs: Mapping[str, Any] | None = None
+    root: Value | Recording | Compiled,
+    path: StrPath | None = None,
+    title: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> InlinePage | None:
     """A page that steps through the graph under a Value, forward and backward; or the film of a training.
 
+    Of a compiled function, it shows the kernels of the last call, each with its shape, and the scalars in them.
     A film shows the training that fit recorded, and trains on in the page. For that the loss of each example is
     computed once more here.
 
@@ -53,19 +71,23 @@ def explore(
     at all. No number and no gradient of the graph is changed.
 
     Args:
-        root: the Value to backpropagate from, usually a loss; or a Recording, which fit filled.
+        root: the Value to backpropagate from, usually a loss; or a compiled function, whose result it then is, or the
+            sum of its results; or a Recording, which fit filled.
         path: where to write; ends in ``.html``. Without one, a notebook shows the page.
         title: of the page; one is made up where left out.
         inputs: what to draw as one box, by name. The shape of what the first layer takes, as in
             ``{"image": (8, 8)}``, or the Values themselves, in nested lists or an array.
+        classes: what the classes of a softmax are called, such as ``["cat", "dog"]``; for a program that reads
+            letters, ``[".", "a", "b", "c"]``, also what its tokens are called.
 
     Returns:
         Without a path, an object that a notebook shows as the page, and whose ``html`` is its text.
 
     Raises:
-        TypeError: if root is neither, title no string, or inputs no dict of names.
+        TypeError: if root is none of these, title no string, inputs no dict of names, or classes no strings.
         ValueError: for another suffix, a graph with a cycle or of more than 100,000 Values, a recording of nothing,
-            or inputs of another size than the first layer takes.
+            a compiled function that has not been called or has too many terms for a page, inputs of another size
+            than the first layer takes, or another number of classes.
         ImportError: if graphviz or pygraphviz is not installed.
         OSError: if the file cannot be written.
 
@@ -80,6 +102,7 @@ def explore(
     import os
 
     from micrograd._support.files import write_atomically
+    from micrograd.draw.array_steps import opened_arrays
     from micrograd.explore.arrangement import arrange
     from micrograd.explore.film import film
     from micrograd.explore.inline import InlinePage
@@ -87,20 +110,30 @@ def explore(
     from micrograd.explore.page import page
     from micrograd.explore.passes import NO_INPUTS, passes
 
-    inputs = NO_INPUTS if inputs is None else inputs
+    inputs, classes = NO_INPUTS if inputs is None else inputs, [] if classes is None else list(classes)
     if not isinstance(title, str):
         raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")
+    if (odd := next((name for name in classes if not isinstance(name, str)), None)) is not None:
+        raise TypeError(f"a class is named by a string, not by {type(odd).__name__}: {odd!r:.80}")
     if path is not None and os.path.splitext(path)[1].lower() not in (".html", ".htm"):
         raise ValueError(f"a page's file must end in .html: {os.fspath(path)!r}")
     if isinstance(root, Recording):
-        title, data = title or "Training, step by step", film(root, inputs)
+        title, data = title or "Training, step by step", film(root, inputs, classes)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
-        with opened_calls(root, NODE_LIMIT) as opened:
-            title, (data, _) = title or named, passes(root, opened, inputs)
+        with opened_arrays(root), opened_calls(root, NODE_LIMIT) as opened:
+            title, (data, _) = title or named, passes(root, opened, inputs, classes)
+    elif hasattr(root, "last_call"):
+        result, arguments = root.last_call()
+        with opened_calls(result, NODE_LIMIT) as opened:
+            if not opened.elements:
+                raise ValueError(f"the last call of {root!r} has no kernels, or more terms than a page holds")
+            data, _ = passes(result, opened, inputs or arguments, classes)
+        title = title or f"The kernels of {root.__name__}"
     else:
-        said = " (of a compiled function, give a result: the page has a box for its kernels)" * hasattr(root, "explain")
-        raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}{said}")
+        raise TypeError(
+            f"a page is made of a Value, a compiled function or a Recording, not of {type(root).__name__}: {root!r:.80}"
+        )
     if (count := len(data["nodes"])) > NODE_LIMIT:
         raise ValueError(f"this graph has {count:,} Values, and a page holds {NODE_LIMIT:,}: explore a part of it")
     text = page(title, data | arrange(data))

@@ -47,6 +47,7 @@ function setMode(training) {
   if (training) showTraining();
   else showStep();
   showControls();
+  afterMode(training);
 }
 
 /** Show the present moment of the training. */

@@ -6,34 +6,42 @@ import math
 import sys
 from array import array
 from base64 import b64encode
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from micrograd.contexts.modes import evaluating
+from micrograd.draw.array_steps import with_numbers
 from micrograd.draw.text import enclosed
-from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
-from micrograd.engine.stored import changing, temporary
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
-from micrograd.explore.laboratory import Programs, Untrainable, activations, laboratory, loss_of, run_of
+from micrograd.explore.laboratory import (
+    Programs,
+    Untrainable,
+    activations,
+    laboratory,
+    loss_of,
+    loss_of_longest,
+    run_of,
+)
 from micrograd.explore.passes import NO_INPUTS, entry_of, formulas_of, jsonable, passes
+from micrograd.explore.sequences import NO_CLASSES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from micrograd.engine.primitive import Primitive
     from micrograd.training.recording import Recording, Snapshot
-
-Made = TypeVar("Made")
 
 MOST_POINTS = 400
 MOST_LOSSES = 2_000
 MOST_OF_NETWORK = 20_000  # Values; of a network with more, there is no map
 MOST_NUMBERS = 500_000  # of parameters, in all frames: 5 MB; of a large network there are fewer frames
+MOST_NUMBERS_OF_TOKENS = 100_000  # the same beside the graph of a program that reads tokens, which is large itself
 
 
-def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str, Any]:
+def film(
+    recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS, classes: Sequence[str] = NO_CLASSES
+) -> dict[str, Any]:
     """The graph of the loss of the first example, with the film of the parameters, and what it takes to go on training.
 
     Where the loss is not known, the graph is that of the network at work on the first of the inputs. Meanwhile the
@@ -43,6 +51,7 @@ def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str
     Args:
         recording: of a training.
         boxes: of inputs by name, as explore takes them.
+        classes: the names of classes, as explore takes them.
 
     Raises:
         TypeError: if the network gives something else than Values.
@@ -52,43 +61,38 @@ def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str
     if len(moments) < 2:
         raise ValueError("nothing was recorded: give the recording to fit(record=) first")
     parameters = recording.model.parameters()
-    stride = math.ceil(len(moments) * len(parameters) / MOST_NUMBERS) or 1
+    most = MOST_NUMBERS if recording.inputs else MOST_NUMBERS_OF_TOKENS
+    stride = math.ceil(len(moments) * len(parameters) / most) or 1
     moments = [*moments[:-1:stride], moments[-1]]
-    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes))
-
-
-def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], Made]) -> Made:
-    """What make gives while the parameters have these numbers; then they have their own again."""
-    own = [parameter.data for parameter in parameters]
-    leaves = [parameter for parameter in parameters if parameter.is_leaf]
-    with changing(leaves):
-        commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it
-    undo = chain(setting(parameters, "_data", own), setting([temporary], "on", [temporary.on]))
-    try:
-        temporary.on = True
-        commit(setting(parameters, "_data", numbers))
-        return make()
-    finally:
-        commit(undo)
+    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes, classes))
 
 
 def _film(
-    recording: Recording, moments: list[Snapshot], parameters: list[Value], boxes: Mapping[str, Any]
+    recording: Recording,
+    moments: list[Snapshot],
+    parameters: list[Value],
+    boxes: Mapping[str, Any],
+    classes: Sequence[str],
 ) -> dict[str, Any]:
-    inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
-    with evaluating():
-        outputs = _outputs(recording.model(inputs))
+    first = recording.inputs[0] if recording.inputs else []
+    inputs = [Value(x, label=f"x{place}") for place, x in enumerate(first, 1)]
+    outputs: list[Value] = []
+    if inputs:
+        with evaluating():
+            outputs = _outputs(recording.model(inputs))
     try:
         run = run_of(recording)
-        root, inputs_of_root = loss_of(run, run.examples[0], len(inputs))
+        root, inputs_of_root = loss_of(run, run.examples[0], len(inputs)) if inputs else loss_of_longest(run)
         hints = {root: "loss"}
         reason = None
     except Untrainable as error:
+        if not outputs:
+            raise ValueError(f"there is nothing to show: there are no inputs, and {error}") from error
         root, inputs_of_root = outputs[0] if len(outputs) == 1 else sum(outputs[1:], outputs[0]), inputs
         hints = {root: "sum of outputs"} if len(outputs) > 1 else {}
         hints |= {output: _name(place, outputs) for place, output in enumerate(outputs, 1)}
         reason = _words(error)
-    data, nodes = passes(root, inputs=boxes)
+    data, nodes = passes(root, inputs=boxes, classes=classes)
     position = {node: index for index, node in enumerate(nodes)}
     for node, hint in hints.items():
         data["nodes"][position[node]]["hint"] = hint
@@ -106,11 +110,11 @@ def _film(
     data["film"] = {
         "parameters": [position.get(parameter) for parameter in parameters],
         "nodes": [position[node] for node in topological_order(root)],
-        **_moments(moments, len(parameters)),
+        **_moments(moments, len(parameters), bool(inputs)),
         "losses": _losses(recording.losses),
         "inputs": [position.get(x) for x in inputs_of_root],
-        "first": recording.inputs[0],
-        "network": _network(outputs, inputs, programs),
+        "first": first,
+        "network": _network(outputs, inputs, programs) if outputs else None,
         "points": recording.inputs[:MOST_POINTS] if len(inputs) == 2 else [],
         "targets": (recording.targets or [])[:MOST_POINTS],
         "training": training,
@@ -140,9 +144,13 @@ def _losses(losses: list[float]) -> list[list[Any]]:
     return [[step, jsonable(losses[step - 1])] for step in range(1, len(losses) + 1, stride)]
 
 
-def _moments(moments: list[Snapshot], count: int) -> dict[str, Any]:
-    """The numbers of the parameters at each moment, and those of the optimiser: matrices with a row for each."""
-    width = max((len(state) for moment in moments for state in moment.state or [] if state), default=0)
+def _moments(moments: list[Snapshot], count: int, has_states: bool) -> dict[str, Any]:
+    """The numbers of the parameters at each moment, and those of the optimiser: matrices with a row for each.
+
+    Where the page cannot train on, it needs none of the optimiser.
+    """
+    states = (len(state) for moment in moments if has_states for state in moment.state or [] if state)
+    width = max(states, default=0)
     columns = [_column(moments, count, place) for place in range(width)]
     return {
         "frames": [
@@ -150,7 +158,7 @@ def _moments(moments: list[Snapshot], count: int) -> dict[str, Any]:
                 "step": moment.step,
                 "batch": moment.batch,
                 "rate": None if moment.rate is None else jsonable(moment.rate),
-                "known": moment.state is not None,
+                "known": moment.state is not None and has_states,
             }
             for moment in moments
         ],

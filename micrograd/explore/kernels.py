@@ -10,14 +10,13 @@ For as long as the page is made, the results of the call are the last of these V
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from itertools import chain, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from micrograd.contexts.scope import block_on_top, record_scopes, scope
+from micrograd.draw.array_steps import made_as, with_numbers
 from micrograd.draw.folding.parameters import places_of_arrays
-from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
-from micrograd.explore.film import with_numbers
 from micrograd.explore.passes import Opened
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 50_000  # of all kernels of a call; in a larger one, a Value stands for all sums of a kernel
 MOST_OF_ALL = 10_000_000  # terms; a call with more stays closed, as their places would take half a gigabyte
-_FIELDS = ("_primitive", "_first", "_second", "_x", "_y", "_scope")  # how a node was made, and where
 
 
 @contextmanager
@@ -56,15 +54,8 @@ def opened_calls(root: Value, most: int = 100_000) -> Iterator[Opened]:
         room -= count
         made |= found
         elements |= where
-    nodes = [*made]
-    before = [[getattr(node, field) for node in nodes] for field in _FIELDS]
-    after = [[getattr(result, field) for result in made.values()] for field in _FIELDS]
-    undo = chain.from_iterable([*map(setting, [nodes] * len(_FIELDS), _FIELDS, before)])
-    try:
-        commit(chain.from_iterable([*map(setting, [nodes] * len(_FIELDS), _FIELDS, after)]))
+    with made_as(made):
         yield Opened(elements, places)
-    finally:
-        commit(undo)
 
 
 def _calls(order: list[Value]) -> list[tuple[Any, dict[int, Value]]]:
@@ -105,8 +96,7 @@ def _made_by_kernels(
     terms = sum(kernel.rows * kernel.columns * kernel.terms for _, kernel, _ in kernels)
     is_large = terms > MOST_TERMS or 3 * terms > room  # a product, a sum and a constant for each
     count = sum(2 * kernel.rows * kernel.columns + 1 for _, kernel, _ in kernels) if is_large else 3 * terms
-    has_maps = len(program.inputs) > len(inputs)  # iterations, whose results are inputs
-    if has_maps or not kernels or terms > MOST_OF_ALL or count > room:
+    if not origin.is_whole or not kernels or terms > MOST_OF_ALL or count > room:
         return {}, {}, 0
     operands = list(call._x)
     given = dict(zip(program.inputs[wanted].tolist(), operands, strict=True))

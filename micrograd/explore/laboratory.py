@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 20_000  # in the examples of a page
 MOST_WORK = 500_000  # nodes of all examples together: these take Python some seconds, and a page a third of one a step
+MOST_OF_EXAMPLE = 50_000  # nodes of the loss of an example, where some are longer than others
 MOST_CLASSES = 7  # as many have a colour
 
 Node = list[Any]
@@ -65,6 +66,30 @@ def loss_of(run: Run, example: Any, width: int) -> tuple[Value, list[Value]]:
     if not isinstance(loss, Value):
         raise Untrainable(f"the loss is no Value, but {type(loss).__name__}")
     return loss, inputs
+
+
+def loss_of_longest(run: Run) -> tuple[Value, list[Value]]:
+    """The loss of the longest example whose graph a page shows well, and no inputs; shorter ones have a place in it.
+
+    Raises:
+        Untrainable: if there is no loss, or none that is a Value.
+    """
+    lengths: dict[int, Any] = {}
+    for example in run.examples:
+        lengths.setdefault(_length(example), example)
+    for length in sorted(lengths, reverse=True):
+        loss = loss_of(run, lengths[length], 0)
+        if len(topological_order(loss[0])) <= MOST_OF_EXAMPLE:
+            break
+    return loss
+
+
+def _length(example: Any) -> int:
+    """How many numbers there are in an example."""
+    try:
+        return len(flatten(example, "an example")[0])
+    except TypeError:
+        return 0
 
 
 def _refuse_masks(count: int, rate: float) -> list[float]:
@@ -170,6 +195,8 @@ def laboratory(recording: Recording, programs: Programs) -> dict[str, Any]:
     Raises:
         Untrainable: if a page cannot train; it says why.
     """
+    if not recording.inputs:
+        raise Untrainable("its examples are no rows of numbers, and each length has a graph of its own")
     run, width = run_of(recording), len(recording.inputs[0])
     optimizer = _checked_optimizer(run, recording.model.parameters())
     count = len(run.examples)

@@ -7,6 +7,8 @@ request leaves it, and no script runs in it but the one that is shipped here, wh
 from __future__ import annotations
 
 import json
+import math
+import operator
 from base64 import b64encode
 from gzip import compress
 from hashlib import sha256
@@ -45,6 +47,17 @@ SCRIPTS = (
     "saving",  # what is seen, as a file
     "start",
 )
+SEQUENCE = (  # before the start of a page with a softmax that predicts
+    "probabilities",  # of the classes, as bars
+    "influence",  # what depends on a token, and which losses reach it
+    "attention",  # which token reads which, as maps
+    "blocks",  # the program by blocks, token by token, and the steps through them
+    "typing",  # another word
+    "sampling",  # words that the program makes up
+    "trying",  # a word and the temperature, as one likes
+    "moments",  # the same at each moment of a training, with words that are made up
+    "sequence",  # all of it, and what the controls move
+)
 FILM = (  # before the start of a page that shows a training
     "random",  # Python's random numbers
     "training",  # what fit does, from the formulas
@@ -78,13 +91,15 @@ def page(title: str, data: dict[str, Any]) -> str:
     """
     folder = files("micrograd.explore")
     template = folder.joinpath("page.html").read_text("utf-8")
-    is_film = "film" in data
-    styles, scripts = ("page", "film")[: 1 + is_film], (*SCRIPTS[:-1], *FILM[: len(FILM) * is_film], SCRIPTS[-1])
+    parts = [(name, scripts) for name, scripts in (("sequence", SEQUENCE), ("film", FILM)) if data.get(name)]
+    styles = ["page", *(name for name, _ in parts)]
+    scripts = [*SCRIPTS[:-1], *(script for _, added in parts for script in added), SCRIPTS[-1]]
     style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in styles)
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     if len(embedded := _embedded(data)) <= MOST_PLAIN:
         return _put_together(template, style, [script], f"<script>{script}</script>", title, embedded)
-    columns = {name: _columns(data[name]) for name in ("nodes", "turns")}  # what is alike stands together
+    nodes, turns = _with_distances(data["nodes"]), without_what_follows(data)
+    columns = {"nodes": _columns(nodes), "turns": _columns(turns)}  # what is alike stands together
     packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
     unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
     element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
@@ -125,6 +140,70 @@ def _put_together(template: str, style: str, scripts: list[str], element: str, t
     }
     first, *rest = template.split("<!--")  # in one pass, so that what is put in is not searched again
     return first + "".join(parts[name.strip()] + after for name, _, after in (part.partition("-->") for part in rest))
+
+
+def _with_distances(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The nodes, each with how far before it its operands stand: these numbers are smaller, and alike."""
+    return [node | {"operands": [place - operand for operand in node["operands"]]} for place, node in enumerate(nodes)]
+
+
+def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The turns of a backward pass without the shares that the page can compute, to the last bit.
+
+    Those are the ones whose rules are sums, products and choices of what is there: IEEE 754 rounds them alike in every
+    language. Here each is computed, and left out where it is what the engine gave.
+
+    Args:
+        data: of a page, as passes() gives it.
+
+    Returns:
+        The turns; of those that follow, the shares are True where there is one, and the local derivatives None.
+    """
+    nodes, gradients = data["nodes"], [0.0] * len(data["nodes"])
+    gradients[data["root"]] = 1.0
+    turns = []
+    for turn in data["turns"]:
+        node = nodes[turn["node"]]
+        out, *inputs = (float(nodes[place]["data"]) for place in (turn["node"], *node["operands"]))
+        shares: list[Any] = [None if share is None else float(share) for share in turn["shares"]]
+        rules, gradient = data["primitives"][node["primitive"]]["rules"], gradients[turn["node"]]
+        wanted = [place for place, share in enumerate(shares) if share is not None]
+        found = [[_exact(rules[place], g, out, inputs) for place in wanted] for g in (gradient, 1.0)] if rules else []
+        if [*map(repr, found)] == [repr([row[place] for place in wanted]) for row in (shares, turn["locals"])]:
+            turn = {"node": turn["node"], "shares": [share is not None or None for share in shares], "locals": None}
+        turns.append(turn)
+        for place in wanted:
+            gradients[node["operands"][place]] += shares[place]
+    return turns
+
+
+def _exact(formula: Any, g: float, out: float, inputs: list[float]) -> float | None:
+    """The number of a formula of exactly rounded operations; None of any other."""
+    if not isinstance(formula, list):
+        if isinstance(formula, str):
+            return {"g": g, "out": out}[formula] if formula in ("g", "out") else inputs[int(formula)]
+        return formula
+    name, *operands = formula
+    if name not in _EXACT:
+        return None
+    numbers = [_exact(operand, g, out, inputs) for operand in operands]
+    if None in numbers:
+        return None
+    return float(_EXACT[name](*numbers))
+
+
+_EXACT: dict[str, Any] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": lambda x, y: x / y if y else math.nan,  # no share of the engine: it raises
+    "neg": operator.neg,
+    "where": lambda condition, x, y: x if condition != 0.0 else y,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -21,9 +21,10 @@ from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import commit, keeping_gradients, setting
 from micrograd.engine.stored import changing, temporary
 from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
+from micrograd.explore.sequences import NO_CLASSES, sequence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from micrograd.draw.folding.parameters import Place
     from micrograd.engine.primitive import Primitive
@@ -59,7 +60,10 @@ NOTHING = Opened(MappingProxyType({}), MappingProxyType({}))
 
 
 def passes(
-    root: Value, opened: Opened = NOTHING, inputs: Mapping[str, Any] = NO_INPUTS
+    root: Value,
+    opened: Opened = NOTHING,
+    inputs: Mapping[str, Any] = NO_INPUTS,
+    classes: Sequence[str] = NO_CLASSES,
 ) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 
@@ -67,12 +71,14 @@ def passes(
         root: the Value to backpropagate from, with gradient 1. No gradient of the graph is changed.
         opened: what is known of the compiled functions in it.
         inputs: boxes of inputs by name, as explore takes them.
+        classes: the names of classes, as explore takes them.
 
     Returns:
         Plain data for JSON, and the Values in the order in which it has them.
 
     Raises:
-        TypeError, ValueError: for inputs that are no names and shapes, or if the graph has a cycle.
+        TypeError, ValueError: for inputs that are no names and shapes, for other classes than there are names, or if
+            the graph has a cycle.
 
     Example:
         >>> from micrograd import Value
@@ -84,8 +90,16 @@ def passes(
     order = in_program_order(root)
     grouping = Grouping(order, opened.places, places_of_inputs(order, inputs))
     nodes, places = grouping.in_order(), grouping.places
-    number = {node: index for index, node in enumerate(nodes)}
     folded = in_their_operations(nodes, root)
+    sequence, beside = sequence_of(root, nodes, grouping, classes)
+    for value, other in beside.items():
+        grouping.of[value] = grouping.of[other]
+        if value.requires_grad and (group := grouping.of[value]) is not None:
+            grouping.groups[group].make_room(places[value].indices)
+        else:
+            folded[value] = other
+    nodes = [*nodes, *beside]
+    number = {node: index for index, node in enumerate(nodes)}
     data, notes = _recorded_numbers(nodes)
     turns: list[dict[str, Any]] | None = None
     if not root.requires_grad:
@@ -133,6 +147,7 @@ def passes(
         ],
         "backward": turns is not None,
         "turns": turns or [],
+        "sequence": sequence,
         "notes": [enclosed(note) for note in notes],
     }
     return data_of_page, nodes

@@ -17,6 +17,8 @@ function showLength() {
   find("passes").querySelector(".backward").style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
 }
 
+const watchers = []; // what else shows the present step
+let afterMode = () => {}; // what else there is to do when the controls move the time of training, or no longer
 /** Show everything anew. */
 function show() {
   replay();
@@ -34,6 +36,7 @@ function show() {
   for (const id of ["next", "last"]) find(id).disabled = at === steps.length - 1;
   const part = { given: "forward", seed: "backward", batch: "update" }[phase] ?? phase;
   for (const label of find("passes").children) label.classList.toggle("on", label.className.split(" ")[0] === part);
+  for (const watch of watchers) watch();
 }
 
 function say(text) {

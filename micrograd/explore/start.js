@@ -15,16 +15,21 @@ function start() {
       svg("path", { class: `tip ${kind}`, d: "M0 0.5 8 4 0 7.5z" })))));
   noteBirths();
   replay();
+  shareRoom();
   openWhatFits();
   draw();
   show();
+  if (passes.sequence) startSequence();
   if (passes.film) startFilm();
   firstView();
   isShown = true;
   let width = bounds().width;
   new ResizeObserver(() => {
     if (graph.hasAttribute("viewBox")) return; // it has one while it is printed
-    if (bounds().width !== width) draw(); // rows are wrapped elsewhere
+    if (bounds().width !== width) {
+      shareRoom();
+      draw(); // rows are wrapped elsewhere
+    }
     width = bounds().width;
     firstView();
   }).observe(graph);

@@ -6,11 +6,20 @@ nodes.forEach((node) => {
 });
 const forwardSteps = steps.length - 1;
 const seed = passes.backward ? steps.push({ phase: "seed", node: root }) - 1 : Infinity;
-let turns = passes.turns.map((turn) => ({
-  ...turn,
-  shares: turn.shares.map((share) => share && Number(share)),
-  locals: turn.locals.map((local) => local && Number(local)),
-}));
+const allData = nodes.map(({ data }) => data);
+let turns = withShares(passes.turns);
+/** The turns with all their numbers: of a large page, shares that follow from the rules to the last bit were left out. */
+function withShares(given) {
+  const sums = new Float64Array(nodes.length);
+  sums[root] = 1;
+  return given.map(({ node, shares, locals }) => {
+    const computed = (gradient) => shares.map((share, place) => share && evaluate(primitives[nodes[node].primitive].rules[place], gradient, nodes[node].data, inputsOf(nodes[node], allData)));
+    const numbers = (values) => values.map((value) => value && Number(value));
+    const turn = { node, shares: locals ? numbers(shares) : computed(sums[node]), locals: locals ? numbers(locals) : computed(1) };
+    turn.shares.forEach((share, place) => (sums[nodes[node].operands[place]] += share ?? 0));
+    return turn;
+  });
+}
 const expected = new Int32Array(nodes.length); // shares that a Value gets
 /** Put a step for each turn after those of the forward pass. */
 function layTurns() {

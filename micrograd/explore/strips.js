@@ -9,9 +9,8 @@ function cells(rows, columns, x, y, width, height) {
   const gap = Math.min(w, h) > 5 ? 0.8 : 0;
   const element = svg("g", { class: "cells", transform: `translate(${x} ${y})` }, svg("rect", { class: "ground", width, height }));
   const paths = new Map();
-  /** Colour the cells by these numbers; null where there is none yet. */
-  const show = (numbers) => {
-    const largest = numbers.reduce((most, number) => (number !== null && Number.isFinite(number) ? Math.max(most, Math.abs(number)) : most), 0);
+  /** Colour the cells by these numbers; null where there is none yet. The largest is of these, or of more that are compared. */
+  const show = (numbers, largest = largestOf(numbers)) => {
     const parts = new Map();
     numbers.slice(0, MOST_CELLS).forEach((number, index) => {
       const level = levelOf(number, largest);
@@ -33,6 +32,9 @@ function cells(rows, columns, x, y, width, height) {
   };
   return { element, show };
 }
+
+/** The largest size of these numbers, without those that are not finite. */
+const largestOf = (numbers) => numbers.reduce((most, number) => (number !== null && Number.isFinite(number) ? Math.max(most, Math.abs(number)) : most), 0);
 
 /** From −LEVELS to LEVELS, by the share of the largest; NaN for what is not a number. */
 function levelOf(number, largest) {

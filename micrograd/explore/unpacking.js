@@ -10,6 +10,7 @@
     const columns = Object.entries(unpacked[name]);
     unpacked[name] = (columns[0]?.[1] ?? []).map((_, row) => Object.fromEntries(columns.map(([key, column]) => [key, column[row]])));
   }
+  unpacked.nodes.forEach((node, place) => (node.operands = node.operands.map((distance) => place - distance)));
   const script = document.createElement("script");
   script.textContent = document.getElementById("script").textContent;
   document.body.append(script);

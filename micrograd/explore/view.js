@@ -42,13 +42,21 @@ function zoom(factor, x = bounds().width / 2, y = bounds().height / 2) {
 function fit() {
   const { width, height } = bounds();
   const scale = scaleFor(size, width, height);
-  moveTo({ scale, x: (width - size.width * scale) / 2, y: (height - tools() + ROOM - size.height * scale) / 2 });
+  moveTo({ scale, x: (width - size.width * scale) / 2, y: (height - tools() + room() - size.height * scale) / 2 });
 }
 /** The scale at which something is in sight as a whole. */
-const scaleFor = (whole, width, height) => Math.max(0.004, Math.min(1.35, (width - 2 * ROOM) / whole.width, (height - ROOM - tools()) / whole.height));
-const ROOM = 24;
+const scaleFor = (whole, width, height) => Math.max(0.004, Math.min(1.35, (width - 2 * room()) / whole.width, (height - room() - tools()) / whole.height));
+const narrow = matchMedia("(max-width: 480px)");
+const room = () => (narrow.matches ? 13 : 24); // around the graph; with less than 12, a card that is looked at is moved
 const low = matchMedia("(max-height: 480px) and (max-width: 820px)"); // the page then scrolls as a whole
-const tools = () => (low.matches ? ROOM : 64); // the room below, where buttons lie on the graph
+const tools = () => (low.matches ? room() : narrow.matches ? 58 : 64); // the room below, where buttons lie on the graph
+
+/** On a phone, a graph that cannot be read as a whole otherwise gets some of the room of the words. */
+function shareRoom() {
+  document.body.classList.remove("roomy");
+  const { width, height } = bounds();
+  document.body.classList.toggle("roomy", !passes.film && scaleFor(arrange(0), width, height) < READABLE);
+}
 
 /** Everything where that can be read, else as much as can be: the upper part, or the step's place. */
 function readableView() {
@@ -56,7 +64,7 @@ function readableView() {
   if (scaleFor(size, width, height) >= READABLE) return fit();
   view.scale = READABLE;
   const left = (width - size.width * READABLE) / 2;
-  if (left >= ROOM) return moveTo({ scale: READABLE, x: left, y: ROOM });
+  if (left >= room()) return moveTo({ scale: READABLE, x: left, y: room() });
   centre(visible.get(itemsOf[steps[Math.min(Math.max(at, 1), steps.length - 1)].node ?? root]));
 }
 const firstView = () => (passes.film ? fit() : readableView());

@@ -2,6 +2,7 @@
 
 const LANE = 32; // between two rows, where arrows go from one to the next
 const BESIDE = 14; // left of the rows, and beside the ends of arrows
+const NARROW = 18; // a gap between columns where there is little room
 const MOST_ROWS = 40;
 const MOST_WRAPPED = 400; // items of a box; with more, it stays as it is
 
@@ -16,19 +17,52 @@ function wrapped(shape) {
   const { width, height } = bounds();
   if (wrappedFor !== `${width} ${height}`) wrappedShapes.clear();
   wrappedFor = `${width} ${height}`;
-  if (wrappedShapes.has(shape)) return wrappedShapes.get(shape);
+  if (!wrappedShapes.has(shape)) {
+    const isReadable = (whole) => scaleFor(whole, width, height) >= READABLE;
+    const best = bestOfRows(shape, width, height);
+    const closer = isReadable(best) ? best : bestOfRows(squeezed(shape), width, height);
+    wrappedShapes.set(shape, isReadable(closer) ? closer : best);
+  }
+  return wrappedShapes.get(shape);
+}
+
+function bestOfRows(shape, width, height) {
   const scale = (whole) => scaleFor(whole, width, height);
   let best = shape;
   let asWide = null;
   for (let count = 2; count <= MOST_ROWS && shape.places.length <= MOST_WRAPPED && scale(best) < READABLE; count++) {
     const rows = inRows(shape, count);
-    if (READABLE * rows.width <= width - 2 * ROOM) asWide ??= rows;
+    if (READABLE * rows.width <= width - 2 * room()) asWide ??= rows;
     if (scale(rows) > scale(best)) best = rows;
     else if (asWide && rows.height > rows.width) break; // more rows make it higher still
   }
-  if (scale(best) < READABLE && READABLE * best.width > width - 2 * ROOM && asWide) best = asWide;
-  wrappedShapes.set(shape, best);
+  if (scale(best) < READABLE && READABLE * best.width > width - 2 * room() && asWide) best = asWide;
   return best;
+}
+
+/** The same with narrow gaps between its columns, for where little is missing until all of it can be read. */
+function squeezed({ places, routes, height }) {
+  const spans = []; // of the columns
+  for (const [x, , w] of [...places].sort((one, other) => one[0] - one[2] / 2 - (other[0] - other[2] / 2))) {
+    const last = spans[spans.length - 1];
+    if (last && x - w / 2 <= last.end) last.end = Math.max(last.end, x + w / 2);
+    else spans.push({ start: x - w / 2, end: x + w / 2 });
+  }
+  let taken = 0; // from the gaps so far
+  spans.forEach((span, index) => {
+    if (index) taken += Math.max(0, span.start - spans[index - 1].end - NARROW);
+    span.moved = taken;
+  });
+  const across = (x) => {
+    const after = spans.findIndex(({ end }) => x <= end);
+    const [span, before] = [spans[after] ?? spans[spans.length - 1], spans[after - 1]];
+    if (!before || x >= span.start) return x - span.moved;
+    const share = (x - before.end) / (span.start - before.end);
+    return before.end - before.moved + share * (span.start - span.moved - before.end + before.moved);
+  };
+  const moved = places.map(([x, y, w, h]) => [across(x), y, w, h]);
+  const led = routes.map(([tail, head, points]) => [tail, head, points.map((value, index) => (index % 2 ? value : across(value)))]);
+  return { places: moved, routes: led, width: Math.max(...moved.map(([x, , w]) => x + w / 2)), height };
 }
 
 /** The same in about so many rows. */

@@ -1,9 +1,10 @@
 """The progress of a class: who has done what, and where many are stuck.
 
-    python -m micrograd.learn report class/*.json
-    python -m micrograd.learn report class/*.json --csv class.csv
+    python -m micrograd.learn report class/*.progress
+    python -m micrograd.learn report class/*.progress --csv class.csv
 
-A file is the one that mg.learn.progress() names; it is called as in the table, without its ending.
+A file is the one that mg.learn.progress() names, or what the site exports; it is called as in the table, without its
+ending.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def table(learners: Class) -> str:
 
     Example:
         >>> print(table({"Ada": {"1.1": Notes(tries=1, right=True), "1.2": Notes(tries=4, hints=2)}}))
-               1    2    3    4    5    6    7    8    9   10   11   12   13
-        Ada  1/6  0/9 0/12  0/7  0/5  0/5  0/5  0/5  0/5  0/6  0/6  0/7  0/6   1 of 84
+               1    2    3    4    5    6    7    8    9   10   11   12   13   14   15   16   17
+        Ada  1/6  0/9 0/12  0/7  0/5  0/5  0/5  0/5  0/5  0/6  0/6  0/7  0/6  0/6  0/6  0/6  0/7   1 of 109
         <BLANKLINE>
         stuck most: 1.2, The other slope (1 tried, 0 right, 4.0 tries and 2.0 hints each)
     """

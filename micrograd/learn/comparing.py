@@ -14,7 +14,16 @@ _FILLERS = frozenset({
     "the", "then", "they", "this", "those", "to", "was", "were",
 })  # fmt: skip
 _SYNONYMS = {"cancel": "cancels", "canceled": "cancels", "cancelled": "cancels", "times": "*", "0": "zero"}
-_PHRASES = {"notused": "unused", "neverused": "unused", "cancelsout": "cancels"}
+_PHRASES = {
+    "notused": "unused",
+    "neverused": "unused",
+    "cancelsout": "cancels",
+    "remainalike": "stayalike",
+    "movesalongwith": "movesalong",
+    "movesright": "movesalong",
+    "cannotseeletters": "neverseesletters",
+    "doesnotseeletters": "neverseesletters",
+}
 
 
 def alike(given: Any, expected: Any, tolerance: float = 1e-6, digits: int = 4) -> bool:
@@ -49,8 +58,8 @@ def alike(given: Any, expected: Any, tolerance: float = 1e-6, digits: int = 4) -
 
 
 def _is_rounded(given: float, expected: float, digits: int) -> bool:
-    """Whether a number is another one, rounded; 0 says too little about a number that is not 0."""
-    return given != 0 and any(
+    """Whether a number is another one, rounded; with few digits left, as 0 and 1e-06, it says too little."""
+    return math.isclose(given, expected, rel_tol=0.03) and any(
         given in (float(f"{expected:.{count}g}"), round(expected, count)) for count in range(digits, 16)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from micrograd.draw.plots import BLUE, INK, MOST_DOTS, draw_losses, plot
 from micrograd.tables.study import network_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sklearn.pipeline import Pipeline
 
     from micrograd.tables.study import Study
@@ -24,7 +27,9 @@ MOST_ROWS = 1_000  # of which the loss is computed, at as many frames of a film:
 MOST_FRAMES = 50
 
 
-def figures(pipeline: Pipeline, study: Study, rows: pd.DataFrame, columns: pd.DataFrame) -> dict[str, str]:
+def figures(
+    pipeline: Pipeline, study: Study, rows: pd.DataFrame, columns: pd.DataFrame, inputs: Mapping[str, Any]
+) -> dict[str, str]:
     """The pictures of a report by their captions.
 
     Args:
@@ -32,15 +37,23 @@ def figures(pipeline: Pipeline, study: Study, rows: pd.DataFrame, columns: pd.Da
         study: what it learned.
         rows: what scores.tested gave.
         columns: those to predict from, perhaps with the "importance" of each.
+        inputs: names of columns in rows, by what they are together, as those of the pixels of an image: a map each.
     """
     drawn = {"The test rows: what is right, and what is predicted": plot(_predictions, rows, study)}
     if study.of_classes and len(pipeline.classes_) == rows["right"].nunique() == 2:
         both = plot(_two_classes, rows, height=7.5)
         drawn["What each threshold finds, and what probabilities are worth"] = both
     if "importance" in columns:
-        by_column = columns["importance"][:MOST_BARS]
-        bars = plot(_importance, by_column, height=1.2 + 0.3 * len(by_column))
-        drawn["How much each column matters to the test rows"] = bars
+        by_column = columns["importance"]
+        grids = {name: np.array(inputs[name], dtype=object) for name in inputs}
+        for name, grid in grids.items():
+            if grid.ndim == 2:
+                caption = f"How much each place of the {escape(name)} matters to the test rows"
+                drawn[caption] = plot(_importance_map, by_column, grid)
+                by_column = by_column.drop(grid.ravel(), errors="ignore")
+        if len(by_column):
+            bars = plot(_importance, by_column[:MOST_BARS], height=1.2 + 0.3 * min(len(by_column), MOST_BARS))
+            drawn["How much each column matters to the test rows"] = bars
     if film := network_of(pipeline).record_:
         batches = pd.Series(film.losses, range(1, len(film.losses) + 1))
         drawn["How the loss fell"] = plot(draw_losses, batches, validation(pipeline, study))
@@ -100,6 +113,18 @@ def _importance(figure: Any, by_column: pd.Series) -> None:
     axes = figure.add_subplot(xlabel="how much worse when it is shuffled")
     axes.barh(range(len(by_column)), by_column[::-1], color=BLUE)
     axes.set_yticks(range(len(by_column)), map(_short, by_column.index[::-1]))
+
+
+def _importance_map(figure: Any, by_column: pd.Series, grid: Any) -> None:
+    """How much each column of a grid matters, at its place; nothing where it is not used."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    axes = figure.add_subplot()
+    numbers = by_column.reindex(grid.ravel()).to_numpy(dtype=float).reshape(grid.shape)
+    blues = LinearSegmentedColormap.from_list("", [f"{BLUE}00", BLUE])
+    shown = axes.imshow(numbers, cmap=blues, vmin=0.0, vmax=max(np.nanmax(numbers, initial=0.0), 1e-12))
+    axes.set(xticks=range(grid.shape[1]), yticks=range(grid.shape[0]))
+    figure.colorbar(shown, label="how much worse when it is shuffled")
 
 
 def _short(name: str, longest: int = 18) -> str:

@@ -88,7 +88,7 @@ def write_report(
         if pictures:
             rows = scores.tested(pipeline, study)
             links = _write_graphs(pipeline, study, rows[: scores.WORST], folder, inputs)
-            drawn = figures(pipeline, study, rows, pd.DataFrame(numbers["columns"]).T)
+            drawn = figures(pipeline, study, rows, pd.DataFrame(numbers["columns"]).T, inputs or {})
         write_atomically(folder / "metrics.json", (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
         write_atomically(folder / "model.skops", Model(pipeline, study.target).dumped())
         write_atomically(folder / "report.html", _page(numbers, links, drawn, more or {}, title).encode())

@@ -71,7 +71,8 @@ class Recording:
     Args:
         model: the network that is trained, as it is before the first step.
         inputs: the inputs of the examples. Of networks with two inputs, the film shows the decision boundary,
-            and these as points. Where the loss is not known, it shows the network at work on the first of them.
+            and these as points. Where the loss is not known, it shows the network at work on the first of them. None
+            for a network that takes something else than numbers, such as tokens: the film shows the loss of an example.
         targets: what the points stand for: a class number, or a number whose sign says the side.
         frames: how many frames to keep at most.
 
@@ -97,7 +98,7 @@ class Recording:
     def __init__(
         self,
         model: Module,
-        inputs: Iterable[Iterable[Any]],
+        inputs: Iterable[Iterable[Any]] | None = None,
         targets: Iterable[Any] | None = None,
         *,
         frames: int = 200,
@@ -107,9 +108,9 @@ class Recording:
         if frames < 2:
             raise ValueError(f"a film needs at least 2 frames, not {frames}")
         self.model = model
-        self.inputs = [[required_number(x, "an input") for x in example] for example in inputs]
+        self.inputs = [[required_number(x, "an input") for x in example] for example in inputs or ()]
         self.targets = None if targets is None else [required_number(target, "a target") for target in targets]
-        if not self.inputs:
+        if inputs is not None and not self.inputs:
             raise ValueError("there are no inputs to show the network at work on")
         if self.targets is not None and len(self.targets) != len(self.inputs):
             raise ValueError(f"there are {len(self.inputs)} inputs, but {len(self.targets)} targets")

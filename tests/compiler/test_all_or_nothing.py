@@ -5,7 +5,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import compiled_steps
-from micrograd.explore.film import with_numbers
+from micrograd.draw.array_steps import with_numbers
 from micrograd.explore.passes import _gradients
 from micrograd.testing.gradcheck import _backpropagated
 from tests import faults

@@ -110,6 +110,24 @@ class TestPages:
         )
         assert sources == {"demos", "README.md"}
 
+    def test_a_site_of_some_chapters_has_no_links_to_the_others(self):
+        texts = {
+            "index.md": "[The path](learn/index.md): [nets](learn/05-a-network.md#a) `[x](learn/05-a-network.md)`",
+            "learn/index.md": "# Learn\n\n1. [One](01-one.md): first\n   of all\n5. [Nets](05-a.md): more\n\n6. no\n",
+            "learn/01-one.md": "Later: [nets](05-a-network.md), [again](01-one.md).",
+            "learn/05-a-network.md": "[One](01-one.md)",
+        }
+        assert pages.with_chapters(texts, {1}) == {
+            "index.md": "[The path](learn/index.md): nets `[x](learn/05-a-network.md)`",
+            "learn/index.md": "# Learn\n\n1. [One](01-one.md): first\n   of all\n{: value=1 }\n\n6. no\n",
+            "learn/01-one.md": "Later: nets, [again](01-one.md).",
+        }
+        one = {"tutorial.md": "", "learn/05-a-network.md": "[One](01-one.md)"}
+        assert pages.with_chapters(one, {5}) == {"tutorial.md": "", "learn/05-a-network.md": "One"}
+
+    def test_exercises_are_those_of_the_chapters_that_are_wanted(self):
+        assert [chapter["number"] for chapter in pages.exercises({2, 5})] == [2, 5]
+
     def test_links_from_a_folder_go_up(self):
         assert pages.linked("[a](../../demos)", "learn/01-x.md", set()) == "[a](../source/demos/index.md)"
         assert pages.linked("[a](../api.md)", "learn/01-x.md", set()) == "[a](../api.md)"
@@ -207,6 +225,51 @@ def npm(tmp_path, monkeypatch):
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
     return npm
+
+
+class TestWheels:
+    """NumPy and matplotlib of Pyodide, for sites that are built with them."""
+
+    @pytest.fixture
+    def live(self, tmp_path):
+        (tmp_path / "live" / "pyodide").mkdir(parents=True)
+        (tmp_path / "wheels").mkdir()
+        needs = {"numpy": [], "matplotlib": ["cycler", "numpy"], "cycler": [], "pandas": ["numpy"]}
+        imports = {"matplotlib": ["matplotlib", "pylab"]}
+        listed = {}
+        for name, depends in needs.items():
+            (tmp_path / "wheels" / f"{name}.whl").write_bytes(name.encode())
+            listed[name] = {
+                "depends": depends,
+                "file_name": f"{name}.whl",
+                "sha256": hashlib.sha256(name.encode()).hexdigest(),
+                "imports": imports.get(name, [name]),
+            }
+        (tmp_path / "live" / "pyodide" / "pyodide-lock.json").write_text(json.dumps({"packages": listed}))
+        return tmp_path / "live"
+
+    def test_what_they_need_comes_with_them_and_nothing_else(self, live):
+        assert packages.add_wheels(live.parent / "wheels", live) == {
+            "numpy": "numpy",
+            "matplotlib": "matplotlib",
+            "pylab": "matplotlib",
+            "cycler": "cycler",
+        }
+        copied = {path.name for path in (live / "pyodide").glob("*.whl")}
+        assert copied == {"numpy.whl", "matplotlib.whl", "cycler.whl"}
+
+    def test_a_site_without_them_imports_none(self, live):
+        assert packages.add_wheels(None, live) == {}
+        assert not list((live / "pyodide").glob("*.whl"))
+
+    def test_a_wheel_that_is_missing_or_another_one_ends_the_build(self, live):
+        wheel = live.parent / "wheels" / "cycler.whl"
+        wheel.write_bytes(b"another")
+        with pytest.raises(packages.PackageError, match=r"cycler\.whl has another digest"):
+            packages.add_wheels(live.parent / "wheels", live)
+        wheel.unlink()
+        with pytest.raises(packages.PackageError, match=r"there is no cycler\.whl in"):
+            packages.add_wheels(live.parent / "wheels", live)
 
 
 class TestPackages:

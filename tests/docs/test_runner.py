@@ -135,6 +135,16 @@ def test_figures_of_matplotlib_are_shown_below_the_cell(run):
     assert run("plt.get_fignums()") == (0, [("text", "[]\n", "")])
 
 
+def test_where_the_page_has_no_such_module_it_says_what_to_do(run, monkeypatch):
+    said = "This page cannot load numpy_of_nobody. To use it, run the cell in a Python of your own.\n"
+    line, shown = run("import numpy_of_nobody")
+    assert said not in shown[-1][1]  # a Python of one's own
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    line, shown = run("x = 1\nimport numpy_of_nobody")
+    assert line == 2
+    assert shown[-1][1].endswith("ModuleNotFoundError: No module named 'numpy_of_nobody'\n" + said)
+
+
 def test_output_is_put_back_whatever_happens(run):
     before = sys.stdout, sys.stderr
     run("import sys\nsys.stdout = None\n1 / 0")

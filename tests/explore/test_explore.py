@@ -45,6 +45,22 @@ def data_of(path):
     for name in ("nodes", "turns"):
         columns = data[name]
         data[name] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for place, node in enumerate(data["nodes"]):
+        node["operands"] = [place - distance for distance in node["operands"]]
+    gradients = [0.0] * len(data["nodes"])
+    gradients[data["root"]] = 1.0
+    for turn in data["turns"]:
+        node = data["nodes"][turn["node"]]
+        if turn["locals"] is None:  # they follow from the rules
+            out, *inputs = (data["nodes"][place]["data"] for place in (turn["node"], *node["operands"]))
+            rules, wanted = data["primitives"][node["primitive"]]["rules"], turn["shares"]
+            of_gradients = [
+                [share and computed(rules[place], g, out, inputs) for place, share in enumerate(wanted)]
+                for g in (gradients[turn["node"]], 1.0)
+            ]
+            turn["shares"], turn["locals"] = of_gradients
+        for operand, share in zip(node["operands"], turn["shares"], strict=True):
+            gradients[operand] += float(share or 0.0)
     return data
 
 
@@ -566,7 +582,7 @@ class TestPage:
 
     @pytest.mark.parametrize("root", [3.0, None, "x", [Value(1.0)]])
     def test_of_what_is_no_value_is_refused(self, tmp_path, root):
-        with pytest.raises(TypeError, match="a page is made of a Value or a Recording, not of"):
+        with pytest.raises(TypeError, match="a page is made of a Value, a compiled function or a Recording, not of"):
             mg.explore(root, tmp_path / "page.html")
 
     def test_a_wrong_suffix_or_title_or_size_is_refused_and_nothing_written(self, tmp_path, monkeypatch):

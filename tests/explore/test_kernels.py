@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -385,6 +386,129 @@ def test_parameters_that_a_compiled_function_reads_have_their_names(tmp_path):
     assert "layer 1, neuron 3, w2" in {node["path"] for node in data["nodes"]}
     data = explored(mg.compile(network.layers[0])([0.5, 1.0])[0], tmp_path)
     assert "layer 1, neuron 1, w2" in {node["path"] for node in data["nodes"]}
+
+
+class TestTheLastCallOfACompiledFunction:
+    """mg.explore(fast): the page of the last call, without a result of it."""
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+    @pytest.mark.parametrize("as_values", [True, False], ids=["Values", "numbers"])
+    def test_has_the_number_and_the_gradients_of_the_function(self, tmp_path, backend, as_values):
+        fast = mg.compile(CASES["layer"][0], backend=backend)
+        weights, inputs = matrix(), vector()
+        if as_values:
+            fast(weights, inputs)
+        else:
+            fast([[w.data for w in row] for row in weights], np.array([x.data for x in inputs]))
+        data = explored(fast, tmp_path)
+        eager = CASES["layer"][0](weights, inputs)
+        eager.backward()
+        assert data["nodes"][data["root"]]["data"] == pytest.approx(eager.data, rel=1e-12)
+        found = {node["path"]: gradient for node, gradient in all_gradients(data) if node["kind"] == "leaf"}
+        given = {f"w[{row}][{column}]": w for row, each in enumerate(weights) for column, w in enumerate(each)}
+        given |= {f"x[{place}]": x for place, x in enumerate(inputs)}
+        assert found == {name: pytest.approx(leaf.grad, rel=1e-12) for name, leaf in given.items()}
+
+    def test_shows_kernels_and_arguments_with_their_shapes(self, tmp_path):
+        network = nn.MLP(3, [8, 1])
+        fast = mg.compile(lambda xs, targets: sum((network(x) - t) ** 2 for x, t in zip(xs, targets, strict=True)))
+        fast(np.ones((5, 3)), [0.0] * 5)
+        data = explored(fast, tmp_path)
+        shown = {group["name"]: group for group in data["groups"]}
+        assert shown["xs"]["shape"] == [5, 3]
+        assert shown["xs"]["parent"] is shown["targets"]["parent"] is shown["Parameters"]["parent"] is None
+        (product,) = (group for name, group in shown.items() if name.endswith(": matrix product"))
+        assert product["kernel"] == "5 × 8, 4 terms each"
+        assert product["size"] == [5, 8]
+
+    def test_has_a_title_of_its_own(self, tmp_path):
+        def loss(x):
+            return x * x
+
+        fast = mg.compile(loss)
+        fast(3.0)
+        mg.explore(fast, tmp_path / "page.html")
+        assert "<title>The kernels of loss</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_of_several_results_is_their_sum(self, tmp_path):
+        fast = mg.compile(lambda x, y: [x * y, mg.tanh(x) + y])
+        fast(2.0, 3.0)
+        data = explored(fast, tmp_path)
+        assert data["nodes"][data["root"]]["data"] == pytest.approx(9.0 + math.tanh(2.0))
+        found = gradients(data)
+        assert found == {"x": pytest.approx(4.0 - math.tanh(2.0) ** 2), "y": 3.0}
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+    def test_of_derivatives_shows_how_they_are_computed(self, tmp_path, backend):
+        fast = mg.compile(mg.value_and_grad(lambda x: mg.dot(x, x) * x[0]), backend=backend)
+        value, slopes = fast(np.array([1.0, 2.0, 3.0]))
+        data = explored(fast, tmp_path)
+        assert data["nodes"][data["root"]]["data"] == pytest.approx(value + sum(slopes))
+        names = {node["path"] for node in data["nodes"] if node["kind"] == "leaf"}
+        assert names == {"argument 1[0]", "argument 1[1]", "argument 1[2]"}
+
+    def test_takes_arguments_of_any_form(self, tmp_path):
+        def f(pair, ragged, table, scale=1.0, *, power, word):
+            return (pair[0] * table["a"] + ragged[1][0] * pair[1]) * scale * power
+
+        fast = mg.compile(f)
+        fast((2.0, 3.0), [[1.0], [4.0, 5.0]], {"a": 6.0}, power=0.5, word="w")
+        data = explored(fast, tmp_path)
+        read = {node["path"] or node["label"]: node["data"] for node in data["nodes"] if node["kind"] == "leaf"}
+        assert read == {"pair[0]": 2.0, "pair[1]": 3.0, "ragged[1]": 4.0, "table[0]": 6.0, "power": 0.5}
+        assert data["nodes"][data["root"]]["data"] == 12.0
+
+        fast = mg.compile(lambda *numbers: numbers[0] * numbers[1])
+        fast(2.0, 3.0)
+        assert gradients(explored(fast, tmp_path)) == {"argument 1": 3.0, "argument 2": 2.0}
+
+    def test_of_a_function_without_a_signature_counts_its_arguments(self, tmp_path):
+        class Product:
+            __signature__ = "none"
+
+            def __call__(self, x, y):
+                return x * y
+
+        fast = mg.compile(Product())
+        fast(2.0, 3.0)
+        assert {node.label for node in mg.topological_order(fast.last_call()[0])} == {"argument 1", "argument 2", ""}
+
+    def test_is_that_of_the_numbers_it_had(self):
+        weight = Value(2.0, label="w")
+        fast = mg.compile(lambda x: weight * x)
+        fast(3.0)
+        weight.data = 10.0
+        result, _ = fast.last_call()
+        with opened_calls(result) as opened:
+            data, _ = passes(result, opened)
+        assert data["nodes"][data["root"]]["data"] == 6.0
+        assert "w is 10 by now" in data["notes"][0]
+
+    def test_is_refused_where_there_is_none_to_show(self, tmp_path):
+        fast = mg.compile(lambda x: x * 2.0, backend="numpy")
+        with pytest.raises(ValueError, match="has not been called"):
+            explored(fast, tmp_path)
+        fast(2.0)
+        fast.cache_clear()
+        with pytest.raises(ValueError, match="has not been called"):
+            explored(fast, tmp_path)
+        same = mg.compile(lambda x: x, backend="numpy")
+        same(2.0)
+        with pytest.raises(ValueError, match="no kernels, or more terms than a page holds"):
+            explored(same, tmp_path)
+        result, _ = same.last_call()
+        with pytest.raises(ValueError, match="the kernels of this call cannot be shown"):
+            result.backward()
+        each = mg.vmap(lambda x, w: mg.tanh(x * w) * mg.exp(-x) * w, in_axes=(0, None))
+        mapped = mg.compile(lambda w, xs: mg.mean(each(xs, w)), backend="numpy")
+        result = mapped(Value(2.0), np.linspace(0.0, 1.0, 10_000))
+        assert boxes(opened(result)) == []  # the program around has as many inputs as the function
+        with pytest.raises(ValueError, match="no kernels, or more terms than a page holds"):
+            explored(mapped, tmp_path)
+        many = mg.compile(lambda xs: mg.dot(xs, xs), backend="numpy")
+        many(np.ones(100_001))
+        with pytest.raises(ValueError, match="or with more than 100,000 numbers"):
+            explored(many, tmp_path)
 
 
 @pytest.mark.slow

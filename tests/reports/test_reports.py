@@ -147,9 +147,27 @@ def test_a_network_that_was_not_recorded_has_no_curve_of_its_loss_and_no_film(tm
     made = study.prepare(pd.DataFrame({"x": np.arange(20.0), "y": ["a", "b"] * 10}), "y")
     pipeline = made.pipeline(MLPClassifier((2,), max_iter=1, n_iter_no_change=np.inf)).fit(*made.parts(made.training))
     rows = scores.tested(pipeline, made)
-    drawn = figures.figures(pipeline, made, rows, made.described())
+    drawn = figures.figures(pipeline, made, rows, made.described(), {})
     assert not {"How the loss fell", "How much each column matters to the test rows"} & {*drawn}
     assert list(page._write_graphs(pipeline, made, rows[:1], tmp_path)) == ["worst-1.html"]
+
+
+@pytest.mark.parametrize("beside", [True, False], ids=["and a column", "alone"])
+def test_how_much_the_places_of_an_image_matter_is_a_map(beside):
+    random = np.random.default_rng(0)
+    pixels = pd.DataFrame(random.random((40, 3)), columns=["p0", "p1", "p3"])  # the fourth is always paper
+    table = pixels.assign(**({"size": random.random(40)} if beside else {}), y=np.where(pixels["p1"] > 0.5, "a", "b"))
+    made = study.prepare(table, "y")
+    network = MLPClassifier((2,), max_iter=1, n_iter_no_change=np.inf)
+    pipeline = made.pipeline(network).fit(*made.parts(made.training))
+    columns = made.described().assign(importance=[0.3, 0.1, 0.2, 0.05][: 3 + beside])
+    inputs = {"<image>": [["p0", "p1"], ["p2", "p3"]], "row": ["p0", "p1"]}
+    drawn = figures.figures(pipeline, made, scores.tested(pipeline, made), columns, inputs)
+    picture = drawn["How much each place of the &lt;image&gt; matters to the test rows"]
+    assert "<image " in picture
+    assert "how much worse when it is shuffled" in picture
+    of_columns = drawn.get("How much each column matters to the test rows", "")
+    assert [name in of_columns for name in ("size", "p0", "p1")] == [beside, False, False]
 
 
 def test_of_a_long_table_the_page_has_the_first_lines_and_the_last():

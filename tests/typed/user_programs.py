@@ -99,7 +99,7 @@ def losses_and_layers() -> float:
     """What is a Value, and what is a float."""
     x, y = Value(0.5), Value(-0.25)
     squared = assert_type(mg.losses.mean_squared_error([x, y], [0.0, 1.0]), Value)
-    largest = assert_type(mg.losses.hinge(abs(x), 1), Value)
+    largest = assert_type(mg.losses.hinge(assert_type(abs(x), Value), 1), Value)
     entropy = assert_type(mg.losses.binary_cross_entropy([0.0, 0.0], [0, 1], weights=[1.0, 2.0]), float)
     of_classes = assert_type(mg.losses.cross_entropy([[x, y], [y, x]], [0, 1]), Value)
     by_column: Any = mg.losses.mean_squared_error(mg.array([[1.0, 2.0]]), np.zeros((1, 2)), axis=0)
@@ -112,6 +112,29 @@ def losses_and_layers() -> float:
     total = squared + largest + of_classes + middle * 0.0 + mg.detach(x) + by_column[0]
     total.backward()
     return assert_type(mg.mean([entropy, mg.detach(0.5)]), float) + len(points)
+
+
+def models(image: NDArray[np.float64]) -> int:
+    """What a module gives for a point, for a batch in lists and for a batch in an array."""
+    scorer, classifier = MLP(2, (4, 1)), MLP(2, (4, 3))
+    score = assert_type(scorer([0.5, Value(1.0)]), Value)
+    scores = assert_type(scorer([[0.5, 1.0], [1.0, 0.5]]), list[Value])
+    assert_type(scorer(np.ones((2, 2))).shape, Any)
+    classes = assert_type(classifier([score, 1.0]), list[Value])
+    stated: MLP[Value] = MLP(2, [4, 1])
+    named = MLP[list[Value]](2, [4, 2])
+    total = assert_type(stated([score, 0.0]), Value) + assert_type(named([score, 0.0]), list[Value])[1]
+    assert_type(nn.Layer(2, 1)([0.0, 1.0]), Value)
+    layer = assert_type(nn.Layer(2, 3)(classes[:2]), list[Value])
+    count = len(classes) - 2
+    total += assert_type(nn.Layer[Value](2, count)([0.0, 1.0]), Value)
+    normal = assert_type(nn.LayerNorm(3)(layer), list[Value])
+    kept = assert_type(nn.Dropout(0.5)(normal), list[Value])
+    edges: list[list[list[Value]]] = nn.Convolution2d(1, 2, 2)([[0.0, 1.0], [1.0, 0.0]])
+    channels = assert_type(nn.Convolution2d(1, 2, 2)(image).shape, Any)
+    neurons: list[Value] = nn.Neuron(2)([[0.0, 1.0], [1.0, 0.0]])
+    (abs(total) + sum(kept, Value(0.0)) + edges[0][0][0]).backward()
+    return len(scores) + len(neurons) + len(channels)
 
 
 def transforms() -> float:
@@ -175,6 +198,7 @@ def run() -> None:
     assert losses[2] < losses[0]
     assert network() == 17
     assert round(losses_and_layers(), 4) == 2.7699
+    assert models(np.eye(3)) == 7
     assert round(transforms(), 4) == 16.5914
     assert round(arrays(), 4) == 19.2237
     assert mixed(0.0) == 0.0

@@ -3,6 +3,7 @@ import { workButtons } from "./buttons.js";
 import { button, element } from "./elements.js";
 import { made, widen } from "./outputs.js";
 import { pythons } from "./python.js";
+import { slidesButton } from "./slides.js";
 import { keepText, linked, linkTo, textOf } from "./work.js";
 import "./exercises.js";
 
@@ -296,7 +297,7 @@ function pageBar() {
   const [, chapter] = /\/learn\/(\d\d-[\w-]+)\.html$/.exec(location.pathname) ?? [];
   work.append(element("div", {}, ...workButtons()), element("p", {}, "What you type is kept in this browser only. A file takes it to another one."));
   if (chapter) work.append(element("p", {}, element("a", { href: `${chapter}.ipynb`, download: "" }, "This chapter as a notebook")));
-  bar.append(runAll, anew, work, element("span", {}, "This Python runs on your own machine. Change a cell, and run it."), offline);
+  bar.append(runAll, anew, ...(chapter ? [slidesButton()] : []), work, element("span", {}, "This Python runs on your own machine. Change a cell, and run it."), offline);
   live[0].element.before(bar);
 }
 

@@ -4,6 +4,7 @@ import { instance } from "./viz/viz.js";
 
 const beside = (path) => new URL(path, import.meta.url).href;
 const BYTES = SIZES; // of the large files, by name
+const PACKAGES = IMPORTS; // of Pyodide that the site has, by the names that cells import
 const ALL = Object.values(BYTES).reduce((sum, size) => sum + size, 0);
 const LOADED = 0.7; // the share of the time that loading takes, about
 
@@ -39,7 +40,14 @@ async function setUp() {
   say(0.9);
   const layOut = (source, format, engine) => graphviz.renderString(source, { format, engine });
   const limit = (seconds) => postMessage({ kind: "limit", seconds });
-  return pyodide.pyimport("cell_runner").in_browser(layOut, limit);
+  const python = pyodide.pyimport("cell_runner").in_browser(layOut, limit);
+  const { find_imports: findImports } = pyodide.pyimport("pyodide.code");
+  /** Loads the packages that a cell imports, where the site has them. */
+  const load = async (code) => {
+    const wanted = findImports(code).toJs().map((name) => PACKAGES[name]).filter(Boolean);
+    if (wanted.length) await pyodide.loadPackage(wanted, { messageCallback: () => {} });
+  };
+  return { python, load };
 }
 
 const runner = setUp();
@@ -49,8 +57,9 @@ runner.then(
 );
 
 onmessage = async ({ data: { number, code, notes } }) => {
-  const python = await runner;
+  const { python, load } = await runner;
   try {
+    await load(code).catch(() => {}); // without the network: Python says that there is no such module
     python.put_notes(notes ?? "");
     const line = python.run(number, code, (kind, text, name) => postMessage({ kind, text, name }));
     postMessage({ kind: "done", line, notes: python.notes() });

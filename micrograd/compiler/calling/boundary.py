@@ -8,6 +8,7 @@ outputs is copied.
 from __future__ import annotations
 
 from collections import deque
+from inspect import signature
 from itertools import islice
 from operator import attrgetter
 from struct import pack
@@ -16,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.checks import are_all, is_array
-from micrograd.compiler.guards.structure import ARRAY, MIXED, TOO_DEEP, assembler_of, is_leaf, is_result, parts_of
+from micrograd.compiler.guards.structure import (
+    ARRAY,
+    MIXED,
+    TOO_DEEP,
+    Structure,
+    assembler_of,
+    is_leaf,
+    is_result,
+    parts_of,
+)
 from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.tracing.promotion import is_dtype
 from micrograd.compiler.tracing.trace import is_plain
@@ -28,31 +38,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.numbers import Floats
 
     Make: TypeAlias = Callable[[Floats, Sequence[Any]], Any]  # of the outputs, and of those that are Values
 
 
-def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
+def numbers_of(arguments: Structure, values: Sequence[Value] = (), before: Sequence[Floats] = ()) -> Floats:
     """The numbers of some Values, and then those in the arguments, in a new array.
+
+    Args:
+        arguments: a structure.
+        values: these Values.
+        before: arrays of numbers that come first.
 
     Raises:
         OverflowError: for an int that no float can hold.
     """
-    runs = arguments.runs
     if LATER and (values or arguments.has_values):
         bring_up_to_date()
-    scalars: list[float] = list(map(_number_of, values)) if values else []
-    arrays: list[Any] = []
-    for holds, run in runs:
+    scalars: list[Any] = list(map(_number_of, values)) if values else []
+    arrays = [*before]
+    for holds, run in arguments.runs:
         if holds is ARRAY:
-            arrays += _array_of(scalars), np.asarray(run).ravel()
-            scalars = []
+            if scalars:
+                arrays.append(_array_of(scalars))
+                scalars = []
+            arrays.append(np.asarray(run).ravel())
         else:
-            scalars += run if holds is float else map(_READERS[holds], run)
-    last = _array_of(scalars)
-    return np.concatenate([*arrays, last], dtype=np.float64, casting="unsafe") if arrays else last
+            scalars += run if holds is float or holds is int else map(_READERS[holds], run)
+    if not arrays:
+        return _array_of(scalars)
+    if scalars:
+        arrays.append(_array_of(scalars))
+    return np.concatenate(arrays, dtype=np.float64, casting="unsafe")
 
 
 def _array_of(numbers: list[float]) -> Floats:
@@ -70,7 +88,7 @@ def _float_of(leaf: Any) -> float:
     return leaf._data if isinstance(leaf, Value) else float(leaf)
 
 
-_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, int: float, Value: _number_of, CONSTANT: _number_of}
+_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, Value: _number_of, CONSTANT: _number_of}
 
 
 class Results:
@@ -182,6 +200,12 @@ class Results:
         """The classes of some leaves; None for a Value."""
         return {self._classes[type(self._leaves[place])] for place in places}
 
+    def _are_for_one(self, part: Any) -> bool:
+        """Whether most of the outputs are in one result, and nobody else gets or keeps them: so they are not copied."""
+        found = [output for output in self.outputs if output is not None]
+        is_most = isinstance(part, slice) and 2 * (part.stop - part.start) > len(found)
+        return is_most and not self.has_values and len(set(found)) == len(found)
+
     def _floats(self, places: list[int], *kinds: type) -> Callable[[Floats], Floats] | None:
         """What makes a new array of plain numbers of these kinds; None where there are others among the leaves."""
         if not self._classes_at(places).issubset(kinds):
@@ -190,6 +214,8 @@ class Results:
         sources = np.array([output for output in outputs if output is not None], dtype=np.int64)
         if len(sources) == len(places):
             part = part_of(sources)
+            if self._are_for_one(part):
+                return lambda numbers: numbers[part]
             return lambda numbers: taken(numbers, part)
         leaves = [(self._leaves[place], output) for place, output in zip(places, outputs, strict=True)]
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
@@ -220,3 +246,31 @@ def _joined(assemble: Callable[[list[Any]], Any], makers: list[Make]) -> Make:
 
 def _assembled(assemble: Callable[[list[Any]], Any], make_parts: Make) -> Make:
     return lambda numbers, nodes: assemble(make_parts(numbers, nodes))
+
+
+def shapes_of(function: Callable[..., Any], arguments: Structure) -> list[tuple[str, tuple[int, ...]]]:
+    """What the arguments of a call with numbers in them are called, and their shapes, in the order of the numbers."""
+    positional, named = arguments.nested
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # a function written in C
+        parameters = []
+    names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names += [f"argument {place}" for place in range(len(names) + 1, len(positional) + 1)]
+    given = [*zip(names, positional, strict=False), *named.items()]
+    found = [(name, _shape(argument)) for name, argument in given]
+    return [(name, shape) for name, shape in found if 0 not in shape]
+
+
+def _shape(item: Any) -> tuple[int, ...]:
+    """The shape of nested numbers; where their rows are of several lengths, how many there are."""
+    if is_array(item):
+        return tuple(item.shape)
+    if isinstance(item, (list, tuple)) and item:
+        shapes = {()} if _NUMBERS.issuperset(map(type, item)) else {_shape(part) for part in item}
+        if len(shapes) == 1:
+            return (len(item), *shapes.pop())
+    return () if is_leaf(item) else (len(Structure(item).leaves),)
+
+
+_NUMBERS = {float, int, Value}

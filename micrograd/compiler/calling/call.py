@@ -19,8 +19,7 @@ What the results pass on to the call are Seeds. When all have done so, one run o
 from __future__ import annotations
 
 from itertools import chain
-from operator import attrgetter, countOf
-from struct import pack
+from operator import add, attrgetter, countOf
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -54,6 +53,7 @@ class Origin(NamedTuple):
         trained: how many of these the function reads from outside; they are the first ones.
         leaves_only: whether all Values that it reads are leaves.
         stored: where those that it trains are stored, if they are.
+        is_whole: whether the program computes all of it: not where iterations of mg.vmap have one of their own.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Origin(NamedTuple):
     trained: int
     leaves_only: bool
     stored: Stored | None
+    is_whole: bool
 
 
 class _OfOneCall(Primitive):
@@ -153,7 +154,7 @@ class Call(_OfProgram):
 
     def gradients(self, gradient: float) -> Floats:
         """The derivatives times the gradient of the result."""
-        return self._derivatives if gradient == 1.0 else gradient * self._derivatives
+        return self._derivatives if gradient == 1.0 else gradient * self._derivatives + 0.0
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
@@ -163,22 +164,15 @@ class Call(_OfProgram):
         if len(leaves) > origin.trained:
             if countOf(map(_primitive_of, leaves), LEAF) < len(leaves) or len(set(leaves)) < len(leaves):
                 return False
-        elif origin.stored is not None and (sums := origin.stored.grad()) is not None:
-            sums = sums + self.gradients(gradient)
-            commit(chain(origin.stored.replacing(grad=sums), setting([node], "_grad", [gradient])))
+        elif origin.stored is not None and (plan := origin.stored.adding(self.gradients(gradient))) is not None:
+            commit(chain(plan, setting([node], "_grad", [gradient])))
             return True
         forget_stored(leaves)
-        before = list(map(_gradient_of, leaves))
-        if len(leaves) > _FEW and countOf(map(type, before), float) == len(before):
-            after = (np.frombuffer(pack(f"{len(before)}d", *before)) + self.gradients(gradient)).tolist()
-        else:  # of a few, or one of them is a graph
-            pairs = zip(before, self._derivatives.tolist(), strict=True)
-            after = [earlier + gradient * derivative for earlier, derivative in pairs]
+        after = list(map(add, map(_gradient_of, leaves), self.gradients(gradient).tolist()))
         commit(setting([*leaves, node], "_grad", [*after, gradient]))
         return True
 
 
-_FEW = 24  # leaves: of three, it takes 0.4 us in place of 1.1, and of 50, 1.9 in place of 1.5
 _primitive_of, _gradient_of = attrgetter("_primitive"), attrgetter("_grad")
 
 

@@ -29,11 +29,13 @@ from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
-from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
+from micrograd.compiler.calling.quick import Quick
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Compiled, Specialised
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
@@ -46,6 +48,7 @@ from micrograd.draw.graph import save_picture
 from micrograd.engine.differentiation import is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.stored import SPECIAL
 from micrograd.engine.value import Value
 from micrograd.nn import Module
 
@@ -110,6 +113,8 @@ class CompiledFunction(Generic[P, R]):
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
+        self._ran: tuple[Specialised, Compiled, Floats, Floats] | None = None
+        self._quick: Quick | None = None  # the last call, if it was one of plain floats
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
@@ -142,6 +147,11 @@ class CompiledFunction(Generic[P, R]):
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """What the function gives for these arguments."""
+        if not (SPECIAL or named or is_differentiated()) and (quick := self._quick) is not None:
+            with self._lock:
+                result: Any = quick(arguments) if self._last is quick.special else None
+            if result is not None:
+                return result
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
@@ -251,7 +261,7 @@ class CompiledFunction(Generic[P, R]):
         The next call traces the function again. What is on disk stays there.
         """
         with self._lock:
-            self._kept, self._last = Kept(), None
+            self._kept, self._last, self._ran, self._quick = Kept(), None, None, None
             forget_native_code()
 
     def has_paths(self) -> bool:
@@ -269,6 +279,29 @@ class CompiledFunction(Generic[P, R]):
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""
         return list(self._asked_for((), {})[0].values)
+
+    def last_call(self) -> tuple[Value, dict[str, Any]]:
+        """The last call as a Value on all that it read, as pages open it.
+
+        Returns:
+            The result, or the sum of the results; and by name, arrays of the Values of the arguments with a shape.
+
+        Raises:
+            ValueError: if there was no call that ran the program, or it had more than 100,000 numbers.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x, y: x * y + y, backend="numpy")
+            >>> fast(2.0, 3.0)
+            9.0
+            >>> fast.last_call()
+            (Value(data=9.0, grad=0.0), {})
+        """
+        with self._lock:
+            ran = self._ran if self._quick is None else self._quick.last_call or self._ran
+            if ran is None:
+                raise ValueError(f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers")
+            return last_call_of(*ran)
 
     def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
         """Draw the kernels of the last call, and which of them read what others wrote.
@@ -522,6 +555,9 @@ class CompiledFunction(Generic[P, R]):
             return None
         inputs = special.numbers(given)
         numbers, gradients = compiled.run(inputs)
+        self._ran = (special, compiled, inputs, numbers) if len(inputs) <= MOST_INPUTS else None
+        if self._quick is not None:
+            self._quick.forget_last_call()
         if special.questions:  # what the others hold is not looked at before it is known that these are the results
             numbers, answers = numbers[: len(kinds)], numbers[len(kinds) :].tobytes()
             if answers != special.answers:
@@ -529,6 +565,7 @@ class CompiledFunction(Generic[P, R]):
         if not (all_finite(numbers) and all_finite(gradients)):
             return None
         if not special.results.has_values:
+            self._quicken(special, compiled, given)
             return numbers, []
         if not differentiable:
             pairs = zip(numbers.tolist(), kinds, strict=True)
@@ -538,6 +575,7 @@ class CompiledFunction(Generic[P, R]):
             operands = (*operands, *given.operands())
         written = partial(self._as_written, special, given, numbers)
         if len(kinds) == 1:
+            self._quicken(special, compiled, given)
             return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]
         of_seeds = partial(self._gradients, special, given, inputs, operands)
         call = CallOfSeveral(compiled.origin, inputs, of_seeds, written).node(0.0, operands)
@@ -548,6 +586,11 @@ class CompiledFunction(Generic[P, R]):
             None if kind else part.node(number, call) if reached else Value(number, requires_grad=False)
             for number, part, kind, reached in made
         ]
+
+    def _quicken(self, special: Specialised, compiled: Compiled, given: Structure) -> None:
+        """Do the next calls in a quicker way, if they are alike and that can be done."""
+        if special.is_of_few_numbers and (self._quick is None or self._quick.special is not special):
+            self._quick = Quick.of(special, compiled, given, self._as_written)
 
     def _gradients(
         self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats

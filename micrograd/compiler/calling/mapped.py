@@ -1,8 +1,8 @@
 """Mapped: programs in which mg.vmap runs a function in many iterations, or which call functions of whole arrays.
 
 The function of a vmap has a program of its own, for some iterations at a time. A function of whole arrays, such as the
-solution of linear equations, is LAPACK's. All else is in the program around, to which the results of both are inputs.
-What they read is computed before, by a program of its own if it is computed:
+solution of linear equations, is LAPACK's, or JAX's. All else is in the program around, to which the results of both are
+inputs. What they read is computed before, by a program of its own if it is computed:
 
     inputs -> what the iterations read -> the iterations, block by block -> outputs
 
@@ -205,15 +205,17 @@ class ArrayCall:
 
     Args:
         called: what it is.
+        function: runs it, and its rule, as the backend does.
 
     Attributes:
-        mapped: the same.
+        mapped: the same as called.
     """
 
-    def __init__(self, called: Called) -> None:
-        self.mapped = called
+    def __init__(self, called: Called, function: Any) -> None:
+        self.mapped, self._function = called, function
         self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
         self._results = [_Elements(places) for places in called.results]
+        self._made = part_of(np.array(called.made))
 
     def reached(self, reached: Booleans) -> Integers:
         """The numbers of the results that a gradient flows from to some numbers."""
@@ -229,18 +231,18 @@ class ArrayCall:
     def run(self, state: Floats) -> bool:
         """Put the results where they belong, where all that is read is; whether all of them are finite."""
         try:
-            found = self.mapped.function.forward(*self._given(state))
+            found = self._function.forward(*self._given(state))
         except (ArithmeticError, ValueError):  # eagerly, it says what is wrong
             return False
         for elements, numbers in zip(self._results, found, strict=True):
             elements.of(state)[...] = numbers  # they lie one after the other
-        return all(map(all_finite, map(np.ravel, found)))
+        return all_finite(state[self._made])
 
     def back(self, state: Floats, total: Floats, wanted: list[bool]) -> None:
         """Add the gradients of what is read to the total, from those of the results there."""
         seeds, results = ([elements.of(numbers) for elements in self._results] for numbers in (total, state))
         with differentiating():
-            shares = self.mapped.function.rule(seeds, results, self._given(state), wanted)
+            shares = self._function.rule(seeds, results, self._given(state), wanted)
         for operand, share, is_wanted in zip(self._operands, shares, wanted, strict=True):
             if is_wanted:
                 operand.add(total, share)
@@ -366,7 +368,10 @@ class Maps:
     def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
         self._made, self._request = made, request
         self._graph: Graph = made.thing
-        self.all = [Iterations(mapped, request) if isinstance(mapped, Mapped) else ArrayCall(mapped) for mapped in maps]
+        self.all = [
+            Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
+            for each in maps
+        ]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
         self.given = self.inputs - sum(len(mapped.made) for mapped in maps)
@@ -437,6 +442,10 @@ class RunOfMaps:
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
+        with np.errstate(all="ignore"):  # it is looked at what is not finite
+            return self._found(numbers)
+
+    def _found(self, numbers: Floats) -> tuple[Floats, Floats]:
         maps, seeds, state = self._maps, None, self._state
         state[: self._given] = numbers[: self._given]
         if len(numbers) > self._given:
@@ -444,9 +453,7 @@ class RunOfMaps:
         for each, needed, before, *_ in self._stages:
             if before is not None:
                 state[needed] = before(state[: maps.inputs])[0]
-            with np.errstate(all="ignore"):
-                is_finite = each.run(state)
-            if not is_finite:  # something raises, which the program around might not show
+            if not each.run(state):  # something raises, which the program around might not show
                 return np.full(maps.outputs, np.nan), np.zeros(len(self._wanted))
         outputs, found = self._last(state[: maps.inputs], seeds)
         if not len(self._wanted):
@@ -463,9 +470,8 @@ class RunOfMaps:
         total[self._sources] = found
         for each, needed, before, sources, wanted, flows in reversed(self._stages):
             if wanted is not None:
-                with np.errstate(all="ignore"):
-                    each.back(state, total, wanted)
+                each.back(state, total, wanted)
             if flows:
                 of_needed = total[needed].copy()
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
-        return total[self._wanted]
+        return total[self._wanted] + 0.0

@@ -18,7 +18,8 @@ import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of, own_attributes
-from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered, check_jax
+from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
+from micrograd.compiler.backends.jax.jax_checks import check_jax
 from micrograd.compiler.backends.jax.jax_reads import NO_PLACE
 from micrograd.compiler.calling.jax_parameters import Origin, Parameters
 from micrograd.compiler.calling.specialise import Specialised

@@ -16,10 +16,11 @@ import numpy as np
 
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.backends.shared.limits import bytes_of
-from micrograd.compiler.calling.boundary import Results, numbers_of
+from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.structure import ARRAY, is_leaf
 from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.effects import table_of
@@ -80,6 +81,7 @@ class Specialised:
         is_recorded: as above.
         maps: what there is of that.
         values: the Values that the function read from outside.
+        shapes: what the arguments with numbers are called, and the shape of each.
         result: what the function returned: symbols, where it computed numbers.
         decisions: what is left to the program, whose results are the last inputs of its graph.
         needed: how many outputs of the graph, the last ones, are what these read, or what maps read.
@@ -133,6 +135,7 @@ class Specialised:
         self.result: Structure = trace.result
         self.decisions, self.needed = trace.decisions, trace.needed
         self.values = trace.values
+        self.shapes = shapes_of(function, arguments)
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
@@ -157,6 +160,13 @@ class Specialised:
         many = self.leaves_only and len(self.values) >= FEWEST_AT_ONCE
         self._stored = Stored(self.values) if many else None
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
+        # Whether a call has little to do but to compute one float or one Value; see quick.py
+        self.is_of_few_numbers = (
+            not (many or self.maps or self.questions or trace.takes_numbers)
+            and is_leaf(self.result.nested)
+            and self.results.kinds in ([None], [float])
+            and self.results.has_values == self.is_differentiable
+        )
         self._nodes = columns.nodes
         self.takes_numbers, self.remarks = trace.takes_numbers, trace.remarks
         self._under_no_grad = None if trace.depends_on_recording else self
@@ -250,11 +260,18 @@ class Specialised:
         )
 
     def numbers(self, arguments: Structure) -> Floats:
-        """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
+        """What the inputs of the programs are now: the Values that the function reads, and those of its arguments.
+
+        It is only read, and not kept by those who get plain numbers: it may be an array that is an argument.
+        """
+        if not (self.values or self.results.has_values) and len(arguments.runs) == 1:
+            holds, run = arguments.runs[0]
+            if holds is ARRAY:  # the program copies it, and nobody keeps it
+                return np.asarray(run, np.float64).ravel()
         if self._stored is None:
             return numbers_of(arguments, self.values)
         stored = self._stored.data()
-        return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
+        return numbers_of(arguments, (), [stored]) if arguments.runs else stored
 
     def size(self) -> int:
         """About how many bytes it has, and its other paths."""
@@ -296,7 +313,8 @@ class Specialised:
                 program = self._described(rerolled.thing, made)
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
-            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
+            stored, is_whole = self.stored_and_trained, self.maps is None
+            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole)
             passes = table_of(made.seconds, made.effects, self._request.disabled)
             compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):

@@ -28,7 +28,7 @@ from collections import deque
 from contextlib import suppress
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from operator import attrgetter, itemgetter
 from types import (
     BuiltinFunctionType,
@@ -72,7 +72,7 @@ from micrograd.compiler.guards.sources import Sources, mentions
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 _by_identity: Any = object.__eq__
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
@@ -238,7 +238,9 @@ class ClosedOver:
     def notice_new_attributes(self) -> None:
         """Take note of Values that have other attributes now. This is for after the trace: no call pays for it."""
         changed = any(list(attributes) != names for attributes, names in self._attributed)
-        self._has_new_attributes = changed or any(value.__dict__ for value in self._bare)
+        self._has_new_attributes = changed or not (
+            _are_bare(self._bare) or not any(value.__dict__ for value in self._bare)
+        )
 
     def put_back(self) -> None:
         """Put what was there before into each container that has a symbol now."""
@@ -365,6 +367,9 @@ class ClosedOver:
 
     def _visit_values(self, path: str, keys: Iterable[Any], items: Iterable[Any]) -> None:
         """Visit those among the items of a container, which has Values, numbers and texts only."""
+        if _are_bare(values := [item for item in items if type(item) is Value]):
+            self._bare.update(dict.fromkeys(values))
+            return
         for key, item in zip(keys, items, strict=True):
             if type(item) is Value:
                 self._visit_value(f"{path}[{key!r:.40}]" if item.__dict__ else "", item)
@@ -827,6 +832,21 @@ def _are_told_apart(items: Sequence[Any], depth: int = 3) -> bool:
         return False
     parts = [item for item in items if type(item) in nested] if nested else ()
     return depth > 0 and all(_are_told_apart(part, depth - 1) for part in parts)
+
+
+def _are_bare(values: Collection[Value]) -> bool:
+    """Whether Values have no attributes of their own: then they refer to what any other one does, and to no more.
+
+    To ask for a ``__dict__`` would make one, of 64 bytes for each Value. Where some have one already, the answer is no.
+    """
+    rest = iter(values)
+    while some := list(islice(rest, 1000)):  # for all at once, the list of what they refer to would be long
+        if len(gc.get_referents(*some)) != _REFERENTS * len(some):
+            return False
+    return True
+
+
+_REFERENTS = len(gc.get_referents(Value(0.0)))
 
 
 def _is_special(name: str) -> bool:

@@ -105,6 +105,9 @@ class Structure:
             return (kind,)
         if kind is dict and not item:
             return (kind,)
+        if is_array(item) and item.dtype.char == "d" and kind is sys.modules["numpy"].ndarray:  # the checks are below
+            self.runs.append((ARRAY, item))
+            return (kind, item.dtype, item.shape, _order_of(item))
         if isinstance(item, Value):
             self._add(item)
             self.has_values = True

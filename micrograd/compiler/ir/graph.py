@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.compiler.ir.vectors import Combinations, Dots
-    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Floats, Integers, Kinds
     from micrograd.engine.primitive import Primitive
 
 ONE = -1  # the second factor of a term that has one factor only
@@ -127,7 +127,7 @@ class Graph:
         answers: how many of the outputs, the last ones, answer questions: no gradient flows from these.
     """
 
-    kind: Integers
+    kind: Kinds
     constants: Floats
     is_constant: Booleans
     terms: Terms

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.compiler.ir.entries import Trace
-    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Floats, Integers, Kinds
     from micrograd.engine.primitive import Primitive
 
 FEW_CONSTANTS = 16  # up to so many constants of a primitive get a program each, with the constant in it
@@ -58,7 +58,7 @@ class _Builder:
     """Collects the nodes that are added to a graph."""
 
     graph: Graph
-    kinds: list[Integers] = field(default_factory=list)
+    kinds: list[Kinds] = field(default_factory=list)
     constants: list[Floats] = field(default_factory=list)
     terms: list[Terms] = field(default_factory=list)
     applications: list[Applications] = field(default_factory=list)
@@ -73,7 +73,7 @@ class _Builder:
         """A number of new nodes of one kind."""
         made = np.arange(self.size, self.size + count)
         self.size += count
-        self.kinds.append(np.full(count, kind))
+        self.kinds.append(np.full(count, kind, dtype=np.int8))
         self.constants.append(np.full(count, constant))
         return made
 
@@ -117,6 +117,12 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     """
     if not len(wanted):
         return graph
+    made = flatten(_with_adjoints(graph, wanted), first=graph.size)
+    return replace(made, terms=Terms.joined([graph.terms, made.terms]))
+
+
+def _with_adjoints(graph: Graph, wanted: Integers) -> Graph:
+    """The graph with the gradients, which are not flat yet, and with the new terms only."""
     inputs = np.concatenate(graph.inputs)[wanted]
     needed = _needed(graph, inputs)
     builder = _Builder(graph)
@@ -143,8 +149,7 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     copies = builder.nodes(len(gradients), SUM)  # gradients lie side by side, even if two are the same node
     builder.add(copies, gradients)
 
-    made = flatten(_with_gradients(graph, builder, adjoints[through], seeds, copies), first=graph.size)
-    return replace(made, terms=Terms.joined([graph.terms, made.terms]))
+    return _with_gradients(graph, builder, adjoints[through], seeds, copies)
 
 
 def _with_gradients(graph: Graph, builder: _Builder, adjoints: Integers, seeds: Integers, gradients: Integers) -> Graph:

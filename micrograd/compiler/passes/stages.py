@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.effects import Effect
+    from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
 
@@ -96,6 +97,7 @@ class Request:
         has_code: whether the backend has code for a primitive.
         disabled: the names of the passes that do not run.
         verify: whether each pass is checked; see verifier.py.
+        arrays: makes what runs a function of whole arrays: that of a backend.
     """
 
     lower: Callable[[Program], Any]
@@ -108,6 +110,7 @@ class Request:
     has_code: Callable[[Primitive], object] = bool
     disabled: frozenset[str] = frozenset()
     verify: bool = False
+    arrays: Callable[[ArrayFunction], Any] = lambda function: function
 
 
 class Made(NamedTuple):

@@ -43,7 +43,7 @@ def gradient_of(function: ArrayFunction, needed: tuple[bool, ...]) -> ArrayFunct
 
     def forward(*given: Any) -> tuple[Any, ...]:
         found = function.rule(*split(given), needed)
-        return tuple(np.asarray(each) for each, wanted in zip(found, needed, strict=True) if wanted)
+        return tuple(each for each, wanted in zip(found, needed, strict=True) if wanted)
 
     def shapes(*given: Any) -> list[tuple[int, ...]]:
         return [shape for shape, wanted in zip(split(given)[2], needed, strict=True) if wanted]

@@ -132,6 +132,8 @@ class Grouping:
         boxes: dict[Any, Box] = {}
         for node, place in named.items():
             around, name = self._box[node], place.boxes[0]
+            while around is not None and around.kind == "run":
+                around = around.parent  # what a kernel or a call is given stands before it
             box = self._box[node] = boxes.setdefault((around, name), Box(name, "inputs", around))
             box.make_room(place.indices)
         self.places |= named

@@ -36,7 +36,8 @@ def best(losses, patience):
 
 
 def _rows(source: random.Random) -> tuple[list[float], int]:
-    return [round(source.uniform(-9, 9), 2) for _ in range(source.randint(4, 12))], source.randint(2, 5)
+    rows = [float(source.randint(-4, 4)) for _ in range(source.randint(6, 12))]  # some are there twice
+    return rows, source.randint(2, 5)
 
 
 def _kept(source: random.Random) -> tuple[list[float], list[int], float]:

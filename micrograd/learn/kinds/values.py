@@ -24,7 +24,7 @@ class Number(Kind):
         digits: how many must be right, where it is no whole number; the answer may be rounded to them.
     """
 
-    tolerance = 1e-9
+    tolerance = 1e-7  # float32 is as good
 
     def __init__(self, digits: int = 4) -> None:
         self.digits = digits

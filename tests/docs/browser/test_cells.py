@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import re
+import zipfile
 from xml.etree import ElementTree
 
 import pytest
@@ -240,6 +244,69 @@ def test_a_learner_changes_runs_stops_and_begins_anew(open_page):
     learner.wait(1, "an error")
     assert learner.status(3) == "not run: see cell 1"
     assert learner.output(3) == "-3.0\n"  # as it was recorded
+
+
+def test_a_package_of_pyodide_that_the_site_has_is_loaded_when_a_cell_imports_it(open_page, site):
+    """With stand-ins, as the wheels are not on npm: see --wheels in docs/contributing.md."""
+    made = {
+        "numpy": {
+            "numpy/__init__.py": "def linspace(a, b, n):\n    return [a + (b - a) * i / (n - 1) for i in range(n)]\n"
+        },
+        "matplotlib": {"matplotlib/__init__.py": "", "matplotlib/pyplot.py": STAND_IN_FOR_PYPLOT},
+    }
+    listed = json.loads((site / "live" / "pyodide" / "pyodide-lock.json").read_text(encoding="utf-8"))
+    wheels = {}
+    for name, files in made.items():
+        wheel = io.BytesIO()
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for file, text in files.items():
+                archive.writestr(file, text)
+            archive.writestr(f"{name}-1.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+            archive.writestr(f"{name}-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+            archive.writestr(f"{name}-1.dist-info/RECORD", "")
+        wheels[f"{name}-1-py3-none-any.whl"] = wheel.getvalue()
+        listed["packages"][name] |= {
+            "file_name": f"{name}-1-py3-none-any.whl",
+            "sha256": hashlib.sha256(wheel.getvalue()).hexdigest(),
+            "depends": ["numpy"] * (name == "matplotlib"),
+        }
+    worker = (site / "live" / "worker.js").read_text(encoding="utf-8")
+    has = json.dumps({name: name for name in made})
+    worker = re.sub(r"^const PACKAGES = .*?;", f"const PACKAGES = {has};", worker, flags=re.MULTILINE)
+    page = open_page("tutorial.html", service_workers="block")
+    asked = []
+
+    def give(route):
+        name = route.request.url.rpartition("/")[2]
+        asked.append(name)
+        if name == "worker.js":
+            route.fulfill(body=worker, content_type="text/javascript")
+        elif name == "pyodide-lock.json":
+            route.fulfill(body=json.dumps(listed), content_type="application/json")
+        else:
+            route.fulfill(body=wheels[name], content_type="application/octet-stream")
+
+    page.context.route(re.compile(r"/live/(worker\.js|pyodide/(pyodide-lock\.json|.*\.whl))$"), give)
+    learner = Learner(page)
+    learner.run(1, "print(1)")
+    assert not any(name.endswith(".whl") for name in asked)
+    learner.run(2, "import matplotlib.pyplot as plt\nimport numpy as np\nplt.plot(np.linspace(0, 1, 3))")
+    assert page.locator("#cell-2 figure img").evaluate("image => image.decode().then(() => image.naturalWidth)") == 30
+    learner.run(3, "import pandas", until="an error")
+    assert "This page cannot load pandas. To use it, run the cell in a Python of your own." in learner.output(3)
+
+
+STAND_IN_FOR_PYPLOT = """
+class Figure:
+    def savefig(self, file, format, bbox_inches):
+        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{10 * len(drawn[-1])}" height="10"></svg>')
+
+drawn = []
+def plot(numbers): drawn.append(numbers)
+def get_fignums(): return [1] if drawn else []
+def figure(number): return Figure()
+def close(figure): pass
+"""
 
 
 def test_after_the_first_visit_the_whole_path_works_without_the_network(open_page):

@@ -1,33 +1,37 @@
-"""The pages that cells have written can be read: at first, in the backward pass, with all open."""
+"""All pages of the site can be read: the chapters and the home page, and what their cells have written."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.explore.browser.test_first_view import LAPTOP, PHONE, SEEN
+from tests.docs.browser.test_reading import CHAPTERS, PAGES
+from tests.legible import SIZES, faults, faults_of_graph, photograph
 
 pytestmark = pytest.mark.slow
 
-LEAST = 8  # pixels, of a letter
 
-
-@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
-def test_no_letter_is_too_small(browser, site, size):
-    page = browser.new_page(viewport=size, reduced_motion="reduce")
-    small, chapters = [], set()
+@pytest.mark.parametrize("size", SIZES)
+def test_what_cells_have_written_can_be_read(browser, site, size):
+    page = browser.new_page(viewport=SIZES[size], reduced_motion="reduce")
+    found, chapters = {}, set()
     for path in sorted((site / "recorded").glob("*.html")):
-        if 'id="graph"' not in path.read_text(encoding="utf-8"):
-            continue  # a table, or sliders
         page.goto(path.as_uri())
-        while not page.evaluate("typeof isShown !== 'undefined' && isShown"):
+        is_graph = page.locator("#graph").count() > 0
+        while is_graph and not page.evaluate("typeof isShown !== 'undefined' && isShown"):
             page.wait_for_timeout(50)
         chapters.add(path.name.split("-")[1])
-        views = {"at first": "", "in the backward pass": "go(Math.floor(0.75 * steps.length))"}
-        views["with all open"] = "find('expand').hidden || find('expand').click()"
-        for name, act in views.items():
-            page.evaluate(act)
-            if not page.evaluate(SEEN)[0] >= LEAST:
-                small.append((path.name, name))
+        # On a small phone, some of what is large is read downwards.
+        found[path.name] = (
+            faults_of_graph(page, size != "small phone", f"{path.stem} {size}") if is_graph else faults(page)
+        )
     page.close()
-    assert len(chapters) > 10
-    assert small == []
+    assert len(chapters) > 12
+    assert {name: said for name, said in found.items() if said} == {}
+
+
+@pytest.mark.parametrize("name", [*PAGES, *CHAPTERS])
+def test_no_letter_of_a_page_is_too_small(open_page, name):
+    for size in SIZES:
+        page = open_page(name, **SIZES[size])
+        assert faults(page) == [], size
+        photograph(page, f"{name} {size}".replace("/", "-").replace(" ", "-"))

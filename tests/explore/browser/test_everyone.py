@@ -107,6 +107,12 @@ def test_a_page_is_used_by_touch_on_a_phone_and_at_400_percent(show, word, size,
     page = show(word if weight.startswith("query") else lecture()[1], **size)
     fits = "document.documentElement.scrollWidth <= innerWidth"
     assert page.evaluate(fits)
+    if weight.startswith("query"):
+        page.locator(".token").first.tap()
+        assert_targets_are_large(page)
+        assert page.evaluate(fits)
+        page.get_by_role("button", name="Scalars", exact=True).tap()
+        page.locator("#first").tap()
     page.locator("#next").tap()
     assert is_in_sight(page, page.locator("#next"))
     page.locator("#step h2").scroll_into_view_if_needed()

@@ -3,6 +3,7 @@
 import pytest
 
 from micrograd.command.main import main
+from tests.legible import faults, photograph
 from tests.tables.common import written
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,7 @@ def path(tmp_path_factory):
     return folder / "report" / "report.html"
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 390), ("light", 1280)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 390), ("light", 1280), ("light", 360)])
 def test_no_word_is_broken_nothing_is_out_of_reach_and_figures_follow_the_page(browser, axe, path, scheme, width):
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = context.new_page()
@@ -40,6 +41,8 @@ def test_no_word_is_broken_nothing_is_out_of_reach_and_figures_follow_the_page(b
     page.goto(path.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(BROKEN_WORDS) == []
+    assert faults(page) == []
+    photograph(page, f"report-{width}", full_page=True)
     assert page.locator("main").count() == 1
     ink = "(element) => getComputedStyle(element).fill"
     text = page.evaluate("getComputedStyle(document.body).color")

@@ -13,7 +13,6 @@ by the inverse.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from micrograd.compiler.backends.jax.jax_arrays import ArraysOnJax
+from micrograd.compiler.backends.jax.jax_checks import check_jax, check_process, in_float64
 from micrograd.compiler.backends.jax.jax_functions import DIFFERENTIABLE, FUNCTIONS, PLAIN, Caught
 from micrograd.compiler.backends.jax.jax_kernels import function_of
 from micrograd.compiler.backends.jax.jax_loops import scan_of
@@ -34,42 +35,11 @@ from micrograd.compiler.passes.lists import JAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     from micrograd.compiler.backends.jax.jax_functions import Functions
     from micrograd.compiler.backends.jax.jax_reads import Reader
     from micrograd.compiler.ir.program import Access, Kernel, Program
     from micrograd.compiler.numbers import Floats, Integers
-
-_process = os.getpid()
-
-
-def check_jax() -> None:
-    """Raise where JAX would compute something else, or hang.
-
-    Raises:
-        RuntimeError: if JAX has no float64, or in a process that was forked from one that has loaded JAX.
-    """
-    check_float64()
-    check_process()
-
-
-def check_float64() -> None:
-    """Raise where JAX has no float64."""
-    if not jax.config.jax_enable_x64:
-        raise RuntimeError(
-            'micrograd computes in float64, which JAX has switched off: write jax.config.update("jax_enable_x64", '
-            "True) at the start of the program, or set JAX_ENABLE_X64=1 in its environment"
-        )
-
-
-def check_process() -> None:
-    """Raise where JAX would hang."""
-    if os.getpid() != _process:
-        raise RuntimeError(
-            "JAX does not work in a process that was forked from one that has loaded it: start processes with the "
-            'method "spawn", or load JAX after the fork only'
-        )
 
 
 @cache
@@ -84,15 +54,6 @@ def compiler_options() -> dict[str, bool]:
     except RuntimeError:  # pragma: no cover  # another XLA, which has no such option
         return {}
     return options
-
-
-def in_float64(is_on: bool) -> AbstractContextManager[Any]:
-    """Inside, JAX traces in float64, or in float32; outside, it does what the user has set."""
-    if hasattr(jax, "enable_x64"):  # pragma: no branch
-        return jax.enable_x64(is_on)
-    from jax.experimental import enable_x64  # pragma: no cover  # JAX before 0.8 has it there
-
-    return enable_x64(is_on)  # pragma: no cover
 
 
 class Lowered:
@@ -208,7 +169,7 @@ class JaxExecutable(Executable):
             self._from_inputs = self._made()
         found = self._from_inputs(numbers)
         count = len(self.program.outputs)
-        return found[:count], found[count:]
+        return found[:count], found[count:] + 0.0
 
     def _made_for_buffer(self) -> tuple[_Compiled, Integers]:
         """The program from buffer to buffer, and the places that it writes."""
@@ -248,4 +209,4 @@ class _InFloat32(InFloat32, JaxExecutable):
     check = staticmethod(check_process)
 
 
-BACKEND = Backend("jax", JaxExecutable, JAX, lower_in_float32=_InFloat32)
+BACKEND = Backend("jax", JaxExecutable, JAX, lower_in_float32=_InFloat32, arrays=ArraysOnJax)

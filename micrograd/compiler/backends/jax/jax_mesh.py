@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from micrograd.compiler.backends.jax.jax_backend import check_float64, check_process, compiler_options, in_float64
+from micrograd.compiler.backends.jax.jax_backend import compiler_options
+from micrograd.compiler.backends.jax.jax_checks import check_float64, check_process, in_float64
 from micrograd.compiler.backends.jax.jax_functions import Caught
 
 if TYPE_CHECKING:

@@ -44,11 +44,13 @@ from micrograd.compiler.backends.llvm.llvm_kernels import module_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
 from micrograd.compiler.backends.llvm.llvm_scalars import module_of_scalars, name_of, scalars, together
+from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NATIVE
+from micrograd.optim import native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -220,4 +222,5 @@ class _InFloat32(InFloat32, NativeExecutable):
     number = FLOAT
 
 
+native.update = NativeUpdate
 BACKEND = Backend("llvm", NativeExecutable, NATIVE, native_name, _InFloat32)

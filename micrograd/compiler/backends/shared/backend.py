@@ -4,8 +4,9 @@
     outputs, gradients = run(np.array([0.5, -1.5]))     # the inputs, in the order of the program
 
 A run takes the inputs as one array of floats, and gives two new ones: the outputs and the gradients that
-the program has. Each gradient is that of the only output, with respect to an input. Overflow and the like
-leave infinities and NaNs in the results, and raise nothing.
+the program has. Each gradient is that of the only output, with respect to an input, and 0.0 where it is -0.0:
+so it is what a Value has whose gradient was 0.0. Overflow and the like leave infinities and NaNs in the results, and
+raise nothing.
 
 That is all a backend must do. If its runs are Executables, they keep their numbers in a buffer, and it
 can train too: see executable.py.
@@ -16,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.numbers import Floats
@@ -26,6 +27,7 @@ from micrograd.compiler.passes.stages import Request
 if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.passes.stages import Pass
+    from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.primitive import Primitive
 
 Run: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
@@ -41,6 +43,7 @@ class Backend:
         passes: those that its programs go through; see passes/lists.py.
         has_code: whether it has code for a primitive, so that kernels of it may be fused.
         lower_in_float32: makes a run of a program that computes in float32.
+        arrays: makes what runs a function of whole arrays, and its rule; by default both run as they are.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Backend:
     passes: tuple[Pass, ...] = COMMON
     has_code: Callable[[Primitive], object] = bool
     lower_in_float32: Callable[..., Run] | None = None
+    arrays: Callable[[ArrayFunction], Any] = lambda function: function
 
     def in_precision(self, precision: str) -> Backend:
         """This backend for programs that compute in "float64" or "float32".
@@ -66,7 +70,15 @@ class Backend:
     def request(self, name: str = "", disabled: frozenset[str] = frozenset(), verify: bool = False) -> Request:
         """What is asked of the passes for this backend; MICROGRAD_VERIFY=1 in the environment has them verified."""
         verify = verify or os.environ.get("MICROGRAD_VERIFY", "0") not in ("", "0")
-        return Request(self.lower, self.passes, name=name, has_code=self.has_code, disabled=disabled, verify=verify)
+        return Request(
+            self.lower,
+            self.passes,
+            name=name,
+            has_code=self.has_code,
+            disabled=disabled,
+            verify=verify,
+            arrays=self.arrays,
+        )
 
     def run_of(self, program: Program, buffer: Floats | None = None, disabled: frozenset[str] = frozenset()) -> Run:
         """A run of a program, after the passes of this backend only.

@@ -81,7 +81,7 @@ class Executable(ABC):
         for source, target in self._inputs:
             buffer[target] = numbers[source]
         self.run()
-        return taken(buffer, self._outputs), buffer[self._gradients].copy() if self._gradients else _NONE
+        return taken(buffer, self._outputs), buffer[self._gradients] + 0.0 if self._gradients else _NONE
 
     @abstractmethod
     def run(self) -> None:

@@ -1,0 +1,113 @@
+"""Linear algebra in functions compiled for JAX: JAX's own, with our derivatives of any order."""
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd.engine import array_calls, lapack
+
+pytest.importorskip("jax")
+
+RANDOM = np.random.default_rng(5)
+SIZE = 3
+SQUARE = np.eye(SIZE) + RANDOM.normal(size=(SIZE, SIZE)) / 4
+POSITIVE = SQUARE @ SQUARE.T
+TALL = RANDOM.normal(size=(4, 2))
+WEIGHTS = RANDOM.normal(size=(4, 4))
+
+
+@pytest.fixture(autouse=True)
+def calls_for_all_sizes(monkeypatch):
+    """Compiled functions have the steps of no call, as of those with large matrices."""
+    for function in array_calls.ARRAY_FUNCTIONS.values():
+        monkeypatch.setattr(function, "largest", 0)
+
+
+def weighted(*arrays):
+    """A number that depends on all elements."""
+    return sum((np.cos(WEIGHTS[: array.shape[-2], : array.shape[-1]]) * array**2).sum() for array in arrays)
+
+
+CALLS = {
+    "solve": (lambda a: weighted(np.linalg.solve(a, WEIGHTS[:SIZE, :2])), SQUARE),
+    "solve_triangular": (lambda a: weighted(mg.solve_triangular(a, WEIGHTS[:SIZE, :2], lower=True)), POSITIVE),
+    "inv, of two": (lambda a: weighted(np.linalg.inv(a)), np.stack([SQUARE, POSITIVE])),
+    "det": (np.linalg.det, SQUARE),
+    "slogdet": (lambda a: np.linalg.slogdet(a)[1], SQUARE),
+    "cholesky": (lambda a: weighted(np.linalg.cholesky(a) + 0.5), POSITIVE),
+    "qr": (lambda a: weighted(*(part + 0.5 for part in np.linalg.qr(a))), SQUARE),
+    "eigh": (lambda a: weighted(np.linalg.eigh(a)[1] * np.linalg.eigh(a)[0]), POSITIVE),
+    "eigh, of the upper triangle": (lambda a: weighted(np.linalg.eigh(a, "U")[1]), POSITIVE),
+    "svd": (lambda a: weighted(*np.linalg.svd(a, full_matrices=False)[::2]), TALL),
+    "pinv": (lambda a: weighted(np.linalg.pinv(a)), TALL),
+    "lstsq": (lambda a: (np.linalg.lstsq(a, TALL[:, 1] ** 2, rcond=None)[0] ** 2).sum(), TALL),
+    "expm": (lambda a: weighted(mg.expm(a)), SQUARE),
+    "fft": (lambda a: (np.fft.fft(a).real ** 3 + np.fft.fft(a).imag).sum(), WEIGHTS[0]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CALLS)
+def test_derivatives_of_both_orders_are_those_of_eager_code(name):
+    f, a = CALLS[name]
+    direction = np.resize(RANDOM.normal(size=7), a.shape)
+
+    def along(x):
+        return (mg.grad(f)(x) * direction).sum()
+
+    value, slopes = mg.compile(mg.value_and_grad(f), backend="jax")(a)
+    expected, their_slopes = mg.value_and_grad(f)(a)
+    assert value == pytest.approx(expected, rel=1e-10)
+    assert slopes == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
+    fast = mg.compile(f, backend="jax")
+    fast(mg.array(a)).backward()
+    x = mg.array(a)
+    fast(x).backward()
+    assert mg.gradients(x) == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
+    second = mg.compile(mg.grad(along), backend="numpy")(a)
+    x = mg.array(a)
+    mg.compile(along, backend="jax")(x).backward()  # the rule of a gradient, which JAX differentiates
+    assert mg.gradients(x) == pytest.approx(second, rel=1e-6, abs=1e-7)
+
+
+def test_lapack_is_not_called(monkeypatch):
+    f, a = CALLS["solve"]
+    expected = mg.value_and_grad(f)(a)
+    monkeypatch.setattr(lapack, "solve", None)
+    value, slopes = mg.compile(mg.value_and_grad(f), backend="jax")(a)
+    assert value == pytest.approx(expected[0])
+    assert slopes == pytest.approx(np.asarray(expected[1]))
+
+
+def test_what_numpy_refuses_is_raised():
+    solve = mg.compile(lambda a: np.linalg.solve(a, WEIGHTS[:SIZE, :2])[0, 0], backend="jax")
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        solve(np.zeros((SIZE, SIZE)))
+    assert solve(np.eye(SIZE)) == WEIGHTS[0, 0]
+    with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+        mg.compile(lambda a: np.linalg.cholesky(a)[0, 0], backend="jax")(-POSITIVE)
+    vector = mg.compile(mg.grad(lambda a: np.linalg.eigh(a)[1][0, 0]), backend="jax")
+    with pytest.raises(ValueError, match=r"the eigenvalues 0 and 1 of np.linalg.eigh are equal"):
+        vector(np.eye(2))
+
+
+def test_second_derivatives_of_a_program_that_has_both():
+    f, a = CALLS["cholesky"]
+    second = mg.grad(lambda x: (mg.grad(f)(x) * WEIGHTS[:SIZE, :SIZE]).sum())
+    assert mg.compile(second, backend="jax")(a) == pytest.approx(np.asarray(second(a)), rel=1e-9)
+
+
+def test_between_programs_in_float32():
+    f, a = CALLS["cholesky"]
+    value, slopes = mg.compile(mg.value_and_grad(f), backend="jax", precision="float32")(a)
+    expected, their_slopes = mg.value_and_grad(f)(a)
+    assert value == pytest.approx(expected, rel=1e-4)
+    assert value != pytest.approx(expected, rel=1e-12)
+    assert slopes == pytest.approx(np.asarray(their_slopes), rel=1e-2, abs=1e-3)
+
+
+def test_the_slope_of_a_determinant_of_a_singular_matrix():
+    a = np.diag(np.append(np.ones(SIZE - 1), 0.0))
+    expected = np.zeros((SIZE, SIZE))
+    expected[-1, -1] = 1.0
+    assert mg.compile(mg.grad(np.linalg.det), backend="jax")(a) == pytest.approx(expected)
