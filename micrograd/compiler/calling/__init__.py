@@ -8,6 +8,7 @@ specialise.py       a function traced for one structure of its arguments
 paths.py            the programs of a function that decides on numbers, one for each way through it
 mapped.py           programs in which mg.vmap runs a function in many iterations
 call.py             the primitive of a compiled function's result
+quick.py            a call with plain floats that gives one number, without what other calls need
 last_call.py        the last call as a Value, for a page that opens it
 pure_function.py    a pure function of JAX made of a function of Values
 jax_parameters.py   the parameters of such a function: arrays by name
