@@ -9,7 +9,6 @@ paths.py            the programs of a function that decides on numbers, one for 
 mapped.py           programs in which mg.vmap runs a function in many iterations
 quick.py            calls with plain floats, for which nothing is looked up again
 call.py             the primitive of a compiled function's result
-quick.py            calls with the same kinds of plain numbers as the last one, which look up nothing again
 last_call.py        the last call as a Value, for a page that opens it
 pure_function.py    a pure function of JAX made of a function of Values
 jax_parameters.py   the parameters of such a function: arrays by name

@@ -1188,38 +1188,6 @@ class QuietTape(Tracer):
         result = self.tape.apply(primitive, *operands)
         return result if is_plain(result) else self.tape.apply(primitives.detach, result)
 
-    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
-        """Write a comparison down, as the tape does."""
-        return self.tape.compared(compare, x, y)
-
-    def symbol(self, value: Any) -> Symbol:
-        """What the tape says."""
-        return self.tape.symbol(value)
-
-    def array(self, array: Any) -> Any:
-        """The array that the tape gives."""
-        return self.tape.array(array)
-
-    def refused(self, what: str, instead: str) -> NoReturn:
-        """Refuse, as the tape does."""
-        self.tape.refused(what, instead)
-
-    def number_read(self) -> NoReturn:
-        """Refuse, as the tape does."""
-        self.tape.number_read()
-
-    def gradient_read(self) -> NoReturn:
-        """Refuse, as the tape does."""
-        self.tape.gradient_read()
-
-    def closure_given(self) -> NoReturn:
-        """Refuse, as the tape does."""
-        self.tape.closure_given()
-
-    def take(self, elements: Sequence[Any], index: Any) -> Any:
-        """The element at a place that is not known yet."""
-        return self.tape.take(elements, index)
-
     def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
         """What the tape gives; no gradient flows through it, unless this remembers."""
         return self.tape.called(function, arrays, has_gradient and self.remembers)
@@ -1232,42 +1200,24 @@ class QuietTape(Tracer):
         """One that writes as the tape does: a derivative is asked for on purpose."""
         return LoudTape(self.tape)
 
-    def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
-        """The copies that the tape makes."""
-        return self.tape.copies(scalars, source)
-
-    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
-        """What the tape says."""
-        return self.tape.reaches(results, sources)
-
     def numbers_taken(self, output: Any) -> None:
         """They are constants, as all results are."""
 
-    def number_of(self, value: Any) -> Any:
-        """What the tape says."""
-        return self.tape.number_of(value)
 
-    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """What the tape says."""
-        return self.tape.adjoints(root, wanted, create_graph)
+def _as_the_tape(name: str) -> Callable[..., Any]:
+    """The method that does what that of the tape does."""
 
-    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-        """What the tape says."""
-        return self.tape.jacobian(outputs, inputs, create_graph)
+    def method(self: QuietTape, *arguments: Any) -> Any:
+        return getattr(self.tape, name)(*arguments)
 
-    def write_iterations(self) -> None:
-        """Write out what is run many times."""
-        self.tape.write_iterations()
+    return method
 
-    def sparse_entries(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """What the tape says."""
-        return self.tape.sparse_entries(outputs, inputs, symmetric)
 
-    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
-        """What the tape says."""
-        return self.tape.tangents(outputs, directions, create_graph)
+for _name in (
+    *("compared", "symbol", "array", "refused", "number_read", "gradient_read", "closure_given", "take", "copies"),
+    *("reaches", "number_of", "adjoints", "jacobian", "write_iterations", "sparse_entries", "tangents"),
+):
+    setattr(QuietTape, _name, _as_the_tape(_name))
 
 
 class LoudTape(QuietTape):

@@ -18,4 +18,5 @@ llvm_update.py         an optimiser's update of arrays, in one pass
 llvm_batches.py        batches of fit, whose blocks run on all cores
 llvm_batch_runner.py   the native function that runs these blocks
 thread_pool.py         the threads that they run in
+llvm_update.py         the native update of an optimiser
 """
