@@ -42,6 +42,8 @@ def ball(x):
 def test_a_bouncing_ball_is_two_bodies(backend):
     fast = agrees(ball, backend, [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 0.1])
     assert "loop    at most 48 iterations" in fast.explain()
+    line = ball.__code__.co_firstlineno + 5
+    assert f"asked  test_histories.py:{line}: 50 times in a call; the answers are data" in fast.explain()
     assert fast.cache_info().program_bytes < 1e6
 
 

@@ -24,6 +24,7 @@ from micrograd.compiler.calling.jax_parameters import Origin, Parameters
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.tracing.questions import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +35,9 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     check_jax()
     arguments = _as_example(arguments)
     structure = Structure((arguments, {}))
-    special = Specialised(function, structure, BACKEND, as_floats=False)  # JAX differentiates derivatives again
+    special = Specialised(  # JAX differentiates derivatives again
+        *(function, structure, BACKEND), as_floats=False, rounding=ROUNDING["float64"], every_path=True
+    )
     trained = [value for value in special.values if value.requires_grad]
     if any(not value.is_leaf for value in trained):
         raise ValueError(

@@ -17,7 +17,9 @@ Where anything else differs, such as a count of the bounces, each history stays 
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from functools import partial
 from itertools import groupby
 from types import CellType, CodeType, FunctionType
@@ -259,7 +261,9 @@ def merged(
         name: any(getattr(each, name) for each in (made, *(history.trace for history in histories)))
         for name in ("tells_apart", "depends_on_recording", "takes_numbers")
     }
-    return made._replace(**flags)
+    lines = Counter(os.path.basename(question.line) for question in histories[0].trace.questions)
+    remarks = [f"asked  {line}: {count:,} times in a call; the answers are data" for line, count in lines.items()]
+    return made._replace(**flags, remarks=tuple(remarks))
 
 
 class _Whole:
@@ -290,7 +294,7 @@ class _Whole:
         tape = cast("Tape", recorder_on_top())
         given = Structure((arguments, named)).leaves
         yes = self._histories[0]
-        replay = _Replay(tape, yes, given)
+        replay = Replay(tape, yes.trace, given)
         start = yes.snapshots[0]
         for place in range(start.begin):
             replay.at(place)
@@ -406,7 +410,7 @@ class _Segment:
 
     def __call__(self, *state: Any) -> list[Any]:
         """The state at the next question, and that question; or the results."""
-        replay = _Replay(cast("Tape", recorder_on_top()), self._history, self.given)
+        replay = Replay(cast("Tape", recorder_on_top()), self._history.trace, self.given)
         replay.made.update({place: replay.tape.place(state[index]) for place, index in self._state.items()})
         if not self._state and self._begin.state:
             places = zip(self._begin.state, state, strict=True)
@@ -428,21 +432,22 @@ def _operands(trace: Trace, place: int) -> tuple[int, ...]:
     return operands
 
 
-class _Replay:
-    """Writes operations of a history on a tape.
+class Replay:
+    """Writes operations of one trace on the tape of another one.
 
     Args:
         tape: the tape.
-        history: the history.
+        trace: what was written.
         given: the numbers of the arguments.
 
     Attributes:
         tape: the same.
+        trace: the same.
         made: the place on the tape for each place of the history.
     """
 
-    def __init__(self, tape: Tape, history: _History, given: Sequence[Any]) -> None:
-        self.tape, self._trace, self._given = tape, history.trace, given
+    def __init__(self, tape: Tape, trace: Trace, given: Sequence[Any]) -> None:
+        self.tape, self.trace, self._given = tape, trace, given
         self.made: dict[int, int] = {}
 
     def symbol(self, place: int, kind: type[Symbol]) -> Symbol:
@@ -455,14 +460,18 @@ class _Replay:
             self.made[place] = self._written(place)
         return self.made[place]
 
+    def written(self, primitive: Any, place: int, operands: list[int]) -> list[int]:
+        """The operands of the operation at a place of the history, which are places on the tape."""
+        return operands
+
     def _written(self, place: int) -> int:
-        tape, written = self.tape, self._trace.operations
+        tape, written = self.tape, self.trace.operations
         primitive, name = written.primitives[place], written[place][1]
         if primitive is INPUT:
             return tape.place(name if isinstance(name, Value) else self._given[name])
         if primitive is LITERAL:
             return tape.place(name)
-        operands = [self.at(operand) for operand in _operands(self._trace, place)]
+        operands = self.written(primitive, place, [self.at(operand) for operand in _operands(self.trace, place)])
         if primitive is TAKE:
             table = tape.tables.setdefault(tuple(operands[1:]), len(tape.tables))
             operands = [operands[0], table]
@@ -471,6 +480,6 @@ class _Replay:
             rows = [tape.rows.setdefault(tuple(part), len(tape.rows)) for part in (operands[1:half], operands[half:])]
             operands = [operands[0], *rows]
         made: int = tape._written((primitive, *operands), True, Symbol)._place
-        if place in self._trace.checked:
+        if place in self.trace.checked:
             tape.checked[made] = None
         return made
