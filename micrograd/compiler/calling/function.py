@@ -353,7 +353,7 @@ class CompiledFunction(Generic[P, R]):
 
         Raises:
             ValueError: if the name cannot be that of a function of C, a file would be lost, a primitive is Python
-                code only and has no C code of its own, or gradients are to go through a while_loop without a limit.
+                code only and has no C code of its own.
             OSError: if a file cannot be written. Then neither is.
             TraceError: as calls do.
 

@@ -21,7 +21,7 @@ from micrograd.compiler.guards.refusals import TraceError, refuse
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.passes.checks import is_safe
-from micrograd.compiler.tracing.histories import Replay
+from micrograd.compiler.passes.histories import Replay
 from micrograd.compiler.tracing.questions import Questions, UndecidedError
 from micrograd.compiler.tracing.trace import Symbol, Tape, refuse_int, trace, traced_on
 from micrograd.engine import primitives

@@ -25,13 +25,13 @@ from micrograd.compiler.passes.adjoint import adjoint
 from micrograd.compiler.passes.allocate import allocate
 from micrograd.compiler.passes.every_path import trace_of_every_path
 from micrograd.compiler.passes.fusing import fused
+from micrograd.compiler.passes.histories import merged
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.passes.packs import packed
 from micrograd.compiler.passes.reroll import reroll
 from micrograd.compiler.passes.stages import Pass, Request
 from micrograd.compiler.passes.sums import in_pieces
 from micrograd.compiler.passes.transposing import transposed
-from micrograd.compiler.tracing.histories import merged
 from micrograd.compiler.tracing.trace import trace
 
 if TYPE_CHECKING:
