@@ -79,6 +79,27 @@ def adaptive_runge_kutta(x: Any) -> Any:
     return y
 
 
+def runge_kutta_by_while_loop(x: Any) -> Any:
+    """Solve the same to time 20 with a thousandth of the error, by mg.while_loop."""
+
+    def slope(y: Any) -> Any:
+        return -x * y
+
+    def body(state: Any) -> Any:
+        time, y, step = state
+        step = mg.minimum(step, 20.0 - time)
+        first = slope(y)
+        second = slope(y + step * 0.5 * first)
+        third = slope(y + step * 0.75 * second)
+        following = y + step * (2.0 * first + 3.0 * second + 4.0 * third) / 9.0
+        error = abs(step * (-5.0 * first + 6.0 * second + 8.0 * third - 9.0 * slope(following)) / 72.0)
+        fits = error < 1e-7
+        time, y = mg.where(fits, time + step, time), mg.where(fits, following, y)
+        return time, y, step * mg.where(fits, mg.where(error < 1e-8, 2.0, 1.0), 0.5)
+
+    return mg.while_loop(lambda state: state[0] < 20.0, body, (0.0, 1.0, 0.25))[1]
+
+
 def american_option(x: Any, steps: int = 20) -> Any:
     """A put on a binomial tree that may be exercised at any time."""
     up, discount = 1.02, 0.9995
@@ -98,6 +119,15 @@ def sorting(x: Any) -> Any:
     return sum(n * number for n, number in enumerate(numbers))
 
 
+def sorting_network(x: Any) -> Any:
+    """The same by comparators, which make no path."""
+    numbers = [x, 2.0 - x, x * x - 1.0, 0.5 * x + 0.4, 3.0 * x - 2.0]
+    for low, high in ((0, 3), (1, 4), (0, 2), (1, 3), (0, 1), (2, 4), (1, 2), (3, 4), (2, 3)):
+        one, other = numbers[low], numbers[high]
+        numbers[low], numbers[high] = mg.minimum(one, other), mg.maximum(one, other)
+    return sum(n * number for n, number in enumerate(numbers))
+
+
 def decision_tree(x: Any) -> Any:
     """Four questions, one after the other."""
     if x < 1.0:
@@ -108,11 +138,13 @@ def decision_tree(x: Any) -> Any:
 PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
     "Newton's root": (newton, (1.0, 9.0)),
     "Newton's root, `while_loop`": (newton_by_while_loop, (1.0, 9.0)),
-    "bouncing ball, `if`": (bouncing_ball, (1.0, 1.1)),
+    "bouncing ball, `if`": (bouncing_ball, (1.0, 5.0)),
     "bouncing ball, `mg.where`": (bouncing_ball_by_where, (1.0, 5.0)),
-    "adaptive Runge-Kutta": (adaptive_runge_kutta, (0.5, 3.0)),
+    "adaptive Runge-Kutta, `if`": (adaptive_runge_kutta, (0.5, 3.0)),
+    "adaptive Runge-Kutta, `while_loop`": (runge_kutta_by_while_loop, (0.5, 3.0)),
     "American option": (american_option, (0.8, 1.2)),
     "sorting five numbers": (sorting, (0.1, 2.0)),
+    "sorting network": (sorting_network, (0.1, 2.0)),
     "decision tree": (decision_tree, (0.1, 2.0)),
 }
 
@@ -151,9 +183,41 @@ def in_jax() -> dict[str, Callable[[float], Any]]:
         numbers = jnp.sort(jnp.stack([x, 2.0 - x, x * x - 1.0, 0.5 * x + 0.4, 3.0 * x - 2.0]))
         return jnp.dot(jnp.arange(5.0), numbers)
 
-    of = {"Newton's root": root, "decision tree": tree, "sorting five numbers": ordered}
+    def runge_kutta(x: Any) -> Any:
+        def slope(y: Any) -> Any:
+            return -x * y
+
+        def body(state: Any) -> Any:
+            time, y, step = state
+            step = jnp.minimum(step, 20.0 - time)
+            first = slope(y)
+            second = slope(y + step * 0.5 * first)
+            third = slope(y + step * 0.75 * second)
+            following = y + step * (2.0 * first + 3.0 * second + 4.0 * third) / 9.0
+            error = abs(step * (-5.0 * first + 6.0 * second + 8.0 * third - 9.0 * slope(following)) / 72.0)
+            fits = error < 1e-7
+            time, y = jnp.where(fits, time + step, time), jnp.where(fits, following, y)
+            return time, y, step * jnp.where(fits, jnp.where(error < 1e-8, 2.0, 1.0), 0.5)
+
+        return lax.while_loop(lambda state: state[0] < 20.0, body, (0.0 * x, 1.0 + 0.0 * x, 0.25 + 0.0 * x))[1]
+
+    def option(x: Any, steps: int = 20) -> Any:
+        up, discount = 1.02, 0.9995
+        chance = (1.0 / discount - 1.0 / up) / (up - 1.0 / up)
+        values = jnp.maximum(1.0 - x * up ** (2.0 * jnp.arange(steps + 1) - steps), 0.0)
+        for step in reversed(range(steps)):
+            held = discount * (chance * values[1:] + (1.0 - chance) * values[:-1])
+            values = jnp.maximum(held, 1.0 - x * up ** (2.0 * jnp.arange(step + 1) - step))
+        return values[0]
+
+    def forwards(x: Any) -> Any:  # while_loop has no reverse mode, but a forward one
+        return jax.jvp(runge_kutta, (x,), (1.0,))
+
+    of = {"Newton's root": root, "Newton's root, `while_loop`": root, "decision tree": tree}
+    of |= {"sorting five numbers": ordered, "sorting network": ordered, "American option": option}
     functions = {**of, "bouncing ball, `if`": ball, "bouncing ball, `mg.where`": ball}
     made = {name: jax.jit(jax.value_and_grad(function)) for name, function in functions.items()}
+    made["adaptive Runge-Kutta, `while_loop`"] = jax.jit(forwards)
     return {name: lambda x, fast=fast: [float(part) for part in fast(x)] for name, fast in made.items()}
 
 

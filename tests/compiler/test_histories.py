@@ -42,6 +42,8 @@ def ball(x):
 def test_a_bouncing_ball_is_two_bodies(backend):
     fast = agrees(ball, backend, [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 0.1])
     assert "loop    at most 48 iterations" in fast.explain()
+    line = ball.__code__.co_firstlineno + 5
+    assert f"asked  test_histories.py:{line}: 50 times in a call; the answers are data" in fast.explain()
     assert fast.cache_info().program_bytes < 1e6
 
 
@@ -153,6 +155,17 @@ def renamed(x):
     return y
 
 
+def restarted(x):
+    """A variable that is the argument before the first question, and something else after it."""
+    a = b = x
+    for _ in range(9):
+        b = mg.tanh(x)
+        if mg.tanh(W) - 1.0 < b:
+            b = -x
+        a = mg.tanh(W) * 2.0
+    return a + b
+
+
 def constant(x):
     """A variable that is the argument at times, or a parameter."""
     y, z = x * 1.0, x * 0.5
@@ -228,7 +241,7 @@ def in_a_vmap(x):
 
 @pytest.mark.parametrize(
     "function",
-    [count, listed, left, doubled, renamed, constant, shared, skipping, whole, counted_outside, in_a_vmap],
+    [count, listed, left, doubled, renamed, restarted, constant, shared, skipping, whole, counted_outside, in_a_vmap],
     ids=lambda f: f.__name__,
 )
 def test_what_depends_on_the_history_is_right(function):

@@ -557,16 +557,6 @@ def test_a_number_of_paths_is_checked():
         mg.compile(leaky, paths="many")
 
 
-def test_fit_and_to_jax_still_refuse_decisions():
-    def loss(x):
-        return x * W if x > 0 else -x * W
-
-    with pytest.raises(TraceError, match=r"mg\.where"):
-        mg.fit(loss, [1.0, -1.0], mg.optim.SGD([W], 0.1), compile=True)
-    with pytest.raises(TraceError, match=r"mg\.where"):
-        mg.to_jax(loss, 1.0)
-
-
 REFUSED = {
     "equality": lambda x: W if x * W == 2 else x,
     "a key": lambda x: {x: 1.0}[x],

@@ -385,8 +385,8 @@ class CompiledFunction(Generic[P, R]):
             The paths of both files.
 
         Raises:
-            ValueError: if the name cannot be that of a function of C, a file would be lost, a primitive is Python
-                code only and has no C code of its own, or gradients are to go through a while_loop without a limit.
+            ValueError: if the name cannot be that of a function of C, a file would be lost, or a primitive is Python
+                code only and has no C code of its own.
             OSError: if a file cannot be written. Then neither is.
             TraceError: as calls do.
 

@@ -27,6 +27,7 @@ from micrograd.compiler.calling.jax_parameters import Origin, Parameters
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.tracing.questions import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,8 +40,8 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     check_jax()
     arguments = _as_example(arguments)
     structure = Structure((arguments, {}))
-    # JAX differentiates derivatives again
-    special = Specialised(function, structure, BACKEND, as_floats=False, takes_calls=True)
+    told: Any = {"takes_calls": True, "rounding": ROUNDING["float64"], "every_path": True}
+    special = Specialised(function, structure, BACKEND, as_floats=False, **told)  # JAX differentiates derivatives again
     trained = [value for value in special.values if value.requires_grad]
     if any(not value.is_leaf for value in trained):
         raise ValueError(

@@ -79,6 +79,7 @@ class Specialised:
         takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
         asked: if all that the function asks shall be data, how many questions there are; see histories.py.
+        every_path: whether choices shall stand for decisions, for programs that run for many examples at a time.
 
     Attributes:
         name: of the function.
@@ -123,6 +124,7 @@ class Specialised:
         takes_decisions: bool = False,
         takes_calls: bool = False,
         asked: int = 0,
+        every_path: bool = False,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
@@ -131,7 +133,7 @@ class Specialised:
         self._rounding, self._decide = rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, asked
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, asked, every_path
         traced = self._traced(
             Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
         )

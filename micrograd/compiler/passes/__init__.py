@@ -1,6 +1,8 @@
 """The passes of the compiler, each from one representation of a program to the next.
 
 lists.py         the lists of the passes, one for each kind of backend
+histories.py     loops that ask in every iteration, as two bodies
+every_path.py    a function that decides, as choices between all ways through it
 stages.py        what a pass is, and what runs and times them
 normalise.py     everything becomes a sum of products, or a primitive
 checks.py        which numbers must be checked to be finite, as eager would have raised

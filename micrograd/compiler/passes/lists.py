@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING, Any
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.passes.adjoint import adjoint
 from micrograd.compiler.passes.allocate import allocate
+from micrograd.compiler.passes.every_path import trace_of_every_path
 from micrograd.compiler.passes.fusing import fused
+from micrograd.compiler.passes.histories import merged
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.passes.packs import packed
 from micrograd.compiler.passes.reroll import reroll
 from micrograd.compiler.passes.stages import Pass, Request
 from micrograd.compiler.passes.sums import in_pieces
 from micrograd.compiler.passes.transposing import transposed
-from micrograd.compiler.tracing.histories import merged
 from micrograd.compiler.tracing.trace import trace
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def _as_it_is(thing: Any, request: Request) -> Any:
 def _traced(source: Source) -> Trace:
     if source.questions:
         return merged(*source[:5], source.rounding or 0.0, source.questions)
-    return trace(*source[:-1])
+    if source.every_path:
+        return trace_of_every_path(*source[:5], source.rounding or 0.0, source.takes_calls)
+    return trace(*source[:-2])
 
 
 COMMON = (

@@ -47,6 +47,7 @@ class Source(NamedTuple):
         takes_decisions: whether some decisions may be left to the program; see trace.
         takes_calls: whether functions of whole arrays may be; see trace.
         questions: if all that is asked shall be data, how many questions there are; see histories.py.
+        every_path: whether choices shall stand for decisions; see every_path.py.
     """
 
     function: Callable[..., Any]
@@ -59,6 +60,7 @@ class Source(NamedTuple):
     takes_decisions: bool = False
     takes_calls: bool = False
     questions: int = 0
+    every_path: bool = False
 
 
 class Pass(NamedTuple):

@@ -3,7 +3,6 @@
 trace.py           the tape, the symbols, and the trace of a function
 questions.py       the decisions of a function on numbers, and how a program answers them
 decisions.py       mg.cond and mg.while_loop where the program decides, as one that is exported does
-histories.py       loops that ask in every iteration, as two bodies
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
 lanes.py           operations on arrays of symbols, written for all elements at once

@@ -1262,6 +1262,11 @@ def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     return lambda *_: refuse(what, instead)
 
 
+def refuse_int() -> NoReturn:
+    """Refuse the int of a number, where each would be another path."""
+    refuse(THE_INT, FOR_AN_INDEX)
+
+
 def _whole(of_number: Callable[[float], int]) -> Callable[..., Any]:
     """What gives the int of a symbol for the numbers of this call, where the tape takes questions."""
 

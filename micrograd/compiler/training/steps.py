@@ -27,6 +27,7 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.library_state import EXACT
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.progress import line_of
+from micrograd.compiler.tracing.questions import ROUNDING
 from micrograd.compiler.tracing.trace import is_plain
 from micrograd.compiler.training.update import Update, alike, update_of
 from micrograd.engine.commit import commit, setting
@@ -193,7 +194,9 @@ class CompiledSteps(ABC):
             if structure.key in known:
                 continue
             known[structure.key] = len(known)
-            special = Specialised(self._loss, structure, self._backend, self._parameters)
+            special = Specialised(
+                *(self._loss, structure, self._backend, self._parameters), rounding=ROUNDING["float64"], every_path=True
+            )
             result = special.result.nested
             if not isinstance(result, Value) or is_plain(result):
                 raise TypeError(f"loss must return a Value, not {result.__class__.__name__}")

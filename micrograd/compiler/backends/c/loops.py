@@ -345,6 +345,7 @@ def _is_called_for_a_row(kernel: Reduction, part: Segment, factors: Sequence[Use
     lookups = [lookup for use in factors if (lookup := lookup_of(use))]
     return not any(lookup.period and lookup.axes[-1][0] == "term" for lookup in lookups)
 
+
 def is_for_many(kernel: Item) -> bool:
     """Whether a kernel fills vectors."""
     return kernel.rows * kernel.columns >= _VECTOR

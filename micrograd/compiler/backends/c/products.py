@@ -41,9 +41,7 @@ def _block(kind: str, count: int, width: str) -> list[str]:
     places = {
         (row, vector): _element(kind, "y", f"y_row * row_{row} + column{_far(vector, width)}") for row, vector in sums
     }
-    others = [
-        f"b_{vector} = {_element(f'const {kind}', 'others', _far(vector, width)[3:])}" for vector in vectors
-    ]
+    others = [f"b_{vector} = {_element(f'const {kind}', 'others', _far(vector, width)[3:])}" for vector in vectors]
     starts = ", ".join(f"sum_{row}{vector} = zero" for row, vector in sums)
     span = width if count == 1 else f"{count} * {width}"
     return [

@@ -17,7 +17,9 @@ Where anything else differs, such as a count of the bounces, each history stays 
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from functools import partial
 from itertools import groupby
 from types import CellType, CodeType, FunctionType
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from micrograd._support.checks import is_array
 from micrograd.compiler.guards.structure import Same, Structure
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.decisions import chosen, repeated
 from micrograd.compiler.tracing.questions import Questions
@@ -35,11 +38,12 @@ from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from micrograd.compiler.ir.entries import Trace
 
+_SHORT = 64  # operations that take no longer than a decision
 _MOST_SEGMENTS = 64  # that are not alike: more take long to compile
 _DEEPEST = 50  # containers in one another
 _ITERATORS = tuple(map(type, (iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), reversed([]))))
@@ -259,7 +263,9 @@ def merged(
         name: any(getattr(each, name) for each in (made, *(history.trace for history in histories)))
         for name in ("tells_apart", "depends_on_recording", "takes_numbers")
     }
-    return made._replace(**flags)
+    lines = Counter(os.path.basename(question.line) for question in histories[0].trace.questions)
+    remarks = [f"asked  {line}: {count:,} times in a call; the answers are data" for line, count in lines.items()]
+    return made._replace(**flags, remarks=tuple(remarks))
 
 
 class _Whole:
@@ -276,9 +282,9 @@ class _Whole:
             raise UnlikeError
         if yes.snapshots[0] != no.snapshots[0] or any(_pattern(x.state) != _pattern(y.state) for x, y in pairs[1:-1]):
             raise UnlikeError
-        _check_leaves(yes, no)
+        live = _live(yes, no)
         self._segments = [
-            tuple(_Segment(history, number) for history in self._histories) for number in range(len(pairs) - 1)
+            tuple(_Segment(history, number, live) for history in self._histories) for number in range(len(pairs) - 1)
         ]
         alike = [len([*same]) for _, same in groupby(self._segments[:-1])]
         if sum(count if count < _FEWEST_ALIKE else 2 for count in alike) > _MOST_SEGMENTS:
@@ -290,18 +296,19 @@ class _Whole:
         tape = cast("Tape", recorder_on_top())
         given = Structure((arguments, named)).leaves
         yes = self._histories[0]
-        replay = _Replay(tape, yes, given)
+        replay = Replay(tape, yes.trace, given)
         start = yes.snapshots[0]
         for place in range(start.begin):
             replay.at(place)
         asked = yes.trace.questions[0].place
-        state = [replay.symbol(place, kind) for place, kind in zip(start.state, start.kinds, strict=True)]
+        state = [replay.symbol(start.state[index], start.kinds[index]) for index in self._segments[0][0].live]
         state.append(replay.symbol(asked, Symbol))
+        before = {place: replay.symbol(place, Symbol) for place in range(start.begin)}
         for segment in (each for pair in self._segments for each in pair):
-            segment.given = given
+            segment.given, segment.before = given, before
         number = 0
         for count in [*self._alike, 1]:
-            pair = self._segments[number]
+            pair = self._segments[number + count - 1]  # the first one of all reads no state
             if count < _FEWEST_ALIKE:
                 for pair in self._segments[number : number + count]:
                     state = _answered(pair, state)
@@ -327,8 +334,15 @@ def _answered(pair: tuple[_Segment, ...], state: Sequence[Any]) -> list[Any]:
     tape = cast("Tape", recorder_on_top())
     *others, answer = state
     tape.apply(primitives.sqrt, 0.0 - tape.apply(EQUAL, answer, 0.5))
-    found: list[Any] = chosen(tape, answer, pair, tuple(others))
-    return found
+    if not all(segment.is_simple for segment in pair):
+        found: list[Any] = chosen(tape, answer, pair, tuple(others))
+        return found
+    place, (yes, no) = tape.place(answer), (segment(*others) for segment in pair)  # quicker than a decision
+    places = [(tape.place(x), tape.place(y), type(x)) for x, y in zip(yes, no, strict=True)]
+    return [
+        tape._symbol(x, kind) if x == y else tape._written((primitives.where, place, x, y), True, kind)
+        for x, y, kind in places
+    ]
 
 
 def _pattern(state: Sequence[int]) -> list[int]:
@@ -336,17 +350,26 @@ def _pattern(state: Sequence[int]) -> list[int]:
     return [state.index(place) for place in state]
 
 
-def _check_leaves(*histories: _History) -> None:
-    """Refuse histories where a variable is at times what has another name, too: an argument, or a plain number."""
+def _live(*histories: _History) -> list[int]:
+    """Which numbers of a state differ from question to question, each once.
+
+    Raises:
+        UnlikeError: if a variable is at times what has another name, too: an argument, or a plain number.
+    """
     columns = [
         [(place, history.trace.operations.primitives[place] in (INPUT, LITERAL)) for place in column]
         for history in histories
         for column in zip(*(snapshot.state for snapshot in history.snapshots[1:-1]), strict=True)
     ]
-    half = len(columns) // 2
-    for column in (x + y for x, y in zip(columns[:half], columns[half:], strict=True)):
-        if any(is_leaf for _, is_leaf in column) and len(set(column)) > 1:
+    half, begin = len(columns) // 2, histories[0].snapshots[0].begin
+    found = dict[Any, int]()
+    for number, column in enumerate(x + y for x, y in zip(columns[:half], columns[half:], strict=True)):
+        is_constant = len(set(column)) == 1
+        if any(is_leaf for _, is_leaf in column) and not is_constant:
             raise UnlikeError
+        if not is_constant or column[0][0] >= begin:
+            found.setdefault((tuple(column), histories[0].snapshots[0].state[number]), number)
+    return list(found.values())
 
 
 class _Segment:
@@ -355,22 +378,36 @@ class _Segment:
     Args:
         history: the history.
         number: of the question before it.
+        live: which numbers of a state are handed on.
 
     Attributes:
+        live: the same.
         given: the numbers of the arguments.
+        before: for each place before the first question, what stands for it.
+        is_simple: whether it is short, and raises nothing.
     """
 
-    def __init__(self, history: _History, number: int) -> None:
-        self._history, self.given = history, list[Any]()
+    def __init__(self, history: _History, number: int, live: Sequence[int]) -> None:
+        self._history, self.given, self.before = history, list[Any](), dict[int, Symbol]()
         self._begin, self._end = history.snapshots[number : number + 2]
         self._first = history.snapshots[0].begin
-        state = [*enumerate(self._begin.state)] if number else []  # the first one follows on what is known
-        self._state = {place: index for index, place in reversed(state)}
         trace, last = history.trace, number + 2 == len(history.snapshots)
+        self.live = live
+        # the first one follows on what is known
+        self._state = {self._begin.state[each]: index for index, each in enumerate(live)} if number else {}
+        end = self._end
+        if not last:
+            end = end._replace(
+                state=tuple(end.state[each] for each in live), kinds=tuple(end.kinds[each] for each in live)
+            )
+        self._end = end
         self._asked = () if last else (trace.questions[number + 1].place,)
         places = range(self._begin.begin, self._end.begin)
         results = [*self._end.state, *self._asked]
         self.text = tuple(map(self._written, places)), tuple(map(self._code, results)), self._end.kinds
+        written = trace.operations.primitives[places.start : places.stop]
+        simple = (each is SUM_OF_PRODUCTS or is_safe(each) for each in written if each not in (INPUT, LITERAL))
+        self.is_simple = len(places) <= _SHORT and all(simple)
 
     def __eq__(self, other: object) -> bool:
         """Whether it does the same."""
@@ -406,15 +443,13 @@ class _Segment:
 
     def __call__(self, *state: Any) -> list[Any]:
         """The state at the next question, and that question; or the results."""
-        replay = _Replay(cast("Tape", recorder_on_top()), self._history, self.given)
+        replay = Replay(cast("Tape", recorder_on_top()), self._history.trace, self.given)
         replay.made.update({place: replay.tape.place(state[index]) for place, index in self._state.items()})
-        if not self._state and self._begin.state:
-            places = zip(self._begin.state, state, strict=True)
-            replay.made.update({place: replay.tape.place(symbol) for place, symbol in places})
+        replay.before = self.before
         for place in range(self._begin.begin, self._end.begin):
             replay.at(place)
-        pairs = zip(self._end.state, self._end.kinds, strict=True)
-        found = [replay.symbol(place, kind) for place, kind in pairs]
+        ends = zip(self._end.state, self._end.kinds, strict=True)
+        found = [replay.symbol(place, kind) for place, kind in ends]
         return [*found, *(replay.symbol(place, Symbol) for place in self._asked)]
 
 
@@ -428,22 +463,25 @@ def _operands(trace: Trace, place: int) -> tuple[int, ...]:
     return operands
 
 
-class _Replay:
-    """Writes operations of a history on a tape.
+class Replay:
+    """Writes operations of one trace on the tape of another one.
 
     Args:
         tape: the tape.
-        history: the history.
+        trace: what was written.
         given: the numbers of the arguments.
 
     Attributes:
         tape: the same.
+        trace: the same.
         made: the place on the tape for each place of the history.
+        before: what stands on a tape around for some of these places.
     """
 
-    def __init__(self, tape: Tape, history: _History, given: Sequence[Any]) -> None:
-        self.tape, self._trace, self._given = tape, history.trace, given
+    def __init__(self, tape: Tape, trace: Trace, given: Sequence[Any]) -> None:
+        self.tape, self.trace, self._given = tape, trace, given
         self.made: dict[int, int] = {}
+        self.before: Mapping[int, Symbol] = {}
 
     def symbol(self, place: int, kind: type[Symbol]) -> Symbol:
         """The symbol for what stands at a place of the history."""
@@ -452,17 +490,22 @@ class _Replay:
     def at(self, place: int) -> int:
         """The place on the tape, where it is written if it is not yet."""
         if place not in self.made:
-            self.made[place] = self._written(place)
+            known = self.before.get(place)
+            self.made[place] = self._written(place) if known is None else self.tape.place(known)
         return self.made[place]
 
+    def written(self, primitive: Any, place: int, operands: list[int]) -> list[int]:
+        """The operands of the operation at a place of the history, which are places on the tape."""
+        return operands
+
     def _written(self, place: int) -> int:
-        tape, written = self.tape, self._trace.operations
+        tape, written = self.tape, self.trace.operations
         primitive, name = written.primitives[place], written[place][1]
         if primitive is INPUT:
             return tape.place(name if isinstance(name, Value) else self._given[name])
         if primitive is LITERAL:
             return tape.place(name)
-        operands = [self.at(operand) for operand in _operands(self._trace, place)]
+        operands = self.written(primitive, place, [self.at(operand) for operand in _operands(self.trace, place)])
         if primitive is TAKE:
             table = tape.tables.setdefault(tuple(operands[1:]), len(tape.tables))
             operands = [operands[0], table]
@@ -471,6 +514,6 @@ class _Replay:
             rows = [tape.rows.setdefault(tuple(part), len(tape.rows)) for part in (operands[1:half], operands[half:])]
             operands = [operands[0], *rows]
         made: int = tape._written((primitive, *operands), True, Symbol)._place
-        if place in self._trace.checked:
+        if place in self.trace.checked:
             tape.checked[made] = None
         return made

@@ -1,0 +1,230 @@
+"""Every path: a function with few ways through it as one program, in which choices stand for its decisions.
+
+That is for programs that run for many examples at a time, as those of fit do, where each example may take another way.
+The function is traced for each of them. What all have in common is written once, and of the results one is chosen:
+
+    if x > 0:
+        return mg.log(x)           where(x > 0,  log(where(x > 0, x, 0.5)),  -x)
+    return -x
+
+What may raise is given a number that it does not raise for, unless the example takes its path. Where rounding might
+decide, or an example takes a path that raises, the result is not a number, so the step is taken eagerly.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, cast
+
+from micrograd.compiler.guards.refusals import TraceError, refuse
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.entries import EQUAL, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.passes.checks import is_safe
+from micrograd.compiler.passes.histories import Replay
+from micrograd.compiler.tracing.questions import Questions, UndecidedError
+from micrograd.compiler.tracing.trace import Symbol, Tape, refuse_int, trace, traced_on
+from micrograd.engine import primitives
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.loops import form_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.ir.entries import Trace
+    from micrograd.engine.value import Value
+
+_MOST_PATHS, _MOST_QUESTIONS = 64, 64
+_HARMLESS = 0.5  # in the place of an operand, where nobody needs the result
+
+
+class _Answering(Questions):
+    """Questions with known answers; all after these are answered by yes.
+
+    Args:
+        answers: the known ones; all that are given are added.
+        tape: as before, and so are the next two.
+        leaves: see there.
+        rounding: see there.
+    """
+
+    def __init__(self, answers: list[bool], tape: Any, leaves: Sequence[Any], rounding: float) -> None:
+        super().__init__(tape, leaves, rounding)
+        self._answers = answers
+
+    def truth(self, place: int, is_bool: bool) -> bool:
+        """The next answer."""
+        number = len(self._asked)
+        if number == _MOST_QUESTIONS:
+            _refuse_many()
+        if number == len(self._answers):
+            self._answers.append(True)
+        answer = place if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, place))
+        self._ask(answer, self._closeness(answer), float(self._answers[number]), "")
+        return self._answers[number]
+
+    def whole(self, place: int, of_number: Callable[[float], int]) -> int:
+        """It may be any, and each would be a path."""
+        return refuse_int()
+
+
+def _refuse_many() -> None:
+    refuse(
+        f"the truth of numbers, with more than {_MOST_PATHS} ways through the function,",
+        "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum, which make none.",
+    )
+
+
+def trace_of_every_path(
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Value],
+    as_floats: bool,
+    is_recorded: bool,
+    rounding: float,
+    takes_calls: bool = False,
+) -> Trace:
+    """The trace of a function in which choices stand for its decisions.
+
+    Args:
+        function: whose operations are written down.
+        arguments: its positional and its named arguments.
+        first: see trace, as for the next three.
+        as_floats: see there.
+        is_recorded: see there.
+        rounding: see there.
+        takes_calls: whether functions of whole arrays may be left to the program; only where it decides nothing.
+
+    Raises:
+        TraceError: if there are too many paths, or they return what has two structures.
+    """
+    paths: dict[tuple[bool, ...], Trace | None] = {}
+    waiting: list[tuple[bool, ...]] = [()]
+    while waiting:
+        known = waiting.pop()
+        answers = [*known]
+        tape = Tape(as_floats, is_recorded)
+        tape.takes_calls = takes_calls
+        try:
+            found = traced_on(tape, function, arguments, first, rounding, partial(_Answering, answers))
+        except UndecidedError as error:
+            raised = error.__cause__ or error
+            if isinstance(raised, TraceError):
+                raise raised from None
+            paths[tuple(answers)] = None  # eager, it is raised where an example takes this path
+        else:
+            if not answers:
+                return found
+            if found.maps:
+                return trace_of_every_path(function, arguments, first, as_floats, is_recorded, rounding)
+            paths[tuple(answers)] = found
+        waiting += [(*answers[:number], False) for number in range(len(known), len(answers))]
+        if len(paths) + len(waiting) > _MOST_PATHS:
+            _refuse_many()
+    if not any(paths.values()):
+        raise raised
+    whole = _Whole(paths)
+    made = trace(whole.run, arguments, first, as_floats, is_recorded)
+    flags: dict[str, Any] = {
+        name: any(getattr(each, name) for each in (made, *paths.values()) if each is not None)
+        for name in ("tells_apart", "depends_on_recording", "takes_numbers")
+    }
+    return made._replace(**flags)
+
+
+class _Whole:
+    """All paths as one function.
+
+    Args:
+        paths: the trace of each, by its answers; None for one that raises.
+    """
+
+    def __init__(self, paths: dict[tuple[bool, ...], Trace | None]) -> None:
+        self._paths = paths
+        traces = [each for each in paths.values() if each is not None]
+        self._result: Structure = traces[0].result
+        form = form_of(self._result.nested)
+        if any(form_of(each.result.nested) != form for each in traces):
+            refuse(
+                "a choice between results of two structures",
+                "Let the function return the same containers, whatever it decides.",
+            )
+
+    def run(self, *arguments: Any, **named: Any) -> Any:
+        """What the function returns."""
+        tape, given = cast("Tape", recorder_on_top()), Structure((arguments, named)).leaves
+        self._replays = {
+            answers: None if found is None else _Masked(tape, found, given, answers)
+            for answers, found in self._paths.items()
+        }
+        return self._result.rebuilt(self._results(tape, ()))
+
+    def _results(self, tape: Tape, known: tuple[bool, ...]) -> list[Any]:
+        """The results for those examples that have these answers."""
+        if known in self._paths:
+            replay = self._replays[known]
+            return [math.nan] * len(self._result.leaves) if replay is None else replay.results()
+        then, otherwise = (self._results(tape, (*known, answer)) for answer in (True, False))
+        under = [each for answers, each in self._replays.items() if answers[: len(known)] == known]
+        replay = next((each for each in under if each is not None), None)
+        if replay is None:
+            return then
+        replay.taken_until(len(known) + 1)  # where rounding might decide, this is noticed
+        asked = replay.asked(len(known))
+        pairs = zip(then, otherwise, strict=True)
+        return [tape._symbol(tape.apply(primitives.where, asked, x, y)._place, Symbol) for x, y in pairs]
+
+
+class _Masked(Replay):
+    """Writes a path, of which nothing raises for examples that take others.
+
+    Args:
+        tape: the tape.
+        found: the trace of the path.
+        given: the numbers of the arguments.
+        answers: those of the path.
+    """
+
+    def __init__(self, tape: Tape, found: Trace, given: Sequence[Any], answers: tuple[bool, ...]) -> None:
+        super().__init__(tape, found, given)
+        self._answers, self._asked = answers, [question.place for question in found.questions]
+        self._taken: list[Symbol] = []  # after each question, whether the path has been taken up to there
+
+    def results(self) -> list[Any]:
+        """What the function returns on this path."""
+        outputs = iter(self.trace.outputs)
+        leaves = self.trace.result.leaves
+        return [self.symbol(next(outputs), Symbol) if isinstance(leaf, Symbol) else leaf for leaf in leaves]
+
+    def asked(self, number: int) -> Symbol:
+        """The answer to a question."""
+        return self.symbol(self._asked[number], Symbol)
+
+    def written(self, primitive: Any, place: int, operands: list[int]) -> list[int]:
+        """The operands, or others for examples that take another path."""
+        number = sum(asked < place for asked in self._asked)
+        if not number or primitive is SUM_OF_PRODUCTS or (primitive is not TAKE and is_safe(primitive)):
+            return operands
+        if primitive is TAKE:
+            return [self._masked(number, operands[0], 0.0), *operands[1:]]
+        primitive.forward(*[_HARMLESS] * len(operands))
+        return [self._masked(number, operand, _HARMLESS) for operand in operands]
+
+    def _masked(self, number: int, operand: int, harmless: float) -> int:
+        """The place of an operand for examples on this path, and of a harmless number for others."""
+        if self.tape.operations.primitives[operand] is LITERAL:
+            return operand
+        symbol = self.tape._symbol(operand, Symbol)
+        place: int = self.tape.apply(primitives.where, self.taken_until(number), symbol, harmless)._place
+        return place
+
+    def taken_until(self, number: int) -> Symbol:
+        """Whether an example has the answers of this path to so many questions."""
+        while len(self._taken) < number:
+            count = len(self._taken)
+            asked, before = self.asked(count), self._taken[-1:]
+            close: Any = reduce(lambda x, y: x * y, before, self.tape.apply(EQUAL, asked, 0.5))
+            self.tape.apply(primitives.sqrt, 0.0 - close)  # it is NaN where rounding might decide
+            holds = asked if self._answers[count] else self.tape.apply(primitives.is_zero, asked)
+            self._taken.append(reduce(lambda x, y: x * y, before, holds))
+        return self._taken[number - 1]

@@ -1,0 +1,183 @@
+"""Losses that decide on numbers: compiled, fit takes the steps that it takes eagerly."""
+
+import random
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import TraceError, Value, nn
+
+EXAMPLES = [
+    ([x, y], label, float(kind))
+    for source in [random.Random(5)]
+    for x, y, label, kind in (
+        (source.gauss(0, 1), source.gauss(0, 1), source.choice([-1.0, 1.0]), source.random() < 0.5) for _ in range(60)
+    )
+]
+
+
+def network():
+    random.seed(3)
+    return nn.MLP(2, [6, 2])
+
+
+def hinge(net, x, label, kind):
+    margin = net(x)[0] * label
+    if margin < 1:
+        return 1 - margin
+    return margin * 0.0
+
+
+def mixed(net, x, label, kind):
+    """A class or a number, as the example says."""
+    a, b = net(x)
+    if kind > 0.5:
+        share = mg.sigmoid(a)
+        return -mg.log(share) if label > 0 else -mg.log(1 - share)
+    distance = b - label
+    if abs(distance) < 1:
+        return 0.5 * distance * distance
+    return mg.sqrt(distance * distance) - 0.5
+
+
+def chosen(net, x, label, kind):
+    a, b = net(x)
+    shares = mg.array([a, b, b - a]) / 2.0
+    largest = max(a, b) * mg.take([a, b], 1 if kind > 0.5 else 0)
+    return mg.cond(a > 0, lambda: 1 / a, lambda: (a - 1) ** 2) * 0.01 + mg.dot(shares, shares) + (largest - label) ** 2
+
+
+def asserted(net, x, label, kind):
+    """A path that no example takes raises nothing."""
+    a, b = net(x)
+    if abs(a) > 1e6:
+        raise ValueError("too large")
+    assert b <= 1e6
+    return (a - label) ** 2 + b * b
+
+
+def undecided(net, x, label, kind):
+    return (net(x)[0] - label) ** 2
+
+
+def trained(loss, is_compiled, examples=EXAMPLES, steps_of=mg.optim.Adam, **options):
+    """The losses, and the numbers of the parameters."""
+    net = network()
+    history = mg.fit(
+        lambda *example: loss(net, *example),
+        examples,
+        steps_of(net.parameters(), 0.03),
+        epochs=3,
+        batch_size=7,
+        seed=1,
+        compile=is_compiled,
+        **options,
+    )
+    return history.loss, [parameter.data for parameter in net.parameters()]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loss", [hinge, mixed, chosen, asserted, undecided], ids=lambda loss: loss.__name__)
+def test_compiled_losses_are_eager_s(loss, backend):
+    for found, expected in zip(trained(loss, backend), trained(loss, False), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_steps_are_taken_by_the_program(monkeypatch):
+    """Eagerly, the loss would run for each example of each step."""
+    calls = []
+
+    def counted(net, *example):
+        calls.append(1)
+        return mixed(net, *example)
+
+    trained(counted, "numpy")
+    assert len(calls) < len(EXAMPLES)
+
+
+def test_where_rounding_might_decide_a_step_is_taken_eagerly():
+    def close(net, x, label, kind):
+        a, b = net(x)
+        return a * a if a + 0.1 - 0.1 < a else b * b + (a - label) ** 2
+
+    for found, expected in zip(trained(close, "numpy"), trained(close, False), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_path_that_an_example_takes_raises():
+    def positive(net, x, label, kind):
+        if label < 0:
+            raise ValueError("a negative label")
+        return net(x)[0] ** 2
+
+    with pytest.raises(ValueError, match="a negative label"):
+        trained(positive, "numpy")
+
+    def always(net, x, label, kind):
+        raise KeyError("nothing")
+
+    with pytest.raises(KeyError, match="nothing"):
+        trained(always, "numpy")
+
+    def either(net, x, label, kind):
+        raise KeyError("one" if label > 0 else "one more")
+
+    with pytest.raises(KeyError, match="one"):
+        trained(either, "numpy")
+
+
+def test_what_has_too_many_paths_is_refused():
+    def endless(net, x, label, kind):
+        a = net(x)[0]
+        while a * a > 1.0:
+            a = a * 0.5
+        return (a - label) ** 2
+
+    def many(net, x, label, kind):
+        return sum(sorted([*net(x), *x, label])[:2]) ** 2
+
+    for loss in (endless, many):
+        with pytest.raises(TraceError, match=r"more than 64 ways through the function.*mg\.where"):
+            trained(loss, "numpy")
+    with pytest.raises(TraceError, match="the int of a number"):
+        trained(lambda net, x, label, kind: net(x)[int(kind)] ** 2, "numpy")
+    with pytest.raises(TraceError, match="a choice between results of two structures"):
+        trained(lambda net, x, label, kind: net(x)[0] if label > 0 else [net(x)[0]], "numpy")
+    with pytest.raises(TraceError, match="the text of a number"):
+        trained(lambda net, x, label, kind: net(x)[0] if label > 0 else f"{label}", "numpy")
+
+
+def test_functions_of_jax_decide_too():
+    jax = pytest.importorskip("jax")
+    weight = Value(2.0)
+
+    def leaky(x):
+        return x * weight if x > 0 else mg.exp(x) * weight
+
+    function, parameters = mg.to_jax(leaky, 1.0)
+    for x in (1.5, -0.5):
+        given = Value(x)
+        result = leaky(given)
+        expected = mg.gradient(result, [given])
+        value, slope = jax.value_and_grad(function, argnums=1)(parameters, x)
+        assert float(value) == pytest.approx(result.data, rel=1e-6)
+        assert float(slope) == pytest.approx(expected[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_functions_of_jax_that_decide_may_solve_equations(sign):
+    jax = pytest.importorskip("jax")
+    size = 26  # which the library of linear algebra solves, where nothing is decided
+    matrix = np.eye(size) * 3.0 + np.arange(size * size).reshape(size, size) / 1000.0
+
+    def program(x):
+        solved = np.linalg.solve(mg.array(matrix) * x, np.ones(size)).sum()
+        return solved if solved > 0 else -2.0 * solved
+
+    function, parameters = mg.to_jax(program, 1.0)
+    given = Value(sign)
+    (expected,) = mg.gradient(program(given), [given])
+    value, slope = jax.value_and_grad(function, argnums=1)(parameters, sign)
+    assert float(value) == pytest.approx(program(given).data, rel=1e-4)
+    assert float(slope) == pytest.approx(expected, rel=1e-4)
