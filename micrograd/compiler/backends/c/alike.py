@@ -84,7 +84,7 @@ class Form:
             return name
         axes = AXES | {axis: str(number) for axis, number in fixed.items()}
         index = "" if lookup is None else lookup.text(f"{name}_at", axes, self._sizes(use))
-        steps = [(self.step(use, axis), variable) for axis, variable in axes.items()]
+        steps = [(self.step(use, axis), variable) for axis, variable in axes.items() if axis != "row" or lookup is None]
         index = total(0, index, [(int(step), variable) for step, variable in steps if step.isdigit() and step != "0"])
         for step, variable in steps:
             if not step.isdigit() and variable != "0":
@@ -111,6 +111,9 @@ class Form:
 
     def step(self, use: Use, axis: str) -> str:
         """How far an operand moves from one row, column or term to the next."""
+        lookup = self.lookups[use.operand]
+        if axis == "row" and lookup is not None:
+            return self.size(f"{self.names[use.operand]}_far", lookup.far) if lookup.far else "0"
         return self.size(f"{self.names[use.operand]}_{axis}", use.step(axis)) if use.step(axis) else "0"
 
     def size(self, name: str, count: int) -> str:
