@@ -112,9 +112,8 @@ class Form:
     def step(self, use: Use, axis: str) -> str:
         """How far an operand moves from one row, column or term to the next."""
         lookup = self.lookups[use.operand]
-        if axis == "row" and lookup is not None:
-            return self.size(f"{self.names[use.operand]}_far", lookup.far) if lookup.far else "0"
-        return self.size(f"{self.names[use.operand]}_{axis}", use.step(axis)) if use.step(axis) else "0"
+        kind, step = ("far", lookup.far) if axis == "row" and lookup is not None else (axis, use.step(axis))
+        return self.size(f"{self.names[use.operand]}_{kind}", step) if step else "0"
 
     def size(self, name: str, count: int) -> str:
         """How many rows, columns or terms there are."""

@@ -304,14 +304,13 @@ def _is_row(part: Segment) -> bool:
     a, b = sorted(part.factors, key=lambda access: access.column_step)[:2] if part.second else (part.first,) * 2
     if a.column_step or b.column_step != 1 or any(access.row_table is not None for access in part.factors):
         return False
-    steps = []
-    for access in (a, b):
-        lookup = None if access.table is None else lookup_in(access.table)
-        if lookup and not (lookup.is_for_all_rows and lookup.axes[-1][0] == "term"):
-            return False
-        steps.append((lookup.far, 1) if lookup else (access.row_step, access.term_step))
-    (_, a_term), (b_row, b_term) = steps
-    return b_row == 0 and a_term != 0 != b_term
+    tables = [access.table is not None and lookup_in(access.table) for access in (a, b)]
+    (_, a_term), (b_row, b_term) = (
+        (table.far, 1) if table else (access.row_step, access.term_step)
+        for access, table in zip((a, b), tables, strict=True)
+    )
+    by_term = all(table.is_for_all_rows and table.axes[-1][0] == "term" for table in tables if table)
+    return by_term and b_row == 0 and a_term != 0 != b_term
 
 
 def _is_dots(part: Segment) -> bool:
