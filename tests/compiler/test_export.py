@@ -592,8 +592,13 @@ int main(void)
 """
 
 
+def products(x):
+    """Products of nine rows with eleven others."""
+    return mg.mean([mg.sin(mg.dot(a, b) * 1e-6) for a in x[:9] for b in x[9:]])
+
+
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("name", ["swing", "crossing", "register", "network", "hessian", "sparse", "large"])
+@pytest.mark.parametrize("name", ["swing", "crossing", "register", "network", "hessian", "sparse", "large", "products"])
 def test_sanitizers_find_nothing(name, precision, tmp_path):
     """Each array is just as long as the header says, and the compiler watches each access."""
     random.seed(3)
@@ -607,6 +612,7 @@ def test_sanitizers_find_nothing(name, precision, tmp_path):
         "hessian": (mg.hessian(lambda x: mg.exp(x[0] * x[1]) * x[2] ** 2), [numbers]),
         "sparse": (mg.sparse_jacobian(residuals), [numbers]),
         "large": (lambda x: mg.exp(mg.mean(np.tanh(x) ** 2)), [[0.25 * (k + 1) for k in range(400)]]),
+        "products": (products, [[[0.25 * (19 * row + k + 1) for k in range(19)] for row in range(20)]]),
     }
     function, arguments = functions[name]
     paths = mg.compile(function).export(tmp_path / "g.c", *arguments, precision=precision)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import micrograd as mg
+from micrograd.compiler.backends.c.regions import in_even_rows
+from micrograd.compiler.ir.program import Access, Reduction, Segment
 from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
 from tests.test_suite import NAMES, tiny
@@ -20,9 +22,9 @@ def numbers(*shape):
     return (np.sin(1.0 + 0.7 * np.arange(count)) * (1 + np.arange(count) % 5)).reshape(shape)
 
 
-def check(function, tmp_path, *arguments, rel=1e-11, **options):
+def check(function, tmp_path, *arguments, rel=1e-11, flags=(), **options):
     """The file, whose numbers are those of the eager function."""
-    file = Built(mg.compile(function).export(tmp_path / "f_0.c", *arguments, **options))
+    file = Built(mg.compile(function).export(tmp_path / "f_0.c", *arguments, **options), flags)
     values = [mg.array(item) for item in arguments]
     result = function(*values)
     expected = [float(slope) for slope in mg.gradient(result, [leaf for item in values for leaf in item.flat])]
@@ -48,6 +50,69 @@ def test_products_of_matrices_are_computed_in_blocks(rows, outputs, width, preci
     file = check(layer, tmp_path, *arguments, rel=1e-3 if precision == "float32" else 1e-11, precision=precision)
     assert f"f_0_multiply_dots({rows}, {outputs}, {width}, 1," in file.source
     assert f"f_0_multiply({outputs}, {width}, {rows}, 0," in file.source
+
+
+LANES = {
+    "as many as this processor has": ("-O3", "-march=native"),
+    "two or four": (),
+    "one": ("-U__SSE2__", "-U__ARM_NEON"),
+    "watched": ("-fsanitize=undefined", "-fno-sanitize-recover"),
+}
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_any_number_of_lanes_gives_the_same_sums(lanes, tmp_path):
+    check(layer, tmp_path, numbers(11, 37) / 9.0, numbers(21, 37) / 5.0, numbers(21), flags=LANES[lanes])
+
+
+@pytest.mark.parametrize(
+    ("precision", "lanes"), [("float32", "as many as this processor has"), *(("float64", lanes) for lanes in LANES)]
+)
+def test_rows_of_uneven_lengths(precision, lanes, tmp_path):
+    """Each letter attends to those before it, so that sums have 1, 2, 3 ... terms, and tables lead to them."""
+    given = numbers(10, 16) / 9.0, *(numbers(16, 16) / 20.0 + 0.1 * k for k in range(3))
+    rel = 2e-3 if precision == "float32" else 1e-11
+    file = check(attention, tmp_path, *given, rel=rel, flags=LANES[lanes], precision=precision)
+    assert "f_0_multiply_row(" in file.source
+
+
+@pytest.mark.parametrize(
+    ("starts", "counts"),
+    [([10, 20, 30, 40, 50, 5], [5, 1]), ([10, 20, 15, 25, 35], [2, 3]), ([7, 1, 9, 2, 40, 3, 77, 1, 5], [9])],
+)
+def test_rows_that_are_evenly_apart_but_for_a_few(starts, counts):
+    """A sum is divided there, so that most of it is a product of matrices."""
+    a, b = Access(row_table=np.array(starts), term_step=1), Access(200, column_step=1, term_step=2)
+    kernel = Reduction(len(starts), 2, Access(100, 2, 1), (Segment(1.0, 9, a, b),))
+    parts = in_even_rows(kernel)
+    assert [part.rows for part in parts] == counts
+    for number in range(3):
+        shape, whole = (2, 9 if number else 1), [kernel.target, *kernel.accesses][number]
+        found = [[part.target, *part.accesses][number].positions(part.rows, *shape) for part in parts]
+        np.testing.assert_array_equal(np.concatenate(found), whole.positions(kernel.rows, *shape))
+    assert len(parts) == 1 or all(access.row_table is None for part in parts for access in part.accesses)
+
+
+def test_sums_whose_terms_a_table_leads_to_stay_whole():
+    table = Access(table=np.arange(45).reshape(5, 1, 9) ** 2, column_step=1)
+    rows = Access(row_table=np.array([10, 20, 30, 40, 5]), term_step=1)
+    kernel = Reduction(5, 2, Access(5000, 2, 1), (Segment(1.0, 9, rows, table),))
+    assert in_even_rows(kernel) == [kernel]
+
+
+def attention(x, *weights):
+    """Two heads of causal attention, and the mean of what they find."""
+    keys, values, found = [], [], []
+    for row in x:
+        query, key, value = ([mg.dot(row, of) for of in matrix] for matrix in weights)
+        keys.append(key)
+        values.append(value)
+        for head in (slice(0, 8), slice(8, 16)):
+            shares = mg.softmax([mg.dot(query[head], key[head]) for key in keys])
+            found += [
+                mg.tanh(mg.dot(shares, column)) for column in zip(*(value[head] for value in values), strict=True)
+            ]
+    return mg.mean(found)
 
 
 def test_sums_that_begin_with_zero_are_products_of_matrices_too(tmp_path):

@@ -84,7 +84,7 @@ class Form:
             return name
         axes = AXES | {axis: str(number) for axis, number in fixed.items()}
         index = "" if lookup is None else lookup.text(f"{name}_at", axes, self._sizes(use))
-        steps = [(self.step(use, axis), variable) for axis, variable in axes.items()]
+        steps = [(self.step(use, axis), variable) for axis, variable in axes.items() if axis != "row" or lookup is None]
         index = total(0, index, [(int(step), variable) for step, variable in steps if step.isdigit() and step != "0"])
         for step, variable in steps:
             if not step.isdigit() and variable != "0":
@@ -111,7 +111,9 @@ class Form:
 
     def step(self, use: Use, axis: str) -> str:
         """How far an operand moves from one row, column or term to the next."""
-        return self.size(f"{self.names[use.operand]}_{axis}", use.step(axis)) if use.step(axis) else "0"
+        lookup = self.lookups[use.operand]
+        kind, step = ("far", lookup.far) if axis == "row" and lookup is not None else (axis, use.step(axis))
+        return self.size(f"{self.names[use.operand]}_{kind}", step) if step else "0"
 
     def size(self, name: str, count: int) -> str:
         """How many rows, columns or terms there are."""

@@ -416,8 +416,10 @@ class Functions:
 
 _APART = """\
 /* Functions of loops stay apart: compilers that copy each into all of its callers take minutes over a large file. */
-#ifdef __GNUC__
+#if defined(__clang__)
 #define NAME __attribute__((noinline))
+#elif defined(__GNUC__)
+#define NAME __attribute__((noinline, noclone))
 #else
 #define NAME
 #endif

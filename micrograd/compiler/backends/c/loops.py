@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from micrograd.compiler.backends.c.formulas import literal
-from micrograd.compiler.backends.c.memory import lookup_of
+from micrograd.compiler.backends.c.memory import lookup_in, lookup_of
 from micrograd.compiler.backends.c.products import COLUMNS, LANES, ROWS
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
@@ -133,7 +133,8 @@ class Loops:
                 given = [rows, columns, names.size(size, part.terms), str(int(adds)), names.first(target)]
                 given += [names.step(target, "row"), literal(part.coefficient, self.single), names.first(a)]
                 if name == "multiply":
-                    given += [names.step(a, "row"), names.step(a, "term"), names.first(b), names.step(b, "term")]
+                    given += [names.step(a, "row"), names.step(a, "term"), names.table(a)]
+                    given += [names.first(b), names.step(b, "term"), names.table(b)]
                 else:
                     given += [names.step(a, "row"), names.first(b), names.step(b, "column")]
                 self.line(f"{self.functions.product(name)}({', '.join(given)});")
@@ -169,7 +170,11 @@ class Loops:
         given = [*sizes, f"&{names.at(target, column=0)}", literal(part.coefficient, self.single)]
         for factor in (a, b):
             table = names.table(factor)
-            first = f"&{names.at(factor, term=0, column=0)}" if table == "0" else names.first(factor)
+            if table == "0":
+                first = f"&{names.at(factor, term=0, column=0)}"
+            else:
+                step = names.step(factor, "row")
+                first = names.first(factor) + (f" + {step} * row" if step != "0" else "")
             given += [first, names.step(factor, "term"), table]
         self.line(f"{self.functions.product('multiply_row')}({', '.join(given)});")
 
@@ -294,25 +299,27 @@ def _is_plain(access: Access) -> bool:
     return access.table is None and access.row_table is None
 
 
-def _sides(part: Segment) -> tuple[Access, Access] | None:
-    """The factor that differs by row, and the one that differs by column, of a product of two matrices."""
-    a, b = part.first, part.second
-    if b is None or not (_is_plain(a) and _is_plain(b)):
-        return None
-    a, b = (a, b) if a.column_step == 0 else (b, a)
-    return (a, b) if a.column_step == 0 and b.column_step and b.row_step == 0 else None
-
-
 def _is_row(part: Segment) -> bool:
-    """Whether the columns of a matrix lie side by side."""
-    sides = _sides(part)
-    return sides is not None and sides[1].column_step == 1 and sides[0].term_step != 0 != sides[1].term_step
+    """Whether the columns of a matrix lie side by side, and all rows have their terms at the same distances."""
+    a, b = sorted(part.factors, key=lambda access: access.column_step)[:2] if part.second else (part.first,) * 2
+    if a.column_step or b.column_step != 1 or any(access.row_table is not None for access in part.factors):
+        return False
+    tables = [access.table is not None and lookup_in(access.table) for access in (a, b)]
+    (_, a_term), (b_row, b_term) = (
+        (table.far, 1) if table else (access.row_step, access.term_step)
+        for access, table in zip((a, b), tables, strict=True)
+    )
+    by_term = all(table.is_for_all_rows and table.axes[-1][0] == "term" for table in tables if table)
+    return by_term and b_row == 0 and a_term != 0 != b_term
 
 
 def _is_dots(part: Segment) -> bool:
     """Whether the terms of both matrices lie side by side."""
-    sides = _sides(part)
-    return sides is not None and sides[0].term_step == sides[1].term_step == 1
+    a, b = part.first, part.second
+    if b is None or not (_is_plain(a) and _is_plain(b)):
+        return False
+    a, b = (a, b) if a.column_step == 0 else (b, a)
+    return a.column_step == 0 != b.column_step and b.row_step == 0 and a.term_step == b.term_step == 1
 
 
 def parts_of(kernel: Reduction, operands: Sequence[Use]) -> Iterator[tuple[Segment, list[Use], str]]:
@@ -337,13 +344,14 @@ def _is_dot(kernel: Reduction, part: Segment, factors: Sequence[Use]) -> bool:
 
 def _is_called_for_a_row(kernel: Reduction, part: Segment, factors: Sequence[Use]) -> bool:
     """Whether the terms of a segment, which is computed side by side, are rows of numbers, each times one number."""
-    least, wide = (_FEWEST, _VECTOR) if len(kernel.segments) <= _LOOPS else (2, _WIDE)
+    lookups = [lookup for use in factors if (lookup := lookup_of(use))]
+    least, wide = (_FEWEST, _VECTOR) if len(kernel.segments) <= _LOOPS and not lookups else (2, _WIDE)
     if kernel.columns < wide or part.terms < least or any(use.is_number for use in factors):
         return False
     if sorted(use.access.column_step for use in factors) != [0, 1]:
         return False
-    lookups = [lookup for use in factors if (lookup := lookup_of(use))]
-    return not any(lookup.period and lookup.axes[-1][0] == "term" for lookup in lookups)
+    return not any(lookup.period > 1 and lookup.axes[-1][0] == "term" for lookup in lookups)
+
 
 
 def is_for_many(kernel: Item) -> bool:

@@ -299,7 +299,9 @@ class Memory:
         return text[1:-3] if text.endswith("[0]") else text
 
     def step(self, use: Use, axis: str) -> str:
-        """How far an operand moves from one row, column or term to the next."""
+        """How far an operand moves from one row, column or term to the next, the same for all."""
+        if axis == "row" and (lookup := lookup_of(use)):
+            return str(lookup.far)
         return str(use.step(axis))
 
     def size(self, name: str, count: int) -> str:
@@ -365,29 +367,40 @@ class Lookup(NamedTuple):
         """
         (first, _), *others = self.axes
         variable, period = variables[first], size("period", self.period)
-        index = f"{variable} % {period}" if self.period else variable
+        index = "0" if self.period == 1 else f"{variable} % {period}" if self.period else variable
         for axis, count in others:
-            index = f"{f'({index})' if ' ' in index else index} * {size(axis, count)} + {variables[axis]}"
-        again = f" + {size('far', self.far)} * ({variable} / {period})" if self.period and self.far else ""
+            begin = f"{f'({index})' if ' ' in index else index} * {size(axis, count)} + "
+            index = f"{'' if index == '0' else begin}{variables[axis]}"
+        again = variable if self.period == 1 else f"({variable} / {period})"
+        again = f" + {size('far', self.far)} * {again}" if self.period and self.far else ""
         return f"{name}[{index.removesuffix(' + 0')}]{again}"
 
     def of_terms(self, name: str, size: Callable[[str, int], str]) -> str:
         """Where a row of the table begins, as a pointer; "0" where terms are evenly apart."""
         if self.axes[-1][0] != "term":
             return "0"
+        if self.is_for_all_rows:
+            return name
         return f"&{self.text(name, AXES | {'term': '0'}, size)}"
+
+    @property
+    def is_for_all_rows(self) -> bool:
+        """Whether rows differ only in where they begin, and evenly."""
+        return self.period == 1 or self.axes[0][0] != "row"
 
 
 def lookup_of(use: Use) -> Lookup | None:
     """The table of an operand."""
-    table = use.table
-    if table is None:
-        return None
+    return None if use.table is None else lookup_in(use.table)
+
+
+def lookup_in(table: Integers) -> Lookup:
+    """A table, as far as it does not repeat."""
     table = table - table.min()
     axes = tuple((axis, count) for axis, count in zip(AXES, table.shape, strict=False) if count > 1) or (("row", 1),)
     rows = table.reshape(axes[0][1], -1)
-    for period in range(1, len(rows) // 2 + 1) if rows.size > _LARGE else ():
-        if len(rows) % period == 0:
+    for period in range(1, len(rows) // 2 + 1 if rows.size > _LARGE else 2):
+        if len(rows) % period == 0 and len(rows) > period:
             parts = rows.reshape(len(rows) // period, period, -1)
             far = int(parts[1, 0, 0] - parts[0, 0, 0])
             if (parts == parts[0] + far * np.arange(len(parts))[:, None, None]).all():

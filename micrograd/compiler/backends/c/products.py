@@ -51,12 +51,11 @@ def _block(kind: str, count: int, width: str) -> list[str]:
         *(f"        const double *const a_{row} = &a[a_row * row_{row}];" for row in rows),
         f"        const {kind} zero = -({kind}){{0.0}};" if kind != "double" else "        const double zero = -0.0;",
         f"        {kind} {starts};",
-        "        const double *others = &b[column];",
         "        for (int term = 0; term < terms; term++) {",
-        "            const int at = a_term * term;",
+        "            const int at = a_at ? a_at[term] : a_term * term;",
+        "            const double *const others = &b[(b_at ? b_at[term] : b_term * term) + column];",
         f"            const {kind} {', '.join(others)};",
         *(f"            sum_{row}{vector} += a_{row}[at] * b_{vector};" for row, vector in sums),
-        "            others += b_term;",
         "        }",
         *(f"        sum_{row}{vector} *= scale;" for row, vector in sums),
         "        if (adds) {",
@@ -93,11 +92,10 @@ def _row_block(kind: str, count: int, width: str) -> list[str]:
         f"for (; column + {span} <= columns; column += {span}) {{",
         f"    const {kind} zero = -({kind}){{0.0}};" if kind != "double" else "    const double zero = -0.0;",
         f"    {kind} {', '.join(f'sum_{fourth}{vector} = zero' for fourth, vector in sums)};",
-        "    int term = 0;",
-        f"    for (; term + {_FOURTHS} <= terms; term += {_FOURTHS}) {{",
+        f"    for (int term = 0; term < whole; term += {_FOURTHS}) {{",
         *(f"        {line}" for fourth in fourths for line in added(fourth)),
         "    }",
-        "    for (; term < terms; term++) {",
+        "    for (int term = whole; term < terms; term++) {",
         *(f"        {line}" for line in added(0)),
         "    }",
         *(f"    sum_0{v} = scale * ((sum_0{v} + sum_1{v}) + (sum_2{v} + sum_3{v}));" for v in vectors),
@@ -122,8 +120,11 @@ def _with_blocks(text: str, block: Callable[[str, int, str], list[str]]) -> str:
 
 
 _MULTIPLY = """\
-/* y = scale * a * b, or y += scale * a * b: blocks of 8 rows, where rows after the last are the last once more. */
-static APART void NAME_multiply(int rows, int columns, int terms, int adds, double *y, int y_row, double scale, const double *a, int a_row, int a_term, const double *b, int b_term)
+/* y = scale * a * b, or y += scale * a * b: blocks of 8 rows, where rows after the last are the last once more.
+   Terms are evenly apart, or where tables say. */
+static APART void NAME_multiply(int rows, int columns, int terms, int adds, double *y, int y_row, \
+double scale, const double *a, int a_row, int a_term, \
+const int *a_at, const double *b, int b_term, const int *b_at)
 {
     int column = 0;
 BLOCKS
@@ -132,10 +133,12 @@ BLOCKS
 """
 
 _MULTIPLY_ROW = """\
-/* The same for one row. Terms are evenly apart, or where tables say. */
-static APART void NAME_multiply_row(int columns, int terms, int adds, double *y, double scale, const double *a, int a_term, const int *a_at, const double *b, int b_term,
-    const int *b_at)
+/* The same for one row. */
+static APART void NAME_multiply_row(int columns, int terms, int adds, double *y, \
+double scale, const double *a, int a_term, \
+const int *a_at, const double *b, int b_term, const int *b_at)
 {
+    const int whole = terms / 4 * 4;
     int column = 0;
 BLOCKS
 }
@@ -178,7 +181,8 @@ static double NAME_dot(int count, const double *a, const double *b)
     "multiply_row": _with_blocks(_MULTIPLY_ROW, _row_block),
     "multiply_dots": """\
 /* The same where the terms of a column of b lie side by side: some columns and terms of b are made rows first. */
-static APART void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *y, int y_row, double scale, const double *a, int a_row, const double *b, int b_column)
+static APART void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *y, int y_row, \
+double scale, const double *a, int a_row, const double *b, int b_column)
 {
     double part[8 * 16];
     for (int column = 0; column < columns; column += 16) {
@@ -191,7 +195,8 @@ static APART void NAME_multiply_dots(int rows, int columns, int terms, int adds,
                     part[16 * place + lane] = of_column[place];
                 }
             }
-            NAME_multiply(rows, wide, few, adds || term > 0, &y[column], y_row, scale, &a[term], a_row, 1, part, 16);
+            NAME_multiply(rows, wide, few, adds || term > 0, &y[column], y_row, scale, \
+&a[term], a_row, 1, 0, part, 16, 0);
         }
     }
 }

@@ -187,8 +187,8 @@ def in_even_rows(kernel: Kernel) -> list[Kernel]:
         return [kernel]
     steps = np.diff(np.stack(tables), axis=1)
     starts, start = [0], 0
-    for row in range(2, kernel.rows):  # of each three rows, the middle one is in the middle or begins a new part
-        if row - start >= 2 and (steps[:, row - 1] != steps[:, start]).any():
+    for row in range(2, kernel.rows):
+        if row - start >= 2 and (steps[:, row - 1] != steps[:, start]).any():  # two rows are always evenly apart
             start = row
             starts.append(start)
     if len(starts) > _PARTS:
