@@ -338,7 +338,7 @@ class Functions:
     def product(self, name: str) -> str:
         """The name of a function for sums of products."""
         if (name, self.single) not in self._names:
-            text = PRODUCTS[name].replace("APART", self.apart())
+            text = PRODUCTS[name]
             for used in PRODUCTS:
                 if used != name and f"NAME_{used}(" in text:
                     text = text.replace(f"NAME_{used}(", f"{self.product(used)}(")
@@ -416,10 +416,8 @@ class Functions:
 
 _APART = """\
 /* Functions of loops stay apart: compilers that copy each into all of its callers take minutes over a large file. */
-#if defined(__clang__)
+#ifdef __GNUC__
 #define NAME __attribute__((noinline))
-#elif defined(__GNUC__)
-#define NAME __attribute__((noinline, noclone))
 #else
 #define NAME
 #endif

@@ -30,6 +30,11 @@ typedef double NAME_lanes __attribute__((vector_size(LANES_BYTES), aligned(sizeo
 typedef double NAME_lanes;
 #endif
 #define LANES_COUNT ((int)(sizeof(NAME_lanes) / sizeof(double)))
+#if defined(__GNUC__) && !defined(__clang__) /* in copies for some sizes, gcc warns of steps that are never made */
+#define LANES_APART __attribute__((noinline, noclone))
+#else
+#define LANES_APART
+#endif
 
 """
 
@@ -122,7 +127,7 @@ def _with_blocks(text: str, block: Callable[[str, int, str], list[str]]) -> str:
 _MULTIPLY = """\
 /* y = scale * a * b, or y += scale * a * b: blocks of 8 rows, where rows after the last are the last once more.
    Terms are evenly apart, or where tables say. */
-static APART void NAME_multiply(int rows, int columns, int terms, int adds, double *y, int y_row, \
+static LANES_APART void NAME_multiply(int rows, int columns, int terms, int adds, double *y, int y_row, \
 double scale, const double *a, int a_row, int a_term, \
 const int *a_at, const double *b, int b_term, const int *b_at)
 {
@@ -134,7 +139,7 @@ BLOCKS
 
 _MULTIPLY_ROW = """\
 /* The same for one row. */
-static APART void NAME_multiply_row(int columns, int terms, int adds, double *y, \
+static LANES_APART void NAME_multiply_row(int columns, int terms, int adds, double *y, \
 double scale, const double *a, int a_term, \
 const int *a_at, const double *b, int b_term, const int *b_at)
 {
@@ -181,7 +186,7 @@ static double NAME_dot(int count, const double *a, const double *b)
     "multiply_row": _with_blocks(_MULTIPLY_ROW, _row_block),
     "multiply_dots": """\
 /* The same where the terms of a column of b lie side by side: some columns and terms of b are made rows first. */
-static APART void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *y, int y_row, \
+static LANES_APART void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *y, int y_row, \
 double scale, const double *a, int a_row, const double *b, int b_column)
 {
     double part[8 * 16];
