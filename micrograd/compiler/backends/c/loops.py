@@ -353,7 +353,6 @@ def _is_called_for_a_row(kernel: Reduction, part: Segment, factors: Sequence[Use
     return not any(lookup.period > 1 and lookup.axes[-1][0] == "term" for lookup in lookups)
 
 
-
 def is_for_many(kernel: Item) -> bool:
     """Whether a kernel fills vectors."""
     return kernel.rows * kernel.columns >= _VECTOR
