@@ -28,7 +28,7 @@ from website import cells, home, packages, pages  # noqa: E402
 
 MARK = "live/digest.txt"  # a folder with this file is a site, which may be replaced
 WEBSITE = HERE / "website"
-MADE = ("editor.js", "service-worker.js")  # of live/: they are written anew for the site
+MADE = ("editor.js", "service-worker.js")  # of live/: they are written again for the site
 LARGE = ("pyodide/pyodide.asm.wasm", "pyodide/python_stdlib.zip", "packages.zip")  # of live/: they show the progress
 ASIDE = ("source/", "reference/", "404.html", "sitemap")  # not kept for reading without a network
 

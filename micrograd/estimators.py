@@ -185,13 +185,15 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
-            names = getattr(row, "columns", [f"x{place}" for place in range(self.n_features_in_)])
+            names = getattr(row, "columns", [f"x{position}" for position in range(self.n_features_in_)])
             row = np.asarray(row) if hasattr(row, "columns") else row
         numbers = self._rows(row if getattr(row, "ndim", 1) == 2 else [row])
         if len(numbers) != 1:
             raise ValueError(f"a page is about one row, not {len(numbers)}")
         shown = self._weightiest(numbers[0])
-        values = {str(names[place]): Value(numbers[0, place].item(), label=str(names[place])) for place in shown}
+        values = {
+            str(names[position]): Value(numbers[0, position].item(), label=str(names[position])) for position in shown
+        }
         answer = self._answer(outputs_of(self._model(shown, numbers[0]), list(values.values())))
         boxes = {name: _replaced(columns, values) for name, columns in (inputs or {}).items()}
         explore(answer, path, f"{title or f'Why {answer.label}'}{_not_shown(len(names) - len(shown))}", boxes)
@@ -367,7 +369,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.coefs_, self.intercepts_ = coefs, intercepts
 
     def _weightiest(self, row: Floats) -> Any:
-        """The places of the inputs that a page shows: all, or those that weigh most in a row."""
+        """The positions of the inputs that a page shows: all, or those that weigh most in a row."""
         weights = np.abs(row) * np.abs(self.coefs_[0]).sum(axis=1)
         most = len(row) if _count(self._sizes()) <= MOST_SHOWN else PART
         return np.sort(np.argsort(-weights, kind="stable")[:most])
@@ -531,16 +533,16 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
 
     def _answer(self, outputs: list[Value]) -> Value:
         numbers = [output.data for output in outputs]
-        place = numbers.index(max(numbers))
+        position = numbers.index(max(numbers))
         for output, name in zip(outputs, self.classes_[-len(outputs) :], strict=True):
             output.label = f"score of {name}"
         if self.out_activation_ == "softmax":
-            answer = functional.softmax(outputs)[place]
+            answer = functional.softmax(outputs)[position]
         elif self._several or numbers[0] > 0:
-            answer = functional.sigmoid(outputs[place])
+            answer = functional.sigmoid(outputs[position])
         else:
             answer = functional.sigmoid(-outputs[0])
-        likeliest = place if len(outputs) > 1 else int(numbers[0] > 0)
+        likeliest = position if len(outputs) > 1 else int(numbers[0] > 0)
         answer.label = f"probability of {self.classes_[0 if self._several and len(outputs) == 1 else likeliest]}"
         return answer
 

@@ -1,6 +1,6 @@
 """Control flow as functions: loops and choices.
 
-scan hands a state from turn to turn, and vmap runs every turn by itself:
+scan hands a state from iteration to iteration, and vmap runs every iteration by itself:
 
     def step(total, x):                              # a state and an input: the next state, and an output
         return total + x, total * x
@@ -8,10 +8,10 @@ scan hands a state from turn to turn, and vmap runs every turn by itself:
     scan(step, 0.0, [1.0, 2.0, 3.0])                 # (6.0, [0.0, 2.0, 9.0])
     vmap(lambda x, w: w * x, (0, None))([1.0, 2.0], 3.0)       # [3.0, 6.0]
 
-They are plain Python loops over Values. A list or an array is a sequence of turns; a tuple or a dict holds several
-sequences that are gone through side by side. What the turns give is put together in the same way.
+They are plain Python loops over Values. A list or an array is a sequence of iterations; a tuple or a dict holds several
+sequences that are gone through side by side. What the iterations give is put together in the same way.
 
-The compiler has another way of taking many turns of vmap: it runs the function a few times, for all.
+The compiler has another way of taking many iterations of vmap: it runs the function a few times, for all.
 
 cond, switch and while_loop decide on numbers, as Python's own statements do.
 """
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
-from micrograd.engine.calls import remembering_turns
+from micrograd.engine.calls import remembering_iterations
 from micrograd.engine.recorder import ContextEntry, holding, on_top
 
 if TYPE_CHECKING:
@@ -43,26 +43,26 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Any, Any]:
-    """Hand a state from turn to turn: ``state, output = step(state, input)`` for each of the inputs.
+    """Hand a state from iteration to iteration: ``state, output = step(state, input)`` for each of the inputs.
 
     Args:
-        step: takes the state and the input of a turn, and returns the next state and an output, as a tuple. The
+        step: takes the state and the input of an iteration, and returns the next state and an output, as a tuple. The
             output may be None.
         state: the first one: a number or Value, or lists, tuples, dicts and arrays of such, nested to any depth.
         inputs: a list, a range, or an array, whose first axis is gone through; or a tuple or dict of them, of one
             length, of which step gets a tuple or dict of items. None: step gets None, and there must be a length.
-        length: how many turns there are; where inputs say it, it may be left out.
-        reverse: go from the last input to the first. The outputs stay at the places of their inputs.
+        length: how many iterations there are; where inputs say it, it may be left out.
+        reverse: go from the last input to the first. The outputs stay at the positions of their inputs.
 
     Returns:
         The last state, and the outputs: a list of them. Where they are arrays, one array with an axis more, the
-        first; of tuples and dicts, one tuple or dict, with the outputs of each place put together. Of numbers a list,
-        too, but where arrays are gone through, an array.
+        first; of tuples and dicts, one tuple or dict, with the outputs of each position put together. Of numbers a
+        list, too, but where arrays are gone through, an array.
 
     Raises:
         TypeError: if step is not callable or returns no pair, inputs hold something to go through that is neither list
             nor array, or there is neither an input nor a length.
-        ValueError: if there is no turn, lengths differ, or the state or the output changes its structure.
+        ValueError: if there is no iteration, lengths differ, or the state or the output changes its structure.
 
     Example:
         >>> scan(lambda total, x: (total + x, total * x), 0.0, [1.0, 2.0, 3.0])
@@ -82,16 +82,17 @@ def scan(
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
-    turn, remember = _turns_of(step, count), remembering_turns(step, "scan turn", (state, inputs))
+    iteration, remember = _iterations_of(step, count), remembering_iterations(step, "scan iteration", (state, inputs))
     form, pairs = form_of(state), []
     outputs: list[Any] = [None] * count
     for index in reversed(range(count)) if reverse else range(count):
-        pair = turn(_copied(state), take(index))
+        pair = iteration(_copied(state), take(index))
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"step must return a tuple of the next state and an output, not {pair!r:.80}")
         if form_of(pair[0]) != form:
             raise ValueError(
-                f"the state must keep its structure: turn {index} was given {state!r:.60}, and returns {pair[0]!r:.60}"
+                f"the state must keep its structure: iteration {index} was given {state!r:.60}, "
+                f"and returns {pair[0]!r:.60}"
             )
         state, outputs[index] = pair
         pairs.append(pair)
@@ -109,11 +110,11 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
 
     Args:
         f: a function of the items.
-        in_axes: which axis of the arguments is gone through, or None for what every turn is handed as it is. A
+        in_axes: which axis of the arguments is gone through, or None for what every iteration is handed as it is. A
             tuple says it of each positional argument; there, a tuple or dict may stand for an argument that is one.
             Of arrays it may be any axis, of lists in lists one from 0 up. Named arguments are gone through along
             axis 0.
-        out_axes: which axis of the result the turns make; a tuple or dict where f returns one.
+        out_axes: which axis of the result the iterations make; a tuple or dict where f returns one.
 
     Returns:
         A function of the same arguments. What it gives is put together as the outputs of ``scan`` are.
@@ -121,7 +122,7 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
     Raises:
         TypeError: if f is not callable; when called, if an argument is neither list nor array along an axis.
         ValueError: when called, if there is nothing to go through, lengths differ, f returns something of another
-            structure than in the first turn, or there is no such axis.
+            structure than in the first iteration, or there is no such axis.
 
     Example:
         >>> vmap(lambda x, w: w * x, in_axes=(0, None))([1.0, 2.0, 3.0], 10.0)
@@ -139,31 +140,31 @@ def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: A
         raise ValueError(f"in_axes has {len(axes)} axes, but there are {len(arguments)} positional arguments")
     given: dict[Any, tuple[Any, Any]] = dict(enumerate(zip(arguments, axes, strict=True)))
     given |= {name: (argument, 0) for name, argument in named.items()}
-    fixed = {place: argument for place, (argument, axis) in given.items() if axis is None}
+    fixed = {position: argument for position, (argument, axis) in given.items() if axis is None}
     sequences = _Sequences()
     takes = {
-        place: sequences.through(argument, axis, f"argument {place!r}")
-        for place, (argument, axis) in given.items()
+        position: sequences.through(argument, axis, f"argument {position!r}")
+        for position, (argument, axis) in given.items()
         if axis is not None
     }
 
-    places, names = range(len(arguments)), list(named)
+    positions, names = range(len(arguments)), list(named)
 
     def run(items: dict[Any, Any]) -> Any:
         every = {**fixed, **items}
-        return f(*[every[place] for place in places], **{name: every[name] for name in names})
+        return f(*[every[position] for position in positions], **{name: every[name] for name in names})
 
     if not sequences.lengths:
         raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
     count = sequences.length("vmap")
 
     def item(index: int) -> dict[Any, Any]:
-        return {place: take(index) for place, take in takes.items()}
+        return {position: take(index) for position, take in takes.items()}
 
-    turns, remember = on_top(_turns), remembering_turns(run, "vmap turn", (arguments, named))
-    outputs = [] if turns is None else turns.mapped(run, item, count)
-    turn = _turns_of(run, count - len(outputs))
-    outputs += [turn(item(index)) for index in range(len(outputs), count)]
+    iterations, remember = on_top(_iterations), remembering_iterations(run, "vmap iteration", (arguments, named))
+    outputs = [] if iterations is None else iterations.mapped(run, item, count)
+    iteration = _iterations_of(run, count - len(outputs))
+    outputs += [iteration(item(index)) for index in range(len(outputs), count)]
     remember(outputs)
     return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
 
@@ -196,8 +197,8 @@ def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any]
     """
     _check_function(then, "cond")
     _check_function(otherwise, "cond")
-    if (turns := on_top(_turns)) is not None and turns.leave(predicate):
-        return turns.chosen(predicate, (then, otherwise), operands)
+    if (iterations := on_top(_iterations)) is not None and iterations.leave(predicate):
+        return iterations.chosen(predicate, (then, otherwise), operands)
     return then(*operands) if predicate else otherwise(*operands)
 
 
@@ -223,8 +224,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """
     for branch in branches:
         _check_function(branch, "switch")
-    if (turns := on_top(_turns)) is not None and len(branches) > 0 and turns.leave(index):
-        return turns.switched(index, branches, operands)
+    if (iterations := on_top(_iterations)) is not None and len(branches) > 0 and iterations.leave(index):
+        return iterations.switched(index, branches, operands)
     number = int(index)
     if not number <= index <= number:
         raise ValueError(f"an index must be whole, not {index!r:.80}")
@@ -266,11 +267,11 @@ def while_loop(
     _check_function(body, "while_loop")
     most = None if limit is None else required_count(limit, "limit")
     form, count = form_of(state), 0
-    turns = on_top(_turns)
+    iterations = on_top(_iterations)
     while True:
         holds = condition(_copied(state))
-        if turns is not None and turns.leave(holds):
-            return turns.repeated(condition, body, _copied(state), None if most is None else most - count)
+        if iterations is not None and iterations.leave(holds):
+            return iterations.repeated(condition, body, _copied(state), None if most is None else most - count)
         if not holds:
             return state
         if count == most:
@@ -286,8 +287,8 @@ def while_loop(
 # Who takes the turns
 
 
-class Turns(ContextEntry):
-    """Another way of running a function turn after turn; one is in use for one thread or asyncio task."""
+class Iterations(ContextEntry):
+    """Another way of running a function iteration after iteration; one is in use for one thread or asyncio task."""
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
         """What to call in the place of a function that is to be called count times."""
@@ -320,18 +321,18 @@ class Turns(ContextEntry):
         raise NotImplementedError
 
 
-_turns: ContextVar[Turns | None] = ContextVar("turns", default=None)
+_iterations: ContextVar[Iterations | None] = ContextVar("iterations", default=None)
 
 
 @contextmanager
-def taking(turns: Turns) -> Iterator[None]:
+def taking(iterations: Iterations) -> Iterator[None]:
     """Let the loops inside take their turns in another way."""
-    yield from holding(_turns, turns)
+    yield from holding(_iterations, iterations)
 
 
-def _turns_of(function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    turns = on_top(_turns)
-    return function if turns is None else turns.of(function, count)
+def _iterations_of(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    iterations = on_top(_iterations)
+    return function if iterations is None else iterations.of(function, count)
 
 
 # What is gone through
@@ -358,14 +359,14 @@ class _Sequences:
         """The length that all have."""
         for path, length in self.lengths.items():
             if not length:
-                raise ValueError(f"{name} of nothing: {path} has length 0, and no turn says what comes out")
+                raise ValueError(f"{name} of nothing: {path} has length 0, and no iteration says what comes out")
         if len(set(self.lengths.values())) > 1:
             shown = [f"that of {path} is {length}" for path, length in self.lengths.items()]
             raise ValueError(f"{name} goes through sequences of one length, but {' and '.join(shown):.200}")
         return length
 
     def through(self, nested: Any, axis: Any, path: str) -> Take:
-        """What gives the item of each turn.
+        """What gives the item of each iteration.
 
         Args:
             nested: what is gone through.
@@ -386,7 +387,7 @@ class _Sequences:
         if not isinstance(nested, (list, range)):
             raise TypeError(
                 f"{path} must be a list or an array to be gone through, not {type(nested).__name__}: {nested!r:.80}. "
-                "What every turn needs, let the function close over, or give vmap None as its axis"
+                "What every iteration needs, let the function close over, or give vmap None as its axis"
             )
         if axis < 0:
             raise ValueError(f"{path} is a list, whose axes are counted from 0: there is no axis {axis}")
@@ -434,18 +435,18 @@ def _parts(container: Any) -> dict[Any, Any]:
     return dict(items)
 
 
-# What the turns give
+# What the iterations give
 
 
 def _copied(nested: Any) -> Any:
-    """The same items in containers of their own: what a turn changes in place, it changes for itself only."""
+    """The same items in containers of their own: what an iteration changes in place, it changes for itself only."""
     if isinstance(nested, (list, tuple, dict)):
         return remade(nested, list(map(_copied, _parts(nested).values())))
     return nested.copy() if is_array(nested) else nested
 
 
 def form_of(nested: Any) -> Any:
-    """What stays the same from turn to turn: the classes of containers, their lengths, keys and shapes."""
+    """What stays the same from iteration to iteration: the classes of containers, their lengths, keys and shapes."""
     if isinstance(nested, Operand) or real_number(nested) is not None:
         return "a number"
     if isinstance(nested, (list, tuple, dict)):
@@ -454,13 +455,13 @@ def form_of(nested: Any) -> Any:
 
 
 def _alike(outputs: list[Any]) -> list[Any]:
-    """The outputs of all turns, which must have one structure."""
+    """The outputs of all iterations, which must have one structure."""
     form = form_of(outputs[0])
     for index, output in enumerate(outputs):
         if form_of(output) != form:
             raise ValueError(
-                f"every turn must return the same structure: turn 0 returns {outputs[0]!r:.60}, and turn {index} "
-                f"{output!r:.60}"
+                f"every iteration must return the same structure: iteration 0 returns {outputs[0]!r:.60}, "
+                f"and iteration {index} {output!r:.60}"
             )
     return outputs
 

@@ -249,8 +249,8 @@ def cross_entropy(logits: Any, targets: Any, axis: int = -1, weights: Sequence[f
         raise TypeError(f"the axis of the classes must be an int, not {axis!r:.80}")
     if type(axis) is not int or axis != -1:
         array = array_with_axes(logits, "logits must be an array, or nested lists")
-        (place,) = checked_axes(axis, array.ndim)
-        logits = array.transpose([*(other for other in range(array.ndim) if other != place), place]).tolist()
+        (position,) = checked_axes(axis, array.ndim)
+        logits = array.transpose([*(other for other in range(array.ndim) if other != position), position]).tolist()
     if weights is not None:
         weights = _checked_weights(weights)
     if not _is_nested(targets):

@@ -261,8 +261,8 @@ class Optimizer:
             return None
         columns: list[Any] = [np.array(column) for column in zip(*state, strict=True)]
         if order is not None:
-            places = np.argsort(order)
-            columns = [column[places] for column in columns]
+            positions = np.argsort(order)
+            columns = [column[positions] for column in columns]
         for number in equal:
             first = columns[number][0]
             if (columns[number] != first).any():

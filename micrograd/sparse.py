@@ -291,7 +291,7 @@ class NonlinearProgram:
 
     def jacobianstructure(self) -> tuple[Any, Any]:
         """The rows and the columns of the entries of the constraints' Jacobian."""
-        return _places(self._jacobian_pattern)
+        return _positions(self._jacobian_pattern)
 
     def jacobian(self, x: Any) -> Any:
         """These entries at a point."""
@@ -299,7 +299,7 @@ class NonlinearProgram:
 
     def hessianstructure(self) -> tuple[Any, Any]:
         """The rows and the columns of the entries of the Lagrangian's Hessian, its lower triangle."""
-        return _places(self._hessian_pattern)
+        return _positions(self._hessian_pattern)
 
     def hessian(self, x: Any, multipliers: Any, factor: float) -> Any:
         """These entries at a point.
@@ -406,7 +406,7 @@ def nlp(
         >>> p = nlp(lambda x: x[0] ** 2 + x[1] ** 2, lambda x: [x[0] * x[1], x[1]], start=[1.0, 2.0])
         >>> p.objective([3.0, 4.0]), p.gradient([3.0, 4.0]).tolist(), p.jacobian([3.0, 4.0]).tolist()
         (25.0, [6.0, 8.0], [4.0, 3.0, 1.0])
-        >>> [places.tolist() for places in p.jacobianstructure()]
+        >>> [positions.tolist() for positions in p.jacobianstructure()]
         [[0, 0, 1], [0, 1, 1]]
         >>> p.hessian([3.0, 4.0], [10.0, 0.0], 1.0).tolist()
         [2.0, 10.0, 2.0]
@@ -426,7 +426,7 @@ def _residuals(result: Any) -> list[Any]:
     raise ValueError("the constraints are an empty list: leave out constraints= if there are none")
 
 
-def _places(pattern: Any) -> tuple[Any, Any]:
+def _positions(pattern: Any) -> tuple[Any, Any]:
     """The rows and the columns of the entries of a matrix, in order."""
     import numpy as np
 

@@ -16,7 +16,7 @@ from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
-from micrograd.engine.commit import changing_gradients, commit, setting, walk
+from micrograd.engine.commit import changing_gradients, commit, setting, traversal
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import LEAF
 from micrograd.engine.stored import LATER, changing, drop, note, temporary
@@ -106,7 +106,7 @@ class Storage:
             if self._grad is None:
                 gradients = list(map(_gradient_of, self.leaves))
                 # backward() sets them to 0 meanwhile, and a page to those that it shows
-                if set(map(type, gradients)) != {float} or walk.undo is not None or temporary.on:
+                if set(map(type, gradients)) != {float} or traversal.undo is not None or temporary.on:
                     return None
                 self._grad = np.array(gradients)
             return self._grad

@@ -180,7 +180,7 @@ def jacobian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callabl
         argnums: which arguments to differentiate by; see grad.
 
     Returns:
-        A function whose result has the shape of f's output, and in each place the shape of the
+        A function whose result has the shape of f's output, and in each position the shape of the
         argument; for arrays, one array of the shape of the output followed by that of the argument.
 
     Example:
@@ -284,13 +284,13 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     # What is compiled inside gives gradients only, and so f runs as it was written.
     outputs, rebuild = flatten(inputs.run(f, {}, as_written=True), OUTPUT)
     inputs.connect(outputs)
-    places = [place for place, output in enumerate(outputs) if isinstance(output, Value)]
+    positions = [position for position, output in enumerate(outputs) if isinstance(output, Value)]
     found: list[Any] = [0.0] * len(outputs)
     with differentiating():
         direction: dict[Any, Any] = dict(zip(inputs.fresh, rates, strict=True))
-        (made,) = tangents_of([outputs[place] for place in places], [direction], inputs.in_graphs)
-    for place, tangent in zip(places, inputs.constants_or_graphs(made), strict=True):
-        found[place] = tangent
+        (made,) = tangents_of([outputs[position] for position in positions], [direction], inputs.in_graphs)
+    for position, tangent in zip(positions, inputs.constants_or_graphs(made), strict=True):
+        found[position] = tangent
     return rebuild([inputs.returned(output) for output in outputs]), rebuild(found)
 
 

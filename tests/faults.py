@@ -1,10 +1,10 @@
-"""Faults, one at a time, at every place where something can fail. What is all or nothing must be so under each.
+"""Faults, one at a time, at every position where something can fail. What is all or nothing must be so under each.
 
     raised, reached = run(action, "call", 0, MemoryError())      # the first call of a function fails
 
-Three kinds of places are counted while an action runs: calls of functions, places where Python looks for signals, and
-allocations. The action is run again and again: the first place fails, then the second, and so on, until the action
-ends without reaching the place. SQLite is tested in this way.
+Three kinds of positions are counted while an action runs: calls of functions, positions where Python looks for
+signals, and allocations. The action is run again and again: the first place fails, then the second, and so on, until
+the action ends without reaching the position. SQLite is tested in this way.
 """
 
 import dis
@@ -35,7 +35,7 @@ ERRORS = {
 }
 IN_A_ROW = 40  # after so many failed allocations that changed nothing, an action is taken to need no more
 
-# What leaves a lock, and what carries a plan out: both were entered, or rehearsed, from the same place before.
+# What leaves a lock, and what carries a plan out: both were entered, or rehearsed, from the same position before.
 _SAFE = ("__exit__", "extend")
 # Loops that may be long begin with these: each jump back goes to one, and to another line.
 _HEADS = {dis.opmap["FOR_ITER"]}
@@ -43,19 +43,19 @@ _HEADS = {dis.opmap["FOR_ITER"]}
 _LOOKS = {code for name, code in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD", "RESUME"))}
 
 
-def run(action, kind, place, error):
-    """Run an action while one place fails, of which the first is 0; what it raised, and whether it got to the place."""
+def run(action, kind, position, error):
+    """Run an action while one position fails, of which the first is 0; what it raised, and whether it got there."""
     gc.disable()  # what others have left is not collected here, where its finalizers would fail
     try:
-        return _run(action, kind, place, error)
+        return _run(action, kind, position, error)
     finally:
         gc.enable()
 
 
-def _run(action, kind, place, error):
+def _run(action, kind, position, error):
     if kind == "memory":
-        return _without_memory(action, place)
-    count = _Count(place, error)
+        return _without_memory(action, position)
+    count = _Count(position, error)
     tracing = kind == "signal"
     before = sys.gettrace() if tracing else sys.getprofile()
     sys._getframe().f_trace_opcodes = tracing  # Python 3.12 traces no instructions if this comes after the next line
@@ -69,10 +69,10 @@ def _run(action, kind, place, error):
     return None, count.reached
 
 
-def _without_memory(action, place):
+def _without_memory(action, position):
     raised, tracing = None, sys.gettrace()
     sys.settrace(None)  # what measures the coverage is not to run short
-    _testcapi.set_nomemory(place, place + 1)
+    _testcapi.set_nomemory(position, position + 1)
     try:
         action()
     except BaseException as error:
@@ -84,10 +84,10 @@ def _without_memory(action, place):
 
 
 class _Count:
-    """Counts places down, and lets the one at 0 fail."""
+    """Counts positions down, and lets the one at 0 fail."""
 
-    def __init__(self, place, error):
-        self.left, self.error, self.reached = place, error, False
+    def __init__(self, position, error):
+        self.left, self.error, self.reached = position, error, False
 
     def one(self):
         self.left -= 1
@@ -142,12 +142,12 @@ def is_library(frame):
     return False
 
 
-def check_every_place(make, kind, allowed=None):
-    """Let every place of a kind fail in turn; return how often that was.
+def check_every_position(make, kind, allowed=None):
+    """Let every position of a kind fail in turn; return how often that was.
 
     Args:
         make: gives an action, and a function that gives what can be seen of what it changes; fresh ones at each call.
-        kind: of the places.
+        kind: of the positions.
         allowed: what may be seen afterwards, beside what was there before and what is there in the end.
     """
     action, seen = make()
@@ -155,14 +155,14 @@ def check_every_place(make, kind, allowed=None):
     action()
     everything = seen()
     allowed = [nothing, everything, *(allowed or [])]
-    faults = place = quiet = 0
+    faults = position = quiet = 0
     while True:
         reached_any = False
         for error in ERRORS[kind]:
             action, seen = make()
-            gc.collect() if kind == "memory" and place % 50 == 0 else None
-            raised, reached = run(action, kind, place, error())
-            what = f"{kind} {place}, {error.__name__}: {raised!r} {_where(raised)}"
+            gc.collect() if kind == "memory" and position % 50 == 0 else None
+            raised, reached = run(action, kind, position, error())
+            what = f"{kind} {position}, {error.__name__}: {raised!r} {_where(raised)}"
             if raised is not None:
                 raised.__traceback__ = None  # as it is when whoever caught it goes on
             if kind == "memory":
@@ -181,27 +181,27 @@ def check_every_place(make, kind, allowed=None):
         quiet = 0 if reached_any else quiet + 1
         if quiet > (IN_A_ROW if kind == "memory" else 0):
             return faults
-        place += 1
+        position += 1
 
 
 def check(module, name, kind):
-    """Let every place of a kind fail in one of a module's CASES, whose ALLOWED says what else may be seen.
+    """Let every position of a kind fail in one of a module's CASES, whose ALLOWED says what else may be seen.
 
     Signals and allocations fail in a process of their own: there, nothing can fail inside another library that earlier
     tests have loaded, and that cannot bear it. Calls fail here, where coverage is measured.
     """
     if kind == "call":
         cases = sys.modules[module]
-        return check_every_place(cases.CASES[name], kind, cases.ALLOWED.get(name))
+        return check_every_position(cases.CASES[name], kind, cases.ALLOWED.get(name))
     code = f"from {module} import ALLOWED, CASES; from tests import faults; import sys; sys.unraisablehook = print; "
-    code += f"print(faults.check_every_place(CASES[{name!r}], {kind!r}, ALLOWED.get({name!r})))"
+    code += f"print(faults.check_every_position(CASES[{name!r}], {kind!r}, ALLOWED.get({name!r})))"
     child = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True)
     assert child.returncode == 0, child.stderr
     return int(child.stdout.split()[-1])
 
 
 def _where(raised):
-    """The places that an error came by last, without the text of their lines: it is asked for at each fault."""
+    """The positions that an error came by last, without the text of their lines: it is asked for at each fault."""
     frames = list(traceback.walk_tb(raised.__traceback__))[-3:-1] if raised else []
     return [f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}" for frame, line in frames]
 
@@ -218,7 +218,7 @@ def assert_nothing_is_left(what):
     assert recorder.recorder_on_top() is None, what
     assert recorder.on_top(recorder._refusal) is None, what
     assert not running(), what
-    assert commit.walk.undo is None, what
+    assert commit.traversal.undo is None, what
     held = []
 
     def try_all():

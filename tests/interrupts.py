@@ -1,4 +1,4 @@
-"""Ctrl-C at a place that a test chooses."""
+"""Ctrl-C at a position that a test chooses."""
 
 import dis
 import os
@@ -13,16 +13,16 @@ from micrograd import Value
 
 
 def interrupted_at(count, action):
-    """Run an action with Ctrl-C at the count-th place inside micrograd where Python looks for one.
+    """Run an action with Ctrl-C at the count-th position inside micrograd where Python looks for one.
 
     CPython looks when a function begins, before it jumps back in a loop, and after a call of what is
     not written in Python.
     """
-    places = 0
+    positions = 0
     after_call = {}
 
     def trace(frame, event, argument):
-        nonlocal places
+        nonlocal positions
         if event == "call":
             after_call[frame.f_back] = False
         if not frame.f_globals.get("__name__", "").startswith("micrograd"):
@@ -31,9 +31,9 @@ def interrupted_at(count, action):
         if event == "opcode":
             name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
             if name.startswith(("RESUME", "JUMP_BACKWARD", "JUMP_ABSOLUTE")) or after_call.get(frame):
-                places += 1
+                positions += 1
             after_call[frame] = name.startswith("CALL")
-            if places == count:
+            if positions == count:
                 raise KeyboardInterrupt
         return trace
 
@@ -48,7 +48,7 @@ def interrupted_at(count, action):
 
 
 def interrupted_and_recording(count, action):
-    """Whether Ctrl-C at the count-th place came through, and whether results are recorded afterwards."""
+    """Whether Ctrl-C at the count-th position came through, and whether results are recorded afterwards."""
     interrupted = False
     try:
         interrupted_at(count, action)

@@ -52,9 +52,9 @@ class Body(NamedTuple):
 
     def __call__(self, weights, state, x):
         numbers = [*state, x, *weights]
-        for name, places in self.steps:
-            numbers.append(self.operations[name][1](*[numbers[place % len(numbers)] for place in places]))
-        *state, output = [numbers[place % len(numbers)] for place in self.results]
+        for name, positions in self.steps:
+            numbers.append(self.operations[name][1](*[numbers[position % len(numbers)] for position in positions]))
+        *state, output = [numbers[position % len(numbers)] for position in self.results]
         if self.bound:
             state = [mg.minimum(mg.maximum(number, -self.bound), self.bound) for number in state]
         return tuple(state), output

@@ -26,9 +26,9 @@ def film(path: Path) -> None:
     random.seed(1)
     points = make_moons(100)
     model = mg.nn.MLP(2, [8, 1], activation="tanh")
-    recording = mg.Recording(model, [place for place, _ in points], [moon for _, moon in points])
+    recording = mg.Recording(model, [position for position, _ in points], [moon for _, moon in points])
     mg.fit(
-        lambda place, moon: mg.losses.hinge(model(place), moon),
+        lambda position, moon: mg.losses.hinge(model(position), moon),
         points,
         mg.optim.Adam(model.parameters(), 0.05),
         epochs=20,
@@ -59,7 +59,7 @@ def lecture(path: Path) -> None:
 
 
 def main() -> None:
-    """Draw the pictures anew."""
+    """Draw the pictures again."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 

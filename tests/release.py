@@ -64,7 +64,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         builds = []
-        for name in ("one", "another place"):  # neither the path nor the time may be in the files
+        for name in ("one", "another position"):  # neither the path nor the time may be in the files
             source = Path(folder) / name / "micrograd"
             subprocess.run(["git", "clone", "--quiet", str(ROOT), str(source)], check=True)
             os.utime(source / "pyproject.toml", (0, 0) if builds else None)

@@ -459,7 +459,7 @@ class TestGraphs:
         array.sum().backward()
         assert first.grad == 10.0
 
-    def test_in_place_operators_make_new_values(self):
+    def test_in_position_operators_make_new_values(self):
         array = mg.array([1.0, 2.0])
         leaves = array.copy()
         array *= 3
@@ -467,7 +467,7 @@ class TestGraphs:
         assert mg.gradients(leaves).tolist() == [3.0, 3.0]
         assert mg.numbers(leaves).tolist() == [1.0, 2.0]
 
-    def test_adding_values_in_place_to_floats_is_refused_by_numpy(self):
+    def test_adding_values_in_position_to_floats_is_refused_by_numpy(self):
         floats = np.zeros(2)
         with pytest.raises(TypeError):
             floats += mg.array([1.0, 2.0])

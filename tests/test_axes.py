@@ -214,7 +214,7 @@ class TestGradients:
         assert not found[0, 0].requires_grad
         same(mg.numbers(found), np_softmax(sample((2, 3)), 0))
 
-    def test_one_value_in_several_places_gets_the_sum(self):
+    def test_one_value_in_several_positions_gets_the_sum(self):
         v = Value(0.5)
         result = mg.logsumexp([[v, v], [v, 1.0]], axis=1)
         result.sum().backward()

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tokenize
 from typing import NamedTuple
 
 import pytest
@@ -50,10 +51,10 @@ def apply(block, folder):
         path = folder / changed["file"]
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         if changed["how"] == "at the end":
-            place = len(lines)
+            position = len(lines)
         else:
-            (place,) = [number for number, line in enumerate(lines) if changed["line"] in line]
-        lines[place + (changed["how"] == "below") : place + 1] = [block.text]
+            (position,) = [number for number, line in enumerate(lines) if changed["line"] in line]
+        lines[position + (changed["how"] == "below") : position + 1] = [block.text]
         path.write_text("".join(lines), encoding="utf-8")
     return written or changed
 
@@ -152,3 +153,15 @@ def test_a_block_goes_where_the_text_says(tmp_path):
         "",
     ]
     assert not apply(Block("Then:", "text", ""), tmp_path)
+
+
+def test_names_are_the_field_s_terms_and_not_those_that_they_replaced():
+    gone = {"turn", "turns", "place", "places", "wide", "house", "houses", "anew", "aloud", "quietly"}
+    idioms = {"in_place_of_others", "_put_in_place", "free_in_turns", "_half_turns"}
+    found = set()
+    for folder in ("engine", "contexts", "training", "compiler/guards", "compiler/ir", "compiler/passes"):
+        for path in (ROOT / "micrograd" / folder).glob("*.py"):
+            with path.open("rb") as file:
+                names = {token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.NAME}
+            found |= {(path.name, name) for name in names - idioms if gone.intersection(name.lower().split("_"))}
+    assert found - {("alike.py", "is_wide"), ("numpy_functions.py", "place")} == set()

@@ -297,14 +297,14 @@ class TestPlainNumbersInside:
         def alone(x):
             return mg.gradient(x**3, x) * x
 
-        def in_turns(x):
+        def in_iterations(x):
             return sum(mg.vmap(lambda n: mg.gradient(x**3 * n, x) * x)([1.0] * 8))
 
         def quietly(x):
             with mg.no_grad():
                 return mg.grad(lambda y: y * mg.gradient(x**3, x))(x) * x
 
-        for function in (alone, in_turns):
+        for function in (alone, in_iterations):
             fast = mg.compile(function, backend=backend)
             assert fast(Value(2.0)).data == function(Value(2.0)).data
             for transform in (mg.grad, mg.hessian):
@@ -474,15 +474,15 @@ class TestCompiledFunctionsInside:
 
 class TestLoops:
     @eager_and_compiled
-    def test_turns_that_are_given_frozen_and_other_values(self, backend):
+    def test_iterations_that_are_given_frozen_and_other_values(self, backend):
         weights = [Value(0.5 * n, requires_grad=n % 3 == 0) for n in range(12)]
         given = made(lambda vs: mg.vmap(lambda v: mg.grad(lambda y: v * y**2)(3.0))(vs), backend)(weights)
         assert [number(slope) for slope in given] == [3.0 * n for n in range(12)]
         assert [plain(slope) for slope in given] == [n % 3 != 0 for n in range(12)]
 
     @eager_and_compiled
-    def test_turns_of_detached_and_other_numbers(self, backend):
-        """Symbols alike: what tells the turns apart is whether a gradient flows to them."""
+    def test_iterations_of_detached_and_other_numbers(self, backend):
+        """Symbols alike: what tells the iterations apart is whether a gradient flows to them."""
         w = Value(2.0)
 
         def f(x):
@@ -625,11 +625,11 @@ class TestAround:
                 return sum(mg.grad(lambda x: mg.tanh(model([x])) ** 2)(x) ** 2 for x in (0.5, -1.0))
 
         numbers, step = [parameter.data for parameter in model.parameters()], 2.0**-18
-        for place, slope in enumerate(found):
+        for position, slope in enumerate(found):
             both = []
             for sign in (step, -step):
                 moved = list(numbers)
-                moved[place] += sign
+                moved[position] += sign
                 both.append(penalty(moved))
             assert slope == pytest.approx((both[0] - both[1]) / (2 * step), rel=1e-5, abs=1e-8)
 

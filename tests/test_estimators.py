@@ -273,7 +273,9 @@ class TestExplore:
         assert title == f"Why {root.label} (2 inputs that weigh less are not shown)"
         weights = np.abs(ROWS[0]) * np.abs(estimator.coefs_[0]).sum(axis=1)
         labels = {value.label for value in mg.topological_order(root)}
-        assert {f"x{place}" for place in weights.argsort()[2:]} == {label for label in labels if label.startswith("x")}
+        assert {f"x{position}" for position in weights.argsort()[2:]} == {
+            label for label in labels if label.startswith("x")
+        }
         part = quick(target, record=True).fit(ROWS, TARGETS[target]).record_
         assert part.losses == whole.losses
         for film in (part, whole):

@@ -108,7 +108,7 @@ EVERY = {name: (case[0], *case) for name, case in {**IN_STEPS, **CALLED}.items()
 
 def weighted(result):
     """A number in which each element of the result counts."""
-    return sum(x * (0.3 + 0.7 * place) for place, x in enumerate(np.ravel(result)))
+    return sum(x * (0.3 + 0.7 * position) for position, x in enumerate(np.ravel(result)))
 
 
 def of_one_point(function, operands):

@@ -79,12 +79,12 @@ class TestScan:
         assert (last.data, [output.data for output in outputs]) == (4.0, [2.0, 6.0])
         assert (rate.grad, start.grad, [x.grad for x in xs]) == (9.0, 2.75, [5.5, 3.0])
 
-    def test_reverse_goes_from_the_end_and_leaves_outputs_in_place(self):
+    def test_reverse_goes_from_the_end_and_leaves_outputs_in_position(self):
         seen = []
         last, outputs = mg.scan(lambda s, x: (seen.append(x), (s * 10 + x, s))[1], 0, [1, 2, 3], reverse=True)
         assert (seen, last, outputs) == ([3, 2, 1], 321, [32, 3, 0])
 
-    def test_the_body_runs_once_a_turn(self):
+    def test_the_body_runs_once_an_iteration(self):
         runs = []
         mg.scan(lambda s, x: (runs.append(x), (s, x))[1], 0.0, range(100))
         assert runs == list(range(100))
@@ -104,7 +104,7 @@ class TestScan:
             (np.array([1, 2]), [1, 2]),
         ],
     )
-    def test_what_a_turn_is_given(self, inputs, items):
+    def test_what_an_iteration_is_given(self, inputs, items):
         seen = []
         mg.scan(lambda s, x: (seen.append(x), (s, None))[1], 0.0, inputs)
         assert seen == items
@@ -142,7 +142,7 @@ class TestScan:
         assert numbers.dtype == float
         assert names == ["1.0", "2.0"]
 
-    def test_a_turn_has_containers_of_its_own(self):
+    def test_an_iteration_has_containers_of_its_own(self):
         first, items = {"h": np.zeros(2), "log": [0.0]}, [np.ones(2), np.ones(2)]
 
         def step(state, x):
@@ -165,7 +165,7 @@ class TestScan:
         with mg.detect_anomaly(), pytest.raises(FloatingPointError, match="line"):
             mg.scan(lambda s, x: (s * s, None), Value(1e200), [1.0] * 5)
 
-    def test_an_error_in_a_turn_comes_out_as_it_is(self):
+    def test_an_error_in_an_iteration_comes_out_as_it_is(self):
         with pytest.raises(ZeroDivisionError):
             mg.scan(lambda s, x: (s / x, None), Value(1.0), [1.0, 0.0])
 
@@ -225,7 +225,7 @@ class TestVmap:
         found = mg.vmap(f, ((0, None), {"x": 0, "y": 1}), {"row": 1, "sum": 0})(
             ([1.0, 2.0], 5.0), {"x": [3.0, 4.0], "y": x.T}
         )
-        assert list(found) == ["sum", "row"]  # as the first turn has them
+        assert list(found) == ["sum", "row"]  # as the first iteration has them
         assert list(mg.vmap(lambda x: {"a": x, "b": x} if x else {"b": x, "a": x})([1, 0])) == ["a", "b"]
         np.testing.assert_array_equal(found["sum"], [6.0, 7.0])
         np.testing.assert_array_equal(found["row"], [[3.0, 4.0], [1.0, 2.0]])
@@ -257,7 +257,11 @@ WRONG = [
     ("mg.vmap(None)", TypeError, "vmap takes a function, not NoneType: None"),
     (f"mg.scan({STEP}, 0.0)", TypeError, "scan needs inputs to go through, or a length"),
     (f"mg.scan({STEP}, 0.0, ())", TypeError, "scan needs inputs to go through, or a length"),
-    (f"mg.scan({STEP}, 0.0, [])", ValueError, "scan of nothing: inputs has length 0, and no turn says what comes out"),
+    (
+        f"mg.scan({STEP}, 0.0, [])",
+        ValueError,
+        "scan of nothing: inputs has length 0, and no iteration says what comes out",
+    ),
     (f"mg.scan({STEP}, 0.0, ([1], []))", ValueError, "scan of nothing: inputs[1] has length 0"),
     (f"mg.scan({STEP}, 0.0, np.zeros((0, 2)))", ValueError, "scan of nothing: inputs has length 0"),
     (f"mg.scan({STEP}, 0.0, length=0)", ValueError, "length must be at least 1, not 0"),
@@ -295,12 +299,12 @@ WRONG = [
     (
         "mg.scan(lambda s, x: ([s, s], x), 0.0, [1])",
         ValueError,
-        "the state must keep its structure: turn 0 was given 0.0, and returns [0.0, 0.0]",
+        "the state must keep its structure: iteration 0 was given 0.0, and returns [0.0, 0.0]",
     ),
     (
         "mg.scan(lambda s, x: (s[:x], x), [0.0] * 3, [3, 2])",
         ValueError,
-        "the state must keep its structure: turn 1 was",
+        "the state must keep its structure: iteration 1 was",
     ),
     ("mg.scan(lambda s, x: (tuple(s), x), [0.0], [3])", ValueError, "the state must keep its structure"),
     ("mg.scan(lambda s, x: ({'b': 0}, x), {'a': 0}, [3])", ValueError, "the state must keep its structure"),
@@ -309,7 +313,7 @@ WRONG = [
     (
         "mg.scan(lambda s, x: (s, x if x else None), 0.0, [1, 0])",
         ValueError,
-        "every turn must return the same structure: turn 0 returns 1, and turn 1 None",
+        "every iteration must return the same structure: iteration 0 returns 1, and iteration 1 None",
     ),
     ("mg.vmap(v.exp)()", ValueError, "vmap needs an argument to go through: there is none whose axis is not None"),
     ("mg.vmap(len, None)([1.0])", ValueError, "vmap needs an argument to go through"),
@@ -346,7 +350,11 @@ WRONG = [
         ValueError,
         "the axes (0,) do not fit what f returns, whose parts are",
     ),
-    ("mg.vmap(lambda x: [x] * x)([1, 2])", ValueError, "every turn must return the same structure: turn 0 returns [1]"),
+    (
+        "mg.vmap(lambda x: [x] * x)([1, 2])",
+        ValueError,
+        "every iteration must return the same structure: iteration 0 returns [1]",
+    ),
 ]
 
 

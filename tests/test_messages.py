@@ -8,9 +8,9 @@ import micrograd
 from tests.folders import ROOT
 
 PACKAGE = Path(micrograd.__file__).parent
-PLACES = (PACKAGE, ROOT / "demos", ROOT / "docs", ROOT / "README.md")
+POSITIONS = (PACKAGE, ROOT / "demos", ROOT / "docs", ROOT / "README.md")
 KINDS = (".py", ".html", ".css", ".js", ".md", ".ipynb", ".svg")
-TEXTS = [path for place in PLACES for path in sorted([place, *place.rglob("*")]) if path.suffix in KINDS]
+TEXTS = [path for position in POSITIONS for path in sorted([position, *position.rglob("*")]) if path.suffix in KINDS]
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())

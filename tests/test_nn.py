@@ -802,7 +802,7 @@ class TestFiles:
         path.write_bytes(content.replace(b'"layers.0.neurons.0.b"', b'"layers.0.neurons.0.w.0"'))
         refused(model, path, message="it has a name twice")
 
-    def test_a_file_whose_names_changed_places_is_refused(self, saved):
+    def test_a_file_whose_names_changed_positions_is_refused(self, saved):
         model, path, content = saved
         parsed = json.loads(content)
         state = parsed["state"]

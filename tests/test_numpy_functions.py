@@ -570,7 +570,7 @@ def test_an_empty_array_has_the_dtype_that_it_has_eagerly(name, kind, whole):
 
 
 @MODES
-def test_a_number_picked_in_the_place_of_a_value_is_a_node_that_gives_it_no_gradient(make):
+def test_a_number_picked_in_the_position_of_a_value_is_a_node_that_gives_it_no_gradient(make):
     x, constant = mg.array([1.0, -2.0]), mg.array([5.0, 6.0], requires_grad=False)
     for other, expected in ((0, [1.0, 0.0]), (constant, [1.0, 6.0])):
         found = make(lambda x, other: np.where(x > 0, x, other))(x, other)

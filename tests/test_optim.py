@@ -162,7 +162,7 @@ class TestUpdateOnValues:
         result.backward()
         for index, leaf in enumerate(leaves):
             ahead, behind = (
-                following(*(number + side * step * (place == index) for place, number in enumerate(numbers)))
+                following(*(number + side * step * (position == index) for position, number in enumerate(numbers)))
                 for side in (1, -1)
             )
             assert leaf.grad == pytest.approx((ahead - behind) / (2 * step), rel=1e-6, abs=1e-9)

@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: the numbers of the dense ones, at the places that a graph says."""
+"""Sparse Jacobians and Hessians: the numbers of the dense ones, at the positions that a graph says."""
 
 from __future__ import annotations
 
@@ -834,7 +834,7 @@ def test_what_a_program_gives_is_the_callers_own() -> None:
 def test_a_program_without_constraints_has_empty_parts() -> None:
     program = mg.nlp(rosenbrock, start=POINT)
     assert program.constraints(POINT).shape == program.jacobian(POINT).shape == (0,)
-    assert [places.shape for places in program.jacobianstructure()] == [(0,), (0,)]
+    assert [positions.shape for positions in program.jacobianstructure()] == [(0,), (0,)]
     assert program.jacobian_matrix(POINT).shape == (0, 6)
     assert len(program.hessianstructure()[0]) == 11
     with pytest.raises(ValueError, match="has no constraints"):

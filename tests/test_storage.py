@@ -390,7 +390,7 @@ class TestParametersReplaced:
         assert trained() == one_by_one(trained)
 
     @pytest.mark.parametrize("kind", [tuple, list, np.array])
-    def test_another_sequence_takes_the_place_of_the_list(self, one_by_one, kind):
+    def test_another_sequence_takes_the_position_of_the_list(self, one_by_one, kind):
         def trained():
             leaves = leaves_of()
             optimizer = optim.Adam(leaves, 0.1)

@@ -169,7 +169,7 @@ def test_cameras_turn_as_scipy_turns():
 def test_the_transformer_for_one_word_is_that_of_the_other_benchmarks():
     module, older = import_module("programs.transformer"), import_module("transformer")
     weights = older.parameters(mg.Value)
-    ours = {name if name in ("letter", "place", "output") else f"{name} 0": rows for name, rows in weights.items()}
+    ours = {name if name in ("letter", "position", "output") else f"{name} 0": rows for name, rows in weights.items()}
     words = [[older.END, *older.WORD, older.END]]
     value = module.scalars(module.SMALL, ours, {"words": words}).data
     assert value == pytest.approx(older.loss(weights, mg.Value).data, rel=1e-12)
@@ -245,7 +245,7 @@ def test_where_this_package_fails_the_others_are_shown():
     assert [line[5:] for line in suite.lines([slow, peer])] == [["-"] * 4, ["-", "0.500", "6.0", "6.0"]]
 
 
-def test_the_page_has_a_place_for_the_table():
+def test_the_page_has_a_position_for_the_table():
     suite = import_module("suite")
     page = suite.PAGE.read_text(encoding="utf-8")
     once = suite.with_report(page, "what was measured")

@@ -231,7 +231,7 @@ class TestJacobian:
         assert shape(found) == shape(argument)
         assert scalars(found) == slopes_of_curved(argument)
 
-    def test_each_output_has_a_gradient_in_its_place(self):
+    def test_each_output_has_a_gradient_in_its_position(self):
         def f(p):
             return {"product": p[0] * p[1], "powers": (p[0] ** 2, [p[1] ** 3, 7.0])}
 

@@ -20,7 +20,7 @@ esac
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def position(tmp_path, monkeypatch):
     """A folder in which Pythons can be put that no test needs; the real one is 3.11 to the command."""
     monkeypatch.setattr(versions, "ROOT", tmp_path)
     monkeypatch.setattr(versions, "this_version", lambda: "3.11")
@@ -43,8 +43,8 @@ def run(monkeypatch, capsys, *words):
     return versions.main(), capsys.readouterr().out.splitlines()
 
 
-def test_each_python_that_is_there_runs_the_tests_and_the_others_are_named(place, monkeypatch, capsys):
-    python(place, "3.99t", tests="echo '=== 2 passed, 1 skipped in 0.1s ==='")
+def test_each_python_that_is_there_runs_the_tests_and_the_others_are_named(position, monkeypatch, capsys):
+    python(position, "3.99t", tests="echo '=== 2 passed, 1 skipped in 0.1s ==='")
     code, lines = run(monkeypatch, capsys)
     assert code == 0
     assert lines == [
@@ -52,14 +52,14 @@ def test_each_python_that_is_there_runs_the_tests_and_the_others_are_named(place
         "Python 3.98: not on this machine, so not run",
         "Python 3.99t: 2 passed, 1 skipped in 0.1s",
     ]
-    assert {folder.name for folder in place.glob(".venv-*")} == {".venv-3.11", ".venv-3.99t"}
-    assert "not slow" in (place / "asked.txt").read_text()
+    assert {folder.name for folder in position.glob(".venv-*")} == {".venv-3.11", ".venv-3.99t"}
+    assert "not slow" in (position / "asked.txt").read_text()
 
 
-def test_pyenvs_pythons_are_found_behind_its_commands_which_only_say_where_they_are(place, monkeypatch, capsys):
-    (place / "python3.98").write_text("#!/bin/sh\necho 'python3.98 exists in 3.98.2'; exit 127\n")
-    (place / "python3.98").chmod(0o755)
-    kept = place / "pyenv" / "versions" / "3.98.2" / "bin"
+def test_pyenvs_pythons_are_found_behind_its_commands_which_only_say_where_they_are(position, monkeypatch, capsys):
+    (position / "python3.98").write_text("#!/bin/sh\necho 'python3.98 exists in 3.98.2'; exit 127\n")
+    (position / "python3.98").chmod(0o755)
+    kept = position / "pyenv" / "versions" / "3.98.2" / "bin"
     kept.mkdir(parents=True)
     python(kept, "3.98", tests="echo '= 5 passed in 0.1s ='")
     assert run(monkeypatch, capsys, "3.98", "3.99t") == (
@@ -68,20 +68,20 @@ def test_pyenvs_pythons_are_found_behind_its_commands_which_only_say_where_they_
     )
 
 
-def test_others_leaves_out_the_python_that_runs_it(place, monkeypatch, capsys):
+def test_others_leaves_out_the_python_that_runs_it(position, monkeypatch, capsys):
     code, lines = run(monkeypatch, capsys, "--others")
     assert (code, [line.partition(":")[0] for line in lines]) == (0, ["Python 3.98", "Python 3.99t"])
 
 
-def test_a_failure_ends_with_1_and_what_pytest_printed_is_shown(place, monkeypatch, capsys):
-    python(place, "3.98", tests="echo 'E  1 is not 2'; echo '= 1 failed in 0.1s ='; exit 1")
+def test_a_failure_ends_with_1_and_what_pytest_printed_is_shown(position, monkeypatch, capsys):
+    python(position, "3.98", tests="echo 'E  1 is not 2'; echo '= 1 failed in 0.1s ='; exit 1")
     code, lines = run(monkeypatch, capsys)
     assert (code, "E  1 is not 2" in lines) == (1, True)
     assert "Python 3.98: 1 failed in 0.1s" in lines
 
 
-def test_a_python_that_packages_are_missing_for_is_a_failure(place, monkeypatch, capsys):
-    python(place, "3.98", pip="echo 'ERROR: no matching distribution'; exit 1")
+def test_a_python_that_packages_are_missing_for_is_a_failure(position, monkeypatch, capsys):
+    python(position, "3.98", pip="echo 'ERROR: no matching distribution'; exit 1")
     code, lines = run(monkeypatch, capsys)
     assert (code, "Python 3.98: cannot be set up: ERROR: no matching distribution" in lines) == (1, True)
 
@@ -91,8 +91,8 @@ def test_a_python_that_packages_are_missing_for_is_a_failure(place, monkeypatch,
     ("minutes", "broken", "said"),
     [("0.02", {"tests": "exec sleep 60"}, "stopped after "), ("0", {}, "not run: there was no time left")],
 )
-def test_where_time_runs_out_it_is_said(place, monkeypatch, capsys, minutes, broken, said):
-    python(place, "3.98", **broken)
+def test_where_time_runs_out_it_is_said(position, monkeypatch, capsys, minutes, broken, said):
+    python(position, "3.98", **broken)
     code, lines = run(monkeypatch, capsys, "--others", "--minutes", minutes)
     assert code == 0
     assert lines[0].startswith(f"Python 3.98: {said}")

@@ -23,7 +23,7 @@ SECTIONS = {
     "Use": ["gallery.md", "explore.md", "command.md", "testing.md", "primitives.md", "compiler.md", "scaling.md"],
     "Reference": ["api.md"],
     "Trust": ["reliability.md", "performance.md"],
-    "Inside": ["engine.md", "house.md", "contributing.md", "changelog.md"],
+    "Inside": ["engine.md", "architecture.md", "contributing.md", "changelog.md"],
 }
 
 EXERCISES = """# All exercises

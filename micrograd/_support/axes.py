@@ -75,9 +75,9 @@ def checked_axes(axis: Any, dimensions: int) -> list[int]:
     for number in given:
         if isinstance(number, bool) or not hasattr(number, "__index__"):
             raise TypeError(f"axis must be an int or a tuple of ints, not {axis!r:.80}")
-        if not -dimensions <= (place := operator.index(number)) < dimensions:
-            raise ValueError(f"axis {place} is out of range for an array of {dimensions} dimensions")
-        axes.append(place % dimensions)
+        if not -dimensions <= (position := operator.index(number)) < dimensions:
+            raise ValueError(f"axis {position} is out of range for an array of {dimensions} dimensions")
+        axes.append(position % dimensions)
     if len(set(axes)) < len(axes) or not axes:
         raise ValueError(f"axis must be one axis, or several that differ, not {axis!r}")
     return axes
@@ -102,8 +102,8 @@ def reduced(
     axes = checked_axes(axis, len(shape))
     others, found = _rows(function, arrays, axes, name)
     if keepdims:
-        return array_of(tuple(1 if place in axes else size for place, size in enumerate(shape)))(found)
-    return array_of(tuple(shape[place] for place in others))(found) if others else found[0]
+        return array_of(tuple(1 if position in axes else size for position, size in enumerate(shape)))(found)
+    return array_of(tuple(shape[position] for position in others))(found) if others else found[0]
 
 
 def mapped(function: Callable[[list[Any]], list[Any]], array: Array, axis: Any, name: str) -> Array:
@@ -111,8 +111,10 @@ def mapped(function: Callable[[list[Any]], list[Any]], array: Array, axis: Any, 
     axes = checked_axes(axis, array.ndim)
     others, found = _rows(function, [array], axes, name)
     order = [*others, *axes]
-    result: Array = array_of(tuple(array.shape[place] for place in order))([item for row in found for item in row])
-    return result.transpose([order.index(place) for place in range(array.ndim)])
+    result: Array = array_of(tuple(array.shape[position] for position in order))(
+        [item for row in found for item in row]
+    )
+    return result.transpose([order.index(position) for position in range(array.ndim)])
 
 
 def _rows(
@@ -120,9 +122,9 @@ def _rows(
 ) -> tuple[list[int], list[Any]]:
     """The axes that are left, and what the function makes of each row."""
     shape = arrays[0].shape
-    others = [place for place in range(len(shape)) if place not in axes]
-    if not (size := prod(shape[place] for place in axes)):
+    others = [position for position in range(len(shape)) if position not in axes]
+    if not (size := prod(shape[position] for position in axes)):
         raise ValueError(f"{name} of nothing: an array of shape {shape} has no element along axis {axes[0]}")
-    count = prod(shape[place] for place in others)
+    count = prod(shape[position] for position in others)
     tables = [array.transpose([*others, *axes]).reshape(count, size).tolist() for array in arrays]
     return others, [function(*rows) for rows in zip(*tables, strict=True)]

@@ -110,7 +110,7 @@ def _answer(model: Model) -> Callable[..., Any]:
         numbers = [row[name] for name in columns["numbers"]]
         present = [equal(number, number) for number in numbers]  # NaN is not
         filled = [where(is_there, n, mean) for is_there, n, mean in zip(present, numbers, statistics, strict=True)]
-        filled += [1.0 - present[place] for place in indicated]
+        filled += [1.0 - present[position] for position in indicated]
         layer = [(x - centre) / spread for x, centre, spread in zip(filled, centres, spreads, strict=True)]
         for name, count in zip(columns["categories"], known, strict=True):
             layer += [equal(row[name], float(code)) for code in range(count)]

@@ -138,15 +138,15 @@ class ParsedExpression:
         """The error that says what the text may have meant, where that can be read."""
         if len(self.text) > LONGEST or not (correction := corrected(self.text, self._functions)):
             return None
-        meant, place = correction
+        meant, position = correction
         try:
             _Reader(meant, self._functions).read()
         except ExpressionError:
             return None
-        start = max(place - _SHOWN // 2, 0) if len(meant) > _SHOWN else 0
+        start = max(position - _SHOWN // 2, 0) if len(meant) > _SHOWN else 0
         shown = " ".join(meant[start : start + _SHOWN].split())
         shown = f"{'... ' * (start > 0)}{shown}{' ...' * (start + _SHOWN < len(meant))}"
-        return _error(self.text, f"did you mean `{shown}`?", place, place + 1)
+        return _error(self.text, f"did you mean `{shown}`?", position, position + 1)
 
 
 class _Reader:
@@ -163,9 +163,9 @@ class _Reader:
         try:
             tree = ast.parse(_on_one_line(self.text), mode="eval").body
         except (SyntaxError, RecursionError, MemoryError) as error:  # 007; and nesting, where the stack is in use
-            place = min(max((getattr(error, "offset", None) or 0) - 2, 0), len(self.text) - 1)
+            position = min(max((getattr(error, "offset", None) or 0) - 2, 0), len(self.text) - 1)
             message = getattr(error, "msg", "the expression is nested too deep to be read here")
-            raise _error(self.text, message, place, place + 1) from None
+            raise _error(self.text, message, position, position + 1) from None
         nodes, waiting = [], [tree]
         while waiting:
             nodes.append(waiting.pop())
@@ -252,8 +252,8 @@ class _Reader:
     def _all(self) -> str:
         return f"numbers, names, + - * / ** and {', '.join(self.functions)}"
 
-    def _error(self, message: str, place: Token | ast.expr) -> ExpressionError:
-        start, end = _span(place, self.text) if isinstance(place, ast.expr) else (place.start, place.end)
+    def _error(self, message: str, position: Token | ast.expr) -> ExpressionError:
+        start, end = _span(position, self.text) if isinstance(position, ast.expr) else (position.start, position.end)
         return _error(self.text, message, start, end)
 
 

@@ -1,6 +1,6 @@
 """The arrays that the compiler works with.
 
-``Integers`` say which nodes, or which places in a buffer; ``Counts`` how many edges a node has, and are narrow, as
+``Integers`` say which nodes, or which positions in a buffer; ``Counts`` how many edges a node has, and are narrow, as
 nobody has two billion; ``Kinds`` what a node is, of three; ``Floats`` are numbers of the program; ``Booleans`` mark
 nodes: ``marks[7]`` is whether node 7 is one of them.
 """
@@ -20,9 +20,9 @@ Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def order_of(keys: Integers) -> Integers:
-    """The places of integers, sorted by what stands there; equal ones stay as they are: of 7, 3, 7 it is 1, 0, 2.
+    """The positions of integers, sorted by what stands there; equal ones stay as they are: of 7, 3, 7 it is 1, 0, 2.
 
-    NumPy sorts integers eight times as fast as it finds their order. So each gets its place for its lower half, and
+    NumPy sorts integers eight times as fast as it finds their order. So each gets its position for its lower half, and
     they are sorted.
     """
     packed = keys.astype(np.int64)  # nobody has two billion nodes

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import CodeType
 
-    from micrograd.engine.recorder import Shares
+    from micrograd.engine.recorder import Contributions
 
 _lines: WeakKeyDictionary[Primitive, tuple[CodeType, int]] = WeakKeyDictionary()
 
@@ -88,9 +88,9 @@ class _Detector(Recorder):
         _lines[node._primitive] = line
         return self.inner is None or self.inner.keeps(node)
 
-    def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
+    def contributions(self, node: Any, gradient: Any, give: Callable[[], Contributions]) -> Contributions:
         """What a node gives to its operands: finite gradients, for a finite one."""
-        return _checked_shares(node, gradient, give)
+        return _checked_contributions(node, gradient, give)
 
     def under_no_grad(self) -> Recorder:
         """Check what is computed under no_grad, too."""
@@ -123,23 +123,24 @@ def _look_at(result: Value, primitive: Primitive, operands: Iterable[Any], line:
         raise FloatingPointError(f"{shown_call(primitive, inputs, operands)} gives {data}\n{_shown(line)}")
 
 
-def _checked_shares(node: Value, gradient: Any, give: Callable[[], Shares]) -> Shares:
+def _checked_contributions(node: Value, gradient: Any, give: Callable[[], Contributions]) -> Contributions:
     """What a node gives to its operands, all of it finite."""
     line = _lines.get(node._primitive)
-    place = f"\n{_shown(line)}" if line else ""
+    position = f"\n{_shown(line)}" if line else ""
     if not math.isfinite(_number(gradient)):
         name = node.label or (shown_call(node._primitive, node._inputs(), node._operands()) if node._op else repr(node))
-        raise FloatingPointError(f"the gradient that reaches {name} is {_number(gradient)}{place}")
+        raise FloatingPointError(f"the gradient that reaches {name} is {_number(gradient)}{position}")
     try:
         given = give()
     except (ArithmeticError, ValueError) as error:
-        raise type(error)(f"{error}{place}") from error
-    for operand, share in given:
-        if not math.isfinite(_number(share)):
+        raise type(error)(f"{error}{position}") from error
+    for operand, contribution in given:
+        if not math.isfinite(_number(contribution)):
             call = shown_call(node._primitive, node._inputs(), node._operands())
             name = operand.label or f"operand {node._operands().index(operand) + 1}"
+            shown = _number(contribution)
             raise FloatingPointError(
-                f"the derivative of {call} by {name} gives {_number(share)} for the gradient {_number(gradient)}{place}"
+                f"the derivative of {call} by {name} gives {shown} for the gradient {_number(gradient)}{position}"
             )
     return given
 
@@ -153,6 +154,6 @@ def _shown(line: tuple[CodeType, int]) -> str:
     import linecache  # here, because it imports tokenize and re
 
     code, number = line
-    place = f'  File "{code.co_filename}", line {number}, in {code.co_name}'
+    position = f'  File "{code.co_filename}", line {number}, in {code.co_name}'
     text = linecache.getline(code.co_filename, number).strip()
-    return f"{place}\n    {text}" if text else place
+    return f"{position}\n    {text}" if text else position

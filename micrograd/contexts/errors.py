@@ -21,7 +21,7 @@ from micrograd.engine.value import Value, record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from micrograd.engine.recorder import Shares
+    from micrograd.engine.recorder import Contributions
 
 # What NumPy calls the primitives that can raise.
 _OF_NUMPY = {name: name for name in ("exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos")}
@@ -106,9 +106,9 @@ class _Forgiving(Recorder):
         """What the inner recorder says."""
         return self.inner is None or self.inner.keeps(node)
 
-    def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
+    def contributions(self, node: Any, gradient: Any, give: Callable[[], Contributions]) -> Contributions:
         """What a node gives to its operands, which the inner recorder may look at."""
-        return give() if self.inner is None else self.inner.shares(node, gradient, give)
+        return give() if self.inner is None else self.inner.contributions(node, gradient, give)
 
     def under_no_grad(self) -> Recorder:
         """The same under no_grad."""

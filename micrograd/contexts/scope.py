@@ -89,8 +89,8 @@ def scope(what: Any) -> Any:
     makes one of a block, where ``mg.record_scopes()`` is on; elsewhere it does nothing. Numbers and gradients are the
     same with scopes and without.
 
-    Modules, the turns of ``vmap`` and ``scan``, and functions of the library that are programs, such as softmax and
-    cross_entropy, are scopes by themselves.
+    Modules, the iterations of ``vmap`` and ``scan``, and functions of the library that are programs, such as softmax
+    and cross_entropy, are scopes by themselves.
 
     Args:
         what: the name of a block, or the function.

@@ -345,7 +345,7 @@ def _count(root: Value, enough: float = math.inf) -> int:
         if node.is_leaf:
             continue
         primitive = node._primitive
-        operands = node._x if primitive.wide else (node._first, node._second)[: len(primitive.derivatives)]
+        operands = node._x if primitive.variadic else (node._first, node._second)[: len(primitive.derivatives)]
         for operand in operands:
             if operand is NUMBER or not isinstance(operand, Value):
                 numbers += 1

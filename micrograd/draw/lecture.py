@@ -104,7 +104,7 @@ def _result(primitive: Primitive, operands: list[Value], number: float, gradient
     """A node with these numbers. Nothing is computed and nobody records it: it is for a picture only."""
     node = Value(number, label=label)
     node._grad, node._primitive = gradient, primitive
-    if primitive.wide:
+    if primitive.variadic:
         node._x = tuple(operands)
     else:
         node._first, node._second = operands[0], operands[-1]  # of one operand, the second is never read

@@ -4,7 +4,7 @@ To understand it, read three modules in this order:
 
 primitives.py    the table: each primitive's forward function and derivative, a line each
 value.py         Value: operators that compute and remember
-backward.py      the two walks: count the uses, pass the gradients on
+backward.py      the two passes: count the uses, pass the gradients on
 
 What these stand on:
 

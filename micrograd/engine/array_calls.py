@@ -102,9 +102,9 @@ class ArrayFunction:
         bring_up_to_date()
         numbers, positions, values = [], [], list[Any]()
         for array in arrays:
-            found, places, those = _elements(array, self.name)
+            found, indices, those = _elements(array, self.name)
             numbers.append(found)
-            positions.append(places)
+            positions.append(indices)
             values += those
         results = self.forward(*numbers)
         objects = (x for array in arrays if array.dtype == object for x in array.flat)
@@ -189,7 +189,7 @@ class ArrayCall(Primitive):
     __slots__ = ("_numbers", "_positions", "_results", "function")
 
     forward = float
-    composite, first, second, wide = None, None, None, True
+    composite, first, second, variadic = None, None, None, True
     derivatives = ()
     domain = ()
     settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
@@ -204,19 +204,27 @@ class ArrayCall(Primitive):
         """The operands that gradients flow to."""
         return [operand for operand in node._x if operand._primitive is not CONSTANT]
 
-    def shares(self, node: Any, gradient: Any, useful: Container[Any] | None = None) -> list[tuple[Any, Any]]:
+    def contributions(self, node: Any, gradient: Any, useful: Container[Any] | None = None) -> list[tuple[Any, Any]]:
         """What each operand is given."""
         seeds = [np.zeros(result.shape) for result in self._results]
         given = self._given(seeds, gradient, self._results, self._numbers)
         pairs = zip(node._x, given, strict=True)
-        return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
+        return [
+            (o, contribution)
+            for o, contribution in pairs
+            if o._primitive is not CONSTANT and (useful is None or o in useful)
+        ]
 
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
         """What each operand is given, as graphs."""
         seeds = [np.zeros(result.shape).astype(object) for result in self._results]
         given = self._given(seeds, gradient, self.function.results_of(node, self._results), self.operands(node))
         pairs = zip(node._x, given, strict=True)
-        return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
+        return [
+            (o, contribution)
+            for o, contribution in pairs
+            if o._primitive is not CONSTANT and (useful is None or o in useful)
+        ]
 
     def operands(self, node: Any) -> list[Any]:
         """The operands as arrays of Values and numbers."""
@@ -242,16 +250,18 @@ class ArrayCall(Primitive):
             results, operands = self.function.results_of(node, self._results), self.operands(node)
         else:
             results, operands = tuple(self._results), list(self._numbers)
-        shares = self._picked(self.function.rule(seeds, results, operands, self._needed()))
-        moving = [(share, found[o]) for share, o in zip(shares, node._x, strict=True) if o in found]
-        terms = [share * tangent for share, tangent in moving]
+        contributions = self._picked(self.function.rule(seeds, results, operands, self._needed()))
+        moving = [
+            (contribution, found[o]) for contribution, o in zip(contributions, node._x, strict=True) if o in found
+        ]
+        terms = [contribution * tangent for contribution, tangent in moving]
         leaves = [leaf for array in seeds for leaf in array.flat]
         total = sum(terms)
         slopes = gradients(total, leaves, create_graph) if is_value(total) else {}
         return [[slopes.get(leaf, 0.0) for leaf in leaves]]
 
     def _needed(self) -> list[bool]:
-        return [bool(len(places)) for places in self._positions]
+        return [bool(len(positions)) for positions in self._positions]
 
     def _given(self, seeds: list[Any], gradient: Any, results: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
         """What the operands are given for the Seeds, which are put into arrays of zeros."""
@@ -270,9 +280,9 @@ class ArrayCall(Primitive):
     def _picked(self, gradients: Sequence[Any]) -> list[Any]:
         """The gradients of the operands that gradients flow to, in their order."""
         picked = list[Any]()
-        for places, gradient in zip(self._positions, gradients, strict=True):
-            if len(places):
-                picked += np.asarray(gradient).reshape(-1)[places].tolist()
+        for positions, gradient in zip(self._positions, gradients, strict=True):
+            if len(positions):
+                picked += np.asarray(gradient).reshape(-1)[positions].tolist()
         return picked
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -301,8 +311,8 @@ class Result(Primitive):
 class Seeds(float):
     """The gradients of some results of a call; as a float, their sum.
 
-    The walk adds up what the results pass on, as it adds up all gradients. Sums keep their parts, which are floats or
-    Values:
+    The traversal adds up what the results pass on, as it adds up all gradients. Sums keep their parts, which are
+    floats or Values:
 
     >>> seeds = 0.0 + Seeds(2.0, 0) + Seeds(3.0, 5)
     >>> seeds, sorted(seeds.parts())
@@ -360,11 +370,11 @@ def _elements(array: Any, name: str) -> tuple[Any, Any, list[Any]]:
     if array.dtype != object:
         return array.astype(float), (), []
     numbers, positions, values = [], [], []
-    for place, x in enumerate(array.ravel().tolist()):
+    for position, x in enumerate(array.ravel().tolist()):
         if is_value(x):
             numbers.append(x._data)
             if x._primitive is not CONSTANT:
-                positions.append(place)
+                positions.append(position)
                 values.append(x)
         else:
             numbers.append(required_number(x, f"an element of what {name} takes"))

@@ -1,9 +1,9 @@
-"""Backpropagation: two walks from the root, and the guards around them.
+"""Backpropagation: two passes from the root, and the guards around them.
 
-Take ``b = a * a`` and ``c = b + a``. The first walk goes out from c and counts the uses: b has 1, a has 3.
-In the second, c passes its gradient on: to b, whose only use has thereby spoken, and once to a. So b is
-next, and gives a its other two shares. Now a has heard from all three uses, and its gradient is complete.
-No order has to be stored, no node is met before its uses, and no recursion limits the depth.
+Take ``b = a * a`` and ``c = b + a``. The first pass starts at c and counts the uses: b has 1, a has 3.
+In the second pass, c adds to the gradients of b and a. That was the only use of b, so b is next. It adds to the
+gradient of a twice. Now all three uses of a have contributed, so its gradient is complete.
+No order is stored, no node is visited before its uses, and no recursion limits the depth.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import explained
-from micrograd.engine.commit import ABOVE, changing_gradients, clear, commit, keeping_gradients, setting, walk
-from micrograd.engine.higher_order import set_adjoints, shares
+from micrograd.engine.commit import ABOVE, changing_gradients, clear, commit, keeping_gradients, setting, traversal
+from micrograd.engine.higher_order import contributions, set_adjoints
 from micrograd.engine.primitive import CONSTANT, LEAF, times_first, times_second, unchanged
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from micrograd.engine.stored import bring_up_to_date, changing
@@ -43,7 +43,7 @@ def _count_uses(root: Node, floor: int, leaves: list[Node], before: list[Any]) -
         elif (primitive := node._primitive) is LEAF:
             leaves.append(node)
             before.append(node._grad)
-        elif primitive.wide:
+        elif primitive.variadic:
             for operand in primitive.receivers(node):
                 if (uses := operand._uses) <= floor:
                     waiting.append(operand)
@@ -68,11 +68,11 @@ def _count_uses(root: Node, floor: int, leaves: list[Node], before: list[Any]) -
 
 
 def _pass_gradients(root: Node, floor: int) -> list[Node]:
-    """Let each node pass its gradient on, once all of its uses have passed theirs to it; the nodes in their turns."""
-    node, waiting, turns, once = root, list[Any](), list[Any](), floor + 1
+    """Let each node pass its gradient on, once all of its uses have passed theirs to it; the nodes as visited."""
+    node, waiting, visited, once = root, list[Any](), list[Any](), floor + 1
     try:
         while True:
-            turns.append(node)
+            visited.append(node)
             primitive, gradient = node._primitive, node._grad
             following = None
             operand = node._first
@@ -89,8 +89,8 @@ def _pass_gradients(root: Node, floor: int) -> list[Node]:
                     following = operand
                 else:
                     operand._uses = uses - 1
-            elif primitive.wide:
-                waiting += _passed_on(primitive.shares(node, gradient), floor)
+            elif primitive.variadic:
+                waiting += _passed_on(primitive.contributions(node, gradient), floor)
             operand = node._second
             if (uses := operand._uses) > floor:
                 if (rule := primitive.second) is unchanged:
@@ -111,7 +111,7 @@ def _pass_gradients(root: Node, floor: int) -> list[Node]:
             elif waiting:
                 node = waiting.pop()
             else:
-                return turns
+                return visited
     except (ArithmeticError, ValueError, TypeError) as error:
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
@@ -119,8 +119,8 @@ def _pass_gradients(root: Node, floor: int) -> list[Node]:
 def _passed_on(given: Iterable[tuple[Node, Any]], floor: int) -> list[Node]:
     """Add what a node gives to the gradients of its operands; those of them whose gradients are complete now."""
     complete = []
-    for operand, share in given:
-        operand._grad += share
+    for operand, contribution in given:
+        operand._grad += contribution
         operand._uses -= 1
         if operand._uses == floor:
             complete.append(operand)
@@ -129,46 +129,46 @@ def _passed_on(given: Iterable[tuple[Node, Any]], floor: int) -> list[Node]:
 
 def _pass_watched_gradients(root: Node, floor: int) -> list[Node]:
     """As _pass_gradients does, where the recorder in use looks at what each node gives."""
-    waiting, turns = [root], list[Any]()
+    waiting, visited = [root], list[Any]()
     while waiting:
         node = waiting.pop()
-        turns.append(node)
-        waiting += _passed_on(shares(node, node._grad), floor)
-    return turns
+        visited.append(node)
+        waiting += _passed_on(contributions(node, node._grad), floor)
+    return visited
 
 
 def backpropagate(root: Node, gradient: float) -> Iterable[Node]:
     """Run the chain rule from root to the leaves, which add up what they are given over calls: all of it, or nothing.
 
-    Returns the nodes that gradients flow to, in the order in which they took their turns. Whatever is raised, every
+    Returns the nodes that gradients flow to, in the order in which they were visited. Whatever is raised, every
     leaf has the gradient it had before.
     """
     with changing_gradients:  # the counts are in the nodes, so no two threads may walk shared nodes at a time
         if root._primitive.backpropagates_at_once(root, gradient):
             return chain([root], root._x)
         bring_up_to_date()
-        if walk.undo is not None:  # a derivative starts this inside of another walk, whose counts must stay
+        if traversal.undo is not None:  # a derivative starts this inside of another traversal, whose counts must stay
             return list(set_adjoints(root, gradient, create_graph=False))
-        floor, above = walk.floor, walk.floor + ABOVE
+        floor, above = traversal.floor, traversal.floor + ABOVE
         leaves, before = list[Any](), list[Any]()
         undo = setting(leaves, "_grad", before)
         keeping_gradients([root])  # a rehearsal: there is room on the stack for the undo
         try:
-            walk.undo = undo
+            traversal.undo = undo
             count = _count_uses(root, floor, leaves, before)
             root._grad = gradient
             watched = (recorder_on_top() or NO_RECORDER).watches_gradients
-            turns = _pass_watched_gradients(root, floor) if watched else _pass_gradients(root, floor)
-            if len(turns) != count:  # in a cycle each waits for another
+            visited = _pass_watched_gradients(root, floor) if watched else _pass_gradients(root, floor)
+            if len(visited) != count:  # in a cycle each waits for another
                 raise ValueError(f"the graph of {root!r} has a cycle")
             sums = [leaf._grad + earlier for leaf, earlier in zip(leaves, before, strict=True)]
             with changing(leaves):
                 commit(setting(leaves, "_grad", sums))
         except BaseException:
-            walk.floor = above  # no count is trusted any more
+            traversal.floor = above  # no count is trusted any more
             commit(undo)
             clear(root, floor)
             raise
         finally:
-            walk.undo = None
-    return turns
+            traversal.undo = None
+    return visited

@@ -40,7 +40,8 @@ class Call(NamedTuple):
         name: what boxes are called.
         of: the function, or the module, that ran.
         inputs: the ids of the Values that went in, and of other objects.
-        start, end: when it began, and when it was over. The turns of a loop lie between its first moment and the next,
+        start, end: when it began, and when it was over. The iterations of a loop lie between its first moment and the
+        next,
             and between its last and the one before.
     """
 
@@ -65,11 +66,11 @@ def calls_of(value: Value) -> list[Call]:
 
 
 def _call(remembered: tuple[Any, ...]) -> Call:
-    """A run as a Value remembers it: as it is, or as the turn of a loop that has this number."""
+    """A run as a Value remembers it: as it is, or as the iteration of a loop that has this number."""
     if len(remembered) == 5:
         return Call(*remembered)
-    (name, function, inputs, start, end, turns), turn = remembered
-    return Call(name, function, inputs, start + turn / turns, end - 1 + (turn + 1) / turns)
+    (name, function, inputs, start, end, iterations), iteration = remembered
+    return Call(name, function, inputs, start + iteration / iterations, end - 1 + (iteration + 1) / iterations)
 
 
 def _remember(result: Any, call: tuple[Any, ...]) -> None:
@@ -132,29 +133,29 @@ def remembered_for_terms(function: AnyFunction, name: str) -> AnyFunction:
     return run  # type: ignore[return-value]  # it takes and gives the same
 
 
-def remembering_turns(function: Callable[..., Any], name: str, given: Any) -> Callable[[Sequence[Any]], None]:
-    """What a loop hands the results of its turns to, when it is over: it lets each remember its turn.
+def remembering_iterations(function: Callable[..., Any], name: str, given: Any) -> Callable[[Sequence[Any]], None]:
+    """What a loop hands the results of its iterations to, when it is over: it lets each remember its iteration.
 
     Args:
-        function: what is called turn after turn.
-        name: of the turns.
+        function: what is called iteration after iteration.
+        name: of the iterations.
         given: what the loop goes through, and starts from.
     """
     if not _is_remembering():
         return lambda results: None
-    inputs: list[int] = []  # looked for once: what a turn has besides is of earlier turns
+    inputs: list[int] = []  # looked for once: what an iteration has besides is of earlier iterations
     _add_ids((given, *_contents(getattr(function, "__closure__", None) or ())), inputs, 1)
     start = tick()
 
     def remember(results: Sequence[Any]) -> None:
         loop = (name, function, inputs, start, tick(), len(results))
-        for turn, result in enumerate(results):
+        for iteration, result in enumerate(results):
             for value in result if type(result) is tuple else (result,):
                 if type(value) is Value and not value._calls:  # as most are; here, so that they cost no call
                     if (primitive := value._primitive) is not LEAF and primitive is not CONSTANT:
-                        value._calls = loop, turn
+                        value._calls = loop, iteration
                 elif value is not None:
-                    _remember(value, (loop, turn))
+                    _remember(value, (loop, iteration))
 
     return remember
 

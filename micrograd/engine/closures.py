@@ -40,10 +40,12 @@ class HandWritten(Primitive):
         self.backpropagate = backpropagate
 
     def receivers(self, node: Any) -> list[Any]:
-        """The children that gradients flow to, each once, as the closure adds up a child's places itself."""
+        """The children that gradients flow to, each once, as the closure adds up a child's positions itself."""
         return [child for child in dict.fromkeys(node._x) if child.requires_grad]
 
-    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+    def contributions(
+        self, node: Any, gradient: float, useful: Container[Any] | None = None
+    ) -> list[tuple[Any, float]]:
         """What the closure adds to each child's gradient; the gradients themselves stay as they are."""
         if self.backpropagate is None:
             raise ValueError("this hand-written operation has no derivative; assign its _backward")
@@ -106,15 +108,17 @@ class Operation(Primitive):
         """The operands that gradients flow to."""
         return [operand for operand in node._x if getattr(operand, "requires_grad", False)]
 
-    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+    def contributions(
+        self, node: Any, gradient: float, useful: Container[Any] | None = None
+    ) -> list[tuple[Any, float]]:
         """What the backpropagate function gives, operand by operand."""
         given = self.backpropagate(gradient)
         given = given if isinstance(given, (tuple, list)) else (given,)
         if len(given) != len(node._x):
             raise ValueError(f"backpropagate gave {len(given)} gradients for {len(node._x)} operands")
         return [
-            (operand, 0.0 if share is None else required_number(share, "a gradient"))
-            for operand, share in zip(node._operands(), given, strict=True)
+            (operand, 0.0 if contribution is None else required_number(contribution, "a gradient"))
+            for operand, contribution in zip(node._operands(), given, strict=True)
             if operand.requires_grad
         ]
 

@@ -23,7 +23,7 @@ commit: Callable[[Iterable[None]], None] = deque[None](maxlen=0).extend  # it dr
 
 
 def setting(objects: Iterable[Any], name: str, values: Iterable[Any]) -> Iterator[None]:
-    """The plan to set an attribute of each object to the value in the same place.
+    """The plan to set an attribute of each object to the value in the same position.
 
     Both may grow until the plan is carried out; where there are fewer values, the last objects stay as they are.
     """
@@ -48,23 +48,24 @@ def keeping_gradients(nodes: Collection[Any]) -> Iterator[None]:
 ABOVE = 1 << 40  # more than a node has uses
 
 
-class Walk:
+class Traversal:
     """The backpropagation that is running, if any.
 
     Attributes:
         undo: the plan that gives the leaves their gradients back.
-        floor: counts of uses up to this one mean none. They are left of walks that failed, and could not be cleared.
+        floor: counts of uses up to this one mean none. They are left of traversals that failed, and could not be
+            cleared.
     """
 
     undo: Iterator[None] | None = None
     floor = 0
 
 
-walk = Walk()
+traversal = Traversal()
 
 
 def clear(root: Any, floor: int) -> None:
-    """Take from all nodes under root what a walk that failed has left, and go back to the floor that it had.
+    """Take from all nodes under root what a traversal that failed has left, and go back to the floor that it had.
 
     It has left counts, and gradients of results.
     """
@@ -77,15 +78,15 @@ def clear(root: Any, floor: int) -> None:
         fresh = [operand for operand in node._operands() if operand not in seen]
         seen.update(fresh)
         stack += fresh
-    walk.floor = floor
+    traversal.floor = floor
 
 
 def _undo_in_child() -> None:
-    """Undo, in a forked child, the walk of another thread, which is not there any more."""
-    if walk.undo is not None and not changing_gradients._is_owned():
-        walk.floor += ABOVE
-        commit(walk.undo)
-        walk.undo = None
+    """Undo, in a forked child, the traversal of another thread, which is not there any more."""
+    if traversal.undo is not None and not changing_gradients._is_owned():
+        traversal.floor += ABOVE
+        commit(traversal.undo)
+        traversal.undo = None
 
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_unchanged, explained
-from micrograd.engine.commit import changing_gradients, commit, setting, walk
+from micrograd.engine.commit import changing_gradients, commit, setting, traversal
 from micrograd.engine.node import Node
 from micrograd.engine.order import order_of, topological_order
 from micrograd.engine.recorder import recorder_on_top, refusing_floats
@@ -21,17 +21,19 @@ from micrograd.engine.tracer import tracer_on_top
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from micrograd.engine.recorder import Shares
+    from micrograd.engine.recorder import Contributions
 
 _is_leaf = attrgetter("is_leaf")
 
 
-def shares(node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None) -> Shares:
+def contributions(
+    node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None
+) -> Contributions:
     """What a node with this gradient gives to each of its operands, or to the useful ones."""
     recorder = recorder_on_top()
     if recorder is None:
-        return _shares(node, gradient, create_graph, useful)
-    return recorder.shares(node, gradient, lambda: _shares(node, gradient, create_graph, useful))
+        return _contributions(node, gradient, create_graph, useful)
+    return recorder.contributions(node, gradient, lambda: _contributions(node, gradient, create_graph, useful))
 
 
 def adjoints(
@@ -39,7 +41,7 @@ def adjoints(
     start: Any,
     create_graph: bool,
     wanted: Collection[Node] | None = None,
-    give: Callable[..., Shares] = shares,
+    give: Callable[..., Contributions] = contributions,
 ) -> dict[Any, Any]:
     """The adjoints under root: its gradient, times start, with respect to each Value there; floats, or graphs.
 
@@ -55,8 +57,8 @@ def adjoints(
     found = {root: start}
     for node in reversed(order):
         if node in found and node in needed:
-            for operand, share in give(node, found[node], create_graph, useful):
-                found[operand] = found[operand] + share if operand in found else share
+            for operand, contribution in give(node, found[node], create_graph, useful):
+                found[operand] = found[operand] + contribution if operand in found else contribution
     return found
 
 
@@ -66,8 +68,8 @@ def partial_gradients(
     """The gradient of a root, times start, by some of its operands, while the others stand still; 0 is left out."""
     standing = set(operands)
 
-    def give(node: Node, *settings: Any) -> Shares:
-        return [] if node in standing else shares(node, *settings)
+    def give(node: Node, *settings: Any) -> Contributions:
+        return [] if node in standing else contributions(node, *settings)
 
     found = adjoints(root, start, create_graph, wanted, give)
     return {operand: found[operand] for operand in wanted if operand in found}
@@ -149,9 +151,13 @@ def _terms(node: Node, moving: list[Node], found: Mapping[Node, Any], create_gra
     if (tangents := node._primitive.tangents(node, found, create_graph, _gradients)) is not None:
         return tangents
     if not node._primitive.derivatives:  # a closure: it is asked once
-        pairs = shares(node, 1.0, create_graph, set(moving))
-        return [share * found[operand] for operand, share in pairs if operand in found]
-    return [share for operand in moving for _, share in shares(node, found[operand], create_graph, (operand,))]
+        pairs = contributions(node, 1.0, create_graph, set(moving))
+        return [contribution * found[operand] for operand, contribution in pairs if operand in found]
+    return [
+        contribution
+        for operand in moving
+        for _, contribution in contributions(node, found[operand], create_graph, (operand,))
+    ]
 
 
 def _gradients(root: Node, wanted: Sequence[Node], create_graph: bool) -> dict[Any, Any]:
@@ -162,8 +168,8 @@ def _gradients(root: Node, wanted: Sequence[Node], create_graph: bool) -> dict[A
 def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
     """Set the gradients of all the Values under root, leaves added up over calls; all of them, or none."""
     with changing_gradients:
-        running = walk.undo is not None
-        if running and any(node._uses > walk.floor for node in topological_order(root) if not node.is_leaf):
+        running = traversal.undo is not None
+        if running and any(node._uses > traversal.floor for node in topological_order(root) if not node.is_leaf):
             raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
         found = adjoints(root, start, create_graph)
         leaves = list(filter(_is_leaf, found))
@@ -187,17 +193,17 @@ def _leading_to(wanted: frozenset[Node], order: list[Node]) -> tuple[set[Node], 
     return leading, useful
 
 
-def _shares(node: Node, gradient: Any, create_graph: bool, useful: Collection[Node] | None) -> Shares:
+def _contributions(node: Node, gradient: Any, create_graph: bool, useful: Collection[Node] | None) -> Contributions:
     if node.is_leaf:
         return []
     primitive = node._primitive
     try:
-        return _graphs(node, gradient, useful) if create_graph else primitive.shares(node, gradient, useful)
+        return _graphs(node, gradient, useful) if create_graph else primitive.contributions(node, gradient, useful)
     except (ArithmeticError, ValueError, TypeError) as error:
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
-def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Shares:
+def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Contributions:
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
     primitive.check_differentiable_again()

@@ -463,7 +463,7 @@ def _gaps(name: str, what: str) -> ArrayFunction:
         largest = np.abs(values).max(axis=(-2, -1), initial=0.0, keepdims=True)
         same = np.argwhere((np.abs(gaps) <= 4e-16 * largest * count) & ~np.eye(count, dtype=bool))
         if len(same):
-            *_, i, j = (int(place) for place in same[0])
+            *_, i, j = (int(position) for position in same[0])
             raise ValueError(
                 f"the {what} {i} and {j} of {name} are equal, so their vectors have no derivative: differentiate the "
                 f"{what} only, or move the matrix away from where they meet"

@@ -92,7 +92,7 @@ class Node(Operand):
     """What a Value remembers; its arguments are those of Value."""
 
     # How it was made: a primitive, its operands _first and _second, and the numbers _x and _y that they had.
-    # NUMBER stands for a plain number, and for no operand. A wide primitive (of more operands, or hand-written)
+    # NUMBER stands for a plain number, and for no operand. A variadic primitive (of more operands, or hand-written)
     # has all of them in _x and their numbers in _y. A leaf has () in both, or says in _x that it is the input of a
     # transform (see differentiation.py). There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
@@ -203,7 +203,7 @@ class Node(Operand):
 
     @property
     def _backward(self) -> Callable[[], object]:
-        """The closure that adds this node's share to its operands' ``grad``, each time it is called."""
+        """The closure that adds this node's contribution to its operands' ``grad``, each time it is called."""
         return self._primitive.closure(self)
 
     @_backward.setter
@@ -244,7 +244,7 @@ class Node(Operand):
         if self.is_leaf:
             return ()
         kind: Any = type(self)  # Value
-        if self._primitive.wide:
+        if self._primitive.variadic:
             self._x = tuple(o if isinstance(o, Node) else kind(o, requires_grad=False) for o in self._x)
             return self._x
         if self._first is NUMBER:
@@ -259,7 +259,7 @@ class Node(Operand):
         """The numbers that the operands had."""
         if self.is_leaf:
             return ()
-        if self._primitive.wide:
+        if self._primitive.variadic:
             return tuple(self._y)
         return (self._x,) if self._primitive.second is None else (self._x, self._y)
 

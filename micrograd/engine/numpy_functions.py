@@ -43,7 +43,7 @@ _REFUSAL = "micrograd has no np."
 OF_INTS = (np.gcd, np.lcm)
 
 _WRITE = {
-    **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
+    **dict.fromkeys(("copyto", "put", "putmask", "position"), "put them into mg.array(x), which keeps gradients"),
     "nanmean": "leave out= out",
     "quantile": "give q as numbers, and leave out=, weights= and other methods than 'linear' out",
     **dict.fromkeys(("nanquantile", "nanpercentile"), "leave what is NaN out, and write np.quantile"),

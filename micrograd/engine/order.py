@@ -59,7 +59,7 @@ def recorded(roots: Iterable[AnyNode]) -> Iterator[AnyNode]:
         node = stack.pop()
         yield node
         primitive = node._primitive
-        for operand in primitive.receivers(node) if primitive.wide else (node._first, node._second):
+        for operand in primitive.receivers(node) if primitive.variadic else (node._first, node._second):
             if operand._primitive is not CONSTANT and operand not in seen:
                 seen.add(operand)
                 stack.append(operand)

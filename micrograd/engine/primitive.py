@@ -114,7 +114,7 @@ class Primitive:
         "second",
         "settings",
         "symbol",
-        "wide",
+        "variadic",
     )
 
     def __init__(
@@ -134,14 +134,15 @@ class Primitive:
         self.domain = domain or (REAL_LINE,) * len(derivatives)
         # A narrow primitive has one or two operands, each with a rule; a node has them in slots of their own, and
         # the engine calls the rules first and second. They are called with two operands always: a rule of one
-        # operand drops the second. A wide primitive has all operands in one tuple, and gives them their shares.
+        # operand drops the second. A variadic primitive has all operands in one tuple, and gives them their
+        # contributions.
         self.first: Any = None
         self.second: Any = None
         if len(derivatives) == 2 and None not in derivatives:
             self.first, self.second = derivatives
         elif len(derivatives) == 1 and (rule := derivatives[0]) is not None:
             self.first = lambda g, out, x, _: rule(g, out, x)
-        self.wide = self.first is None
+        self.variadic = self.first is None
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Apply the primitive: to floats, to arrays element by element, or to Values, which record it.
@@ -209,12 +210,15 @@ class Primitive:
         return self(*operands)
 
     def receivers(self, node: Any) -> list[Any]:
-        """Which of the operands of a wide primitive's node gradients flow to."""
-        rules = self.derivatives or (unchanged,) * len(node._x)  # shares raises for a primitive without a derivative
+        """Which of the operands of a variadic primitive's node gradients flow to."""
+        # contributions raises for a primitive without a derivative
+        rules = self.derivatives or (unchanged,) * len(node._x)
         pairs = zip(node._x, rules, strict=True)
         return [operand for operand, rule in pairs if rule and getattr(operand, "requires_grad", False)]
 
-    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+    def contributions(
+        self, node: Any, gradient: float, useful: Container[Any] | None = None
+    ) -> list[tuple[Any, float]]:
         """What a node with this gradient gives to each operand that gradients flow to, or to the useful ones."""
         if not self.derivatives:
             raise ValueError("this primitive has no derivative")
@@ -243,15 +247,15 @@ class Primitive:
         return False
 
     def closure(self, node: Any) -> Callable[[], object]:
-        """The function of no arguments that adds the shares to the operands' gradients."""
+        """The function of no arguments that adds the contributions to the operands' gradients."""
 
         def backward() -> None:
             if node.is_leaf:
                 return
             bring_up_to_date()
             with changing([operand for operand in node._operands() if operand.is_leaf]):
-                for operand, share in self.shares(node, node._grad):
-                    operand._grad += share
+                for operand, contribution in self.contributions(node, node._grad):
+                    operand._grad += contribution
 
         return backward
 
@@ -336,8 +340,8 @@ def _checked(rule: Rule, name: str) -> Rule:
     """The rule with a check: where it is handed a float, it must give one."""
 
     def checked(g: Any, *operands: Any, **settings: Any) -> Any:
-        share = rule(g, *operands, **settings)
-        return required_number(share, f"what a rule of {name} gives") if isinstance(g, float) else share
+        contribution = rule(g, *operands, **settings)
+        return required_number(contribution, f"what a rule of {name} gives") if isinstance(g, float) else contribution
 
     return checked
 
@@ -368,4 +372,4 @@ def times_first(g: Any, out: Any, x: Any, y: Any) -> Any:
 # What stands in place of the primitive in a Value that no primitive made.
 LEAF = define("leaf", float, symbol="")
 CONSTANT = define("constant", float, symbol="")  # no gradient flows to it
-LEAF.wide = CONSTANT.wide = False
+LEAF.variadic = CONSTANT.variadic = False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from micrograd.engine.primitive import Primitive
 
-    Shares: TypeAlias = list[tuple[Any, Any]]
+    Contributions: TypeAlias = list[tuple[Any, Any]]
 
 AnyEntry = TypeVar("AnyEntry", bound="ContextEntry")
 RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
@@ -91,7 +91,7 @@ class Recorder:
 
     Attributes:
         is_open: whether it still records. One that does not is passed over wherever it is in use.
-        watches_gradients: whether ``shares`` looks at what nodes give, so that backpropagation must ask it.
+        watches_gradients: whether ``contributions`` looks at what nodes give, so that backpropagation must ask it.
         lets_programs_run: whether a compiled function may run its program, whose operations nobody records.
         remembers: whether results remember how they were made.
         remembers_calls: whether results remember the calls that they came out of; see calls.py.
@@ -125,7 +125,7 @@ class Recorder:
         """Whether gradients may flow to a node whose derivative is a closure."""
         return True
 
-    def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
+    def contributions(self, node: Any, gradient: Any, give: Callable[[], Contributions]) -> Contributions:
         """What a node with this gradient gives to its operands: what give() returns."""
         return give()
 

@@ -174,8 +174,8 @@ def hurwitz_zeta(on: Any, x: Any, power: Any) -> Any:
     far = x + count
     square = 1 / far / far
     *others, rest = _REST
-    for place, coefficient in reversed([*enumerate(others, 1)]):
-        rest = coefficient + (power + 2 * place - 1) * (power + 2 * place) * square * rest
+    for position, coefficient in reversed([*enumerate(others, 1)]):
+        rest = coefficient + (power + 2 * position - 1) * (power + 2 * position) * square * rest
     return total + far ** (1 - power) * (1 / (power - 1) + 0.5 / far + power * square * rest)
 
 

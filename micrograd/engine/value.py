@@ -5,8 +5,8 @@
     c.backward()             # a.grad is 4.0, b.grad is 2.0
 
 An operator computes a float and makes a node, which remembers the primitive (one of the table in primitives.py), the
-operands and the numbers they had. So a result is the root of a graph, which ``backward`` walks (see backward.py): each
-node passes its gradient on to its operands, times its local derivatives. That is the chain rule, one step a node.
+operands and the numbers they had. So a result is the root of a graph, which ``backward`` traverses (see backward.py).
+Each node passes its gradient on to its operands, times its local derivatives. That is the chain rule, one step a node.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _recorder() -> Recorder | None:
 def record(primitive: Primitive, operands: tuple[Any, ...]) -> Value:
     """Compute, and remember."""
     data, inputs = evaluated(primitive, operands)
-    if primitive.wide:
+    if primitive.variadic:
         return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
     nodes = [operand if isinstance(operand, Value) else NUMBER for operand in operands]
     if len(nodes) == 1:
@@ -66,7 +66,7 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     node._first, node._second = first, second
     node._x, node._y = x, y
     no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
-    if no_operand and not (primitive.wide and primitive.receivers(node)):
+    if no_operand and not (primitive.variadic and primitive.receivers(node)):
         forget(node)
     return node
 
@@ -178,7 +178,7 @@ class Value(Methods, Node):
     __abs__ = method(primitives.abs)
 
     def _applied(self, primitive: Primitive) -> Any:  # as apply does, for one operand
-        if SPECIAL or primitive.wide:
+        if SPECIAL or primitive.variadic:
             return apply(primitive, self)
         x = self._data
         try:

@@ -179,7 +179,7 @@ def with_arrays(
     return tuple([x._array(box(x)) if isinstance(x, Operand) else x for x in arguments]), settings
 
 
-_WITH_OUT = (np.fix, np.isposinf, np.isneginf)  # which take it in the second place
+_WITH_OUT = (np.fix, np.isposinf, np.isneginf)  # which take it in the second position
 
 
 def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[str, Any]) -> Any:

@@ -46,7 +46,7 @@ function backwardBirth() {
 
 let births = [];
 
-/** Find the births anew, after the numbers have changed, and say them beside the graph. */
+/** Find the births again, after the numbers have changed, and say them beside the graph. */
 function noteBirths() {
   births = findBirths();
   const parts = births.map((birth) => html("p", {}, bdi(birth.words), " ", html("button", { type: "button", class: "link", onclick: () => goToBirth(birth) }, "Go there")));

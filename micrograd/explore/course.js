@@ -105,7 +105,7 @@ function branch(settings) {
   course.isLive = true;
 }
 
-/** Begin anew, with other settings and the first weights, or with others. */
+/** Begin again, with other settings and the first weights, or with others. */
 function restart(settings = {}) {
   Object.assign(course.settings, settings);
   course.moments = [{ step: 0, numbers: course.weights ?? recorded.moments[0].numbers, states: [], batch: null, rate: null, known: true }];

@@ -30,7 +30,7 @@ function editor(node) {
   return html("div", {}, form, problem);
 }
 
-/** Give a leaf another number and compute both passes anew, or change nothing and throw. */
+/** Give a leaf another number and compute both passes again, or change nothing and throw. */
 function setLeaf(node, number) {
   if (!Number.isFinite(number) && !Object.is(number, node.recorded)) throw new RangeError("A finite number is needed, such as 2.5 or -1e-3");
   setNumbers(new Map([[node.index, number]]));

@@ -253,7 +253,7 @@ class AllTerms(Primitive):
         """The operands: gradients flow to each."""
         return list(node._x)
 
-    def shares(self, node: Any, gradient: Any, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+    def contributions(self, node: Any, gradient: Any, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
         """What each operand is given, for the gradients that the results have passed on."""
         seeds = np.zeros(self._terms.count)
         for number, result in gradient.parts():

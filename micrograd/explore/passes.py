@@ -204,7 +204,7 @@ def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, A
     shares: list[Any] = [None] * len(operands)
     locals_: list[Any] = [None] * len(operands)
     place = 0
-    for operand, share in node._primitive.shares(node, gradient):
+    for operand, share in node._primitive.contributions(node, gradient):
         while operands[place] is not operand or not _receives(node, place):
             place += 1
         shares[place] = jsonable(share)

@@ -19,7 +19,7 @@ function showLength() {
 
 const watchers = []; // what else shows the present step
 let afterMode = () => {}; // what else there is to do when the controls move the time of training, or no longer
-/** Show everything anew. */
+/** Show everything again. */
 function show() {
   replay();
   refresh();
@@ -128,7 +128,7 @@ function toggle(group) {
   changeInPlace(group, () => open.delete(group) || open.add(group));
 }
 
-/** Draw anew after a change of a group, which stays where it is. */
+/** Draw again after a change of a group, which stays where it is. */
 function changeInPlace(group, change) {
   const anchor = visible.get(`g${group}`);
   const before = { x: anchor.x - anchor.w / 2, y: anchor.y - anchor.h / 2 };

@@ -102,7 +102,7 @@ function isInOrder(all) {
   });
 }
 
-/** Show another word: the same program, and both passes computed anew; or throw what is wrong, and show the one before. */
+/** Show another word: the same program, and both passes computed again; or throw what is wrong, and show the one before. */
 function setWord(rows) {
   const before = wordNow();
   put(rows);

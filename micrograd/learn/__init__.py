@@ -151,7 +151,7 @@ def progress() -> Progress:
     try:
         return Progress(_keeping.notes(), _keeping.place() if _keeping.is_kept() else None)
     except _keeping.DamagedError as error:
-        return Progress({}, None, f"{error}; mg.learn.reset() begins anew")
+        return Progress({}, None, f"{error}; mg.learn.reset() begins again")
 
 
 def reset() -> None:

@@ -59,14 +59,14 @@ def name_of(node: Value) -> str:
 
 
 def turns(root: Value) -> list[Value]:
-    """The Values under a root in the order of the engine's backward pass, which fills their gradients anew."""
+    """The Values under a root in the order of the engine's backward pass, which fills their gradients again."""
     for node in topological_order(root):
         node.grad = 0.0
     return list(backpropagate(root, 1.0))  # type: ignore[arg-type]  # from a Value all nodes are Values
 
 
 def shares_under(root: Value) -> list[Share]:
-    """Every share of the backward pass from a root, in backward order. It fills the gradients anew."""
+    """Every share of the backward pass from a root, in backward order. It fills the gradients again."""
     found = []
     for node in turns(root):
         if node.is_leaf:

@@ -48,7 +48,7 @@ def figures(
         grids = {name: np.array(inputs[name], dtype=object) for name in inputs}
         for name, grid in grids.items():
             if grid.ndim == 2:
-                caption = f"How much each place of the {escape(name)} matters to the test rows"
+                caption = f"How much each position of the {escape(name)} matters to the test rows"
                 drawn[caption] = plot(_importance_map, by_column, grid)
                 by_column = by_column.drop(grid.ravel(), errors="ignore")
         if len(by_column):
@@ -67,8 +67,8 @@ def validation(pipeline: Pipeline, study: Study) -> pd.Series:
     inputs, losses = pipeline[:-1].transform(inputs), {}
     steps = [step for step, _ in network.record_.frames()]
     stages = network.staged_predict_proba(inputs) if study.of_classes else network.staged_predict(inputs)
-    for place, (step, stage) in enumerate(zip(steps, stages, strict=True)):
-        if place % math.ceil(len(steps) / MOST_FRAMES) == 0:
+    for position, (step, stage) in enumerate(zip(steps, stages, strict=True)):
+        if position % math.ceil(len(steps) / MOST_FRAMES) == 0:
             if study.of_classes:
                 losses[step] = metrics.log_loss(right, stage, labels=pipeline.classes_)
             else:
@@ -116,7 +116,7 @@ def _importance(figure: Any, by_column: pd.Series) -> None:
 
 
 def _importance_map(figure: Any, by_column: pd.Series, grid: Any) -> None:
-    """How much each column of a grid matters, at its place; nothing where it is not used."""
+    """How much each column of a grid matters, at its position; nothing where it is not used."""
     from matplotlib.colors import LinearSegmentedColormap
 
     axes = figure.add_subplot()

@@ -106,11 +106,11 @@ def _write_graphs(
         return {}
     inputs = encoder.transform(study.parts(study.test.loc[worst.index])[0])
     inputs = pd.DataFrame(inputs, worst.index, encoder.get_feature_names_out())
-    for place, (line, row) in enumerate(worst.iterrows(), start=1):
+    for position, (line, row) in enumerate(worst.iterrows(), start=1):
         right, predicted = (f"{row[kind]:{'' if study.of_classes else '.6g'}}" for kind in ("right", "predicted"))
         title = f"Why is line {line}, which is {right}, predicted to be {predicted}?"
-        network.explore(inputs.loc[[line]], folder / f"worst-{place}.html", title, boxes)
-        shown[f"worst-{place}.html"] = title
+        network.explore(inputs.loc[[line]], folder / f"worst-{position}.html", title, boxes)
+        shown[f"worst-{position}.html"] = title
     if network.record_ is not None:
         some = len(network.record_.inputs[0]) < network.n_features_in_
         shown["film.html"] = f"The training as a film{', with the inputs that weigh most' if some else ''}"

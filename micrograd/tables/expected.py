@@ -94,24 +94,26 @@ def _check_encoder(found: Any, template: Any) -> int:
     fields = fitted_fields(found, template, where, *fitted, *private)
     columns = fields["feature_names_in_"].tolist()
     slices = [part for _, _, part in template.transformers]
-    places = {name: [*range(part.start, part.stop)] for name, part in zip(names, slices, strict=True)}
+    positions = {name: [*range(part.start, part.stop)] for name, part in zip(names, slices, strict=True)}
     check_same(fields["n_features_in_"], len(columns), f"n_features_in_ of {where}")
     check_same(fields["_columns"], slices, f"_columns of {where}")
     check_same(fields["_remainder"], ("remainder", "drop", []), f"_remainder of {where}")
     check_same(fields["sparse_output_"], False, f"sparse_output_ of {where}")
     indices = fields["_transformer_to_input_indices"]
-    check_same(indices, places | {"remainder": []}, f"_transformer_to_input_indices of {where}")
+    check_same(indices, positions | {"remainder": []}, f"_transformer_to_input_indices of {where}")
 
     parts = fields["transformers_"]
     is_right = isinstance(parts, list) and all(isinstance(part, tuple) and len(part) == 3 for part in parts)
     check(is_right, f"transformers_ of {where}", "is no list of triples")
     check_same(
-        [(name, place) for name, _, place in parts], [*zip(names, slices, strict=True)], f"transformers_ of {where}"
+        [(name, position) for name, _, position in parts],
+        [*zip(names, slices, strict=True)],
+        f"transformers_ of {where}",
     )
     widths, ends = [], {}
-    for (name, part, place), (_, expected, _) in zip(parts, template.transformers, strict=True):
+    for (name, part, position), (_, expected, _) in zip(parts, template.transformers, strict=True):
         checked = _check_numbers if name == "numbers" else _check_categories
-        widths.append(checked(part, expected, columns[place]))
+        widths.append(checked(part, expected, columns[position]))
         ends[name] = slice(sum(widths[:-1]), sum(widths))
     check_same(fields["output_indices_"], ends | {"remainder": slice(0, 0)}, f"output_indices_ of {where}")
     return sum(widths)

@@ -47,7 +47,7 @@ def read_table(
 
     Returns:
         The frame; its index says on which line a row begins. What is missing is NaN. Columns under a blank header are
-        named by their place, and listed in ``attrs["unnamed"]``. Those whose numbers were written with a currency, a
+        named by their position, and listed in ``attrs["unnamed"]``. Those whose numbers were written with a currency, a
         percent sign or marks between thousands are in ``attrs["as numbers"]``, each with an example. ``decimal`` is in
         ``attrs``, too.
 
@@ -74,7 +74,7 @@ def read_table(
         data, point = read_text(path, encoding), decimal or "."
         delimiter = delimiter or max(DELIMITERS, key=lambda mark: _fit(data[:_SNIFFED], mark))
         header, lines = _header_and_lines(data, delimiter)
-        names = [name or f"column {place}" for place, name in enumerate(header, start=1)]
+        names = [name or f"column {position}" for position, name in enumerate(header, start=1)]
         if (twice := Counter(names).most_common(1)[0])[1] > 1:
             raise ValueError(f"the header names {twice[0]!r} twice: rename one of these columns")
         layout = {"sep": delimiter, "header": 0, "names": names, "index_col": False, "keep_default_na": False}

@@ -193,22 +193,22 @@ def _gives_floats(primitive: Primitive, point: Point) -> str:
 
 def _has_right_rules(primitive: Primitive, point: Point) -> str:
     """The derivative, by finite differences."""
-    places = [index for index, rule in enumerate(primitive.derivatives) if rule]
+    positions = [index for index, rule in enumerate(primitive.derivatives) if rule]
 
     def merged(numbers: tuple[float, ...]) -> list[float]:
         operands = list(point)
-        for place, number in zip(places, numbers, strict=True):
-            operands[place] = number
+        for position, number in zip(positions, numbers, strict=True):
+            operands[position] = number
         return operands
 
     def gradient(*numbers: float) -> list[float]:
         slopes = _slopes(primitive, tuple(merged(numbers)))
-        return [slopes[place] for place in places]
+        return [slopes[position] for position in positions]
 
     try:
         gradcheck(
             lambda *numbers: primitive(*merged(numbers)),
-            [point[place] for place in places],
+            [point[position] for position in positions],
             gradient=gradient,
             tolerance=_TOLERANCE,
         )
@@ -277,16 +277,16 @@ def _works_on_arrays(primitive: Primitive, point: Point) -> str:
 
 def _has_right_second_derivatives(primitive: Primitive, point: Point) -> str:
     """Rules that can be differentiated again."""
-    places = [index for index, rule in enumerate(primitive.derivatives) if rule]
+    positions = [index for index, rule in enumerate(primitive.derivatives) if rule]
 
     def function(*numbers: Any) -> Any:
         operands: list[Any] = list(point)
-        for place, number in zip(places, numbers, strict=True):
-            operands[place] = number
+        for position, number in zip(positions, numbers, strict=True):
+            operands[position] = number
         return primitive(*operands)
 
     try:
-        gradcheck(function, [point[place] for place in places], order=2, tolerance=_TOLERANCE)
+        gradcheck(function, [point[position] for position in positions], order=2, tolerance=_TOLERANCE)
     except GradientError as error:
         return str(error)
     return ""

@@ -85,7 +85,7 @@ class Estimate(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """The values of f one step above and below the point, and the distance of these two places after rounding."""
+    """The values of f one step above and below the point, and the distance of these two positions after rounding."""
 
     step: float
     width: float
@@ -181,8 +181,8 @@ def _stairs(
     if any(sample.values != flat for sample in samples[-_SHORTEST:]):
         return None
     steps = list(_steps(x, 2.0))
-    places = [(step, x + side * step) for step in reversed(steps) for side in (1, -1)]
-    moved = [(step, at, f(at)) for step, at in places if f(at) not in flat]
+    positions = [(step, x + side * step) for step in reversed(steps) for side in (1, -1)]
+    moved = [(step, at, f(at)) for step, at in positions if f(at) not in flat]
     moved = [(step, at, value) for step, at, value in moved if _ALIKE * abs(value) < abs(value - middle)]
     nearest = [(at, value, min(step, abs(at) or step) * _SLIGHT) for step, at, value in moved[:_RUN]]
     if not moved or any(value not in (f(at - away), f(at + away)) for at, value, away in nearest):

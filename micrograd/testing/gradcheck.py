@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd._support.checks import real_number, required_number
 from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
-from micrograd.engine.higher_order import adjoints, shares
+from micrograd.engine.higher_order import adjoints, contributions
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
 from micrograd.testing.differences import Estimate, differentiate
@@ -314,10 +314,10 @@ def _sizes_of_terms(f: Function) -> Callable[..., list[float]]:
         if not isinstance(output, Value) or not output.requires_grad:
             return [0.0] * len(point)
 
-        def sizes_of_shares(*node: Any) -> list[tuple[Any, float]]:
-            return [(operand, abs(share)) for operand, share in shares(*node)]
+        def sizes_of_contributions(*node: Any) -> list[tuple[Any, float]]:
+            return [(operand, abs(contribution)) for operand, contribution in contributions(*node)]
 
-        found = adjoints(output, 1.0, False, values, sizes_of_shares)
+        found = adjoints(output, 1.0, False, values, sizes_of_contributions)
         return [found.get(value, 0.0) for value in values]
 
     return sizes

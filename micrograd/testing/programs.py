@@ -93,11 +93,11 @@ class Expression:
 
 
 class Program(Expression):
-    """An expression made of steps, each a primitive and the places of its operands.
+    """An expression made of steps, each a primitive and the positions of its operands.
 
     Args:
-        inputs: the point; places 0, 1, ... are the inputs.
-        steps: a primitive and the places of its operands; the places of their results follow the inputs'.
+        inputs: the point; positions 0, 1, ... are the inputs.
+        steps: a primitive and the positions of its operands; the positions of their results follow the inputs'.
 
     Example:
         >>> from micrograd.engine.primitives import mul, sin
@@ -124,8 +124,8 @@ class Program(Expression):
         if len(operands) != len(self.inputs):
             raise TypeError(f"this program takes {len(self.inputs)} operands, not {len(operands)}")
         results = list(operands)
-        for primitive, places in self.steps:
-            results.append(apply(primitive, *(results[place] for place in places)))
+        for primitive, positions in self.steps:
+            results.append(apply(primitive, *(results[position] for position in positions)))
         return results
 
     def __repr__(self) -> str:
@@ -136,19 +136,19 @@ class Program(Expression):
         count = len(self.inputs)
         names = ["x", "y", "z"][:count] if count <= 3 else [f"x{index}" for index in range(count)]
         uses = [0] * (count + len(self.steps))
-        for _, places in self._used_steps():
-            for place in places:
-                uses[place] += 1
+        for _, positions in self._used_steps():
+            for position in positions:
+                uses[position] += 1
         texts, assignments = dict(enumerate(names)), list[str]()
         last = count + len(self.steps) - 1
-        for (primitive, places), place in zip(self.steps, range(count, last + 1), strict=True):
-            if uses[place] or place == last:
-                text = _call(primitive, [texts[operand] for operand in places])
-                if place != last and (uses[place] > 1 or len(text) > _LONGEST):
+        for (primitive, positions), position in zip(self.steps, range(count, last + 1), strict=True):
+            if uses[position] or position == last:
+                text = _call(primitive, [texts[operand] for operand in positions])
+                if position != last and (uses[position] > 1 or len(text) > _LONGEST):
                     name = f"t{len(assignments) + 1}"
                     assignments.append(f"{name} := {_bare(text)}")
                     text = name
-                texts[place] = text
+                texts[position] = text
         body = _bare(texts[last])
         return f"lambda {', '.join(names)}: " + (f"({', '.join([*assignments, body])})[-1]" if assignments else body)
 
@@ -156,8 +156,8 @@ class Program(Expression):
         """The steps that the last result depends on."""
         used: set[int] = set()
         found: list[Step] = []
-        for place, step in reversed(list(enumerate(self.steps, start=len(self.inputs)))):
-            if not found or place in used:
+        for position, step in reversed(list(enumerate(self.steps, start=len(self.inputs)))):
+            if not found or position in used:
                 found.append(step)
                 _, operands = step
                 used.update(operands)
@@ -246,15 +246,15 @@ def grow(choices: Choices, table: Sequence[Primitive], inputs: tuple[int, int], 
     while len(steps) < least or (len(steps) < greatest and choices.integer(0, 9)):
         # Counted from the newest result, so that Hypothesis shrinks a program to a chain
         chosen = [len(results) - 1 - choices.integer(0, len(results) - 1) for _ in range(most)]
-        primitive = choices.one_of(candidates, _tame_at([results[place] for place in chosen]))
-        places = tuple(chosen[: len(primitive.domain)])
-        steps.append((primitive, places))
-        results.append(primitive.forward(*(results[place] for place in places)))
-    used = {place for _, places in steps for place in places}
-    loose = [place for place in range(len(results)) if place not in used]
+        primitive = choices.one_of(candidates, _tame_at([results[position] for position in chosen]))
+        positions = tuple(chosen[: len(primitive.domain)])
+        steps.append((primitive, positions))
+        results.append(primitive.forward(*(results[position] for position in positions)))
+    used = {position for _, positions in steps for position in positions}
+    loose = [position for position in range(len(results)) if position not in used]
     last = loose.pop()
-    for place in loose:
-        steps.append((primitives.add, (last, place)))
+    for position in loose:
+        steps.append((primitives.add, (last, position)))
         last = len(point) + len(steps) - 1
     return Program(point, steps)
 

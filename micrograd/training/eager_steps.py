@@ -51,9 +51,9 @@ class EagerSteps:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         self._optimizer.zero_grad()
         total = 0.0
-        for place, index in enumerate(batch):
+        for position, index in enumerate(batch):
             example = self._batches.examples[index]
-            named = {} if noise is None else {"noise": noise[place]}
+            named = {} if noise is None else {"noise": noise[position]}
             number = self._batches.first + index
             try:
                 value = self._loss(*arguments_of(example), **named)

@@ -70,7 +70,7 @@ class Numpy(ArrayLibrary):
         return (self.logsumexp(scores, 1) - scores[self.arange(len(scores)), classes]).mean()
 
     def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:
-        """Matrices of zeros with numbers in these places."""
+        """Matrices of zeros with numbers in these positions."""
         matrices = self.zeros((len(numbers), *shape))
         matrices[:, rows, columns] = numbers
         return matrices
@@ -99,9 +99,9 @@ class Jax(ArrayLibrary):
         return -self.jax.nn.log_softmax(scores)[self.arange(len(scores)), classes].mean()
 
     def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:
-        """Matrices of zeros with numbers in these places."""
-        places = self.array(rows), self.array(columns)
-        return self.zeros((len(numbers), *shape)).at[:, places[0], places[1]].set(numbers)
+        """Matrices of zeros with numbers in these positions."""
+        positions = self.array(rows), self.array(columns)
+        return self.zeros((len(numbers), *shape)).at[:, positions[0], positions[1]].set(numbers)
 
     def solved_below(self, factor: Any, numbers: Any) -> Any:
         """What a lower triangular matrix is to be multiplied with."""
@@ -125,7 +125,7 @@ class Torch(ArrayLibrary):
         return self.library.softmax(x, -1)
 
     def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:
-        """Matrices of zeros with numbers in these places."""
+        """Matrices of zeros with numbers in these positions."""
         matrices = self.zeros((len(numbers), *shape))
         matrices[:, rows, columns] = numbers
         return matrices

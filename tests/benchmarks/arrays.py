@@ -57,11 +57,11 @@ class Torch:
         return step
 
     def transformer(self) -> Any:
-        """All places of the word at a time, with a mask."""
+        """All positions of the word at a time, with a mask."""
         torch, w = self.torch, self.parameters(matrices(transformer))
         tokens = torch.tensor([transformer.END, *transformer.WORD])
         following = torch.tensor([*transformer.WORD, transformer.END])
-        places, n = torch.arange(len(tokens)), len(tokens)
+        positions, n = torch.arange(len(tokens)), len(tokens)
         heads, size = transformer.HEADS, transformer.WIDTH // transformer.HEADS
         mask = torch.full((n, n), -math.inf, dtype=torch.float64).triu(1)
 
@@ -69,7 +69,7 @@ class Torch:
             return x * (x.square().mean(-1, keepdim=True) + 1e-5) ** -0.5
 
         def loss() -> Any:
-            x = normalised(w["letter"][tokens] + w["place"][places])
+            x = normalised(w["letter"][tokens] + w["position"][positions])
             h = normalised(x)
             q, k, v = ((h @ w[name].T).view(n, heads, size).transpose(0, 1) for name in ("query", "key", "value"))
             shares = torch.softmax(q @ k.transpose(1, 2) / size**0.5 + mask, -1)

@@ -19,7 +19,7 @@ def loss_by_hand(weights: Any, word: Any) -> Any:
     def normalised(x: Any) -> Any:
         return x * (jnp.square(x).mean(-1, keepdims=True) + 1e-5) ** -0.5
 
-    x = normalised(weights["letter"][tokens] + weights["place"][:count])
+    x = normalised(weights["letter"][tokens] + weights["position"][:count])
     h = normalised(x)
     q, k, v = ((h @ weights[n].T).reshape(count, heads, size).swapaxes(0, 1) for n in ("query", "key", "value"))
     shares = jax.nn.softmax(q @ k.swapaxes(1, 2) / size**0.5 + mask, -1)

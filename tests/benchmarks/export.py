@@ -195,11 +195,11 @@ def in_turns(steps: list[Callable[[], object]]) -> list[float]:
         step()
         counts.append(max(1, min(10_000, int(0.02 / max(time.perf_counter() - begin, 1e-7)))))
     for _ in range(ROUNDS):
-        for place, (step, count) in enumerate(zip(steps, counts, strict=True)):
+        for position, (step, count) in enumerate(zip(steps, counts, strict=True)):
             begin = time.process_time()
             for _ in range(count):
                 step()
-            fastest[place] = min(fastest[place], (time.process_time() - begin) / count)
+            fastest[position] = min(fastest[position], (time.process_time() - begin) / count)
     return fastest
 
 

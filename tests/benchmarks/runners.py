@@ -312,8 +312,8 @@ class CasadiRunner(Runner):
         arrays = [np.zeros(output.numel()) for output in outputs]
         buffer, evaluate = function.buffer()
         buffer.set_arg(0, memoryview(self.inputs))
-        for place, array in enumerate(arrays):
-            buffer.set_res(place, memoryview(array))
+        for position, array in enumerate(arrays):
+            buffer.set_res(position, memoryview(array))
         kept = function, buffer  # CasADi has their addresses only
 
         def step(_: Any = kept) -> None:

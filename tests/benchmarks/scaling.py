@@ -88,8 +88,8 @@ def loss_of_word(weights: Any, tokens: Any) -> Any:
     keys: list[Any] = []
     values: list[Any] = []
     losses = []
-    for place, (token, following) in enumerate(pairwise(tokens)):
-        x = transformer.added(mg.take(weights["letter"], token), weights["place"][place])
+    for position, (token, following) in enumerate(pairwise(tokens)):
+        x = transformer.added(mg.take(weights["letter"], token), weights["position"][position])
         x = transformer.normalised(x)
         x = transformer.added(x, transformer.attention(transformer.normalised(x), weights, keys, values))
         wide = [mg.relu(h) for h in transformer.linear(transformer.normalised(x), weights["widen"])]
@@ -192,8 +192,8 @@ def of_gradients() -> None:
         special = Specialised(loss, Structure(((argument,), {})), BACKEND)
         special.want(range(len(special.values)))
         program = special.program(True)
-        places = np.split(program.inputs, [len(special.values)])
-        lowered = Lowered(program, *places, functions=PLAIN)
+        positions = np.split(program.inputs, [len(special.values)])
+        lowered = Lowered(program, *positions, functions=PLAIN)
         compute = lowered.function(np.concatenate([program.outputs, np.r_[program.gradients]]))
         of_values = jnp.array([value.data for value in special.values])
         array = jnp.array(argument, dtype=float)
@@ -235,7 +235,7 @@ def words(length: int) -> tuple[Any, Any, list[Any]]:
     transformer.softmax = mg.softmax
     rng = np.random.default_rng(0)
     weights = transformer.parameters(mg.Value)
-    weights["place"] = [[mg.Value(float(x)) for x in row] for row in 0.08 * rng.normal(size=(length + 1, 16))]
+    weights["position"] = [[mg.Value(float(x)) for x in row] for row in 0.08 * rng.normal(size=(length + 1, 16))]
     letters = rng.integers(0, transformer.END, (BATCH, length)).tolist()
     examples = [([transformer.END, *word, transformer.END],) for word in letters]
     parameters = [value for rows in weights.values() for row in rows for value in row]

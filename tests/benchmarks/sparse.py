@@ -156,8 +156,8 @@ def theirs(problem: Any, kind: str, n: int, m: int) -> tuple[Any, Callable[..., 
 
     def call(*arguments: Any) -> Any:
         kept[:] = [np.ascontiguousarray(a) for a in arguments]
-        for place, array in enumerate(kept):
-            buffer.set_arg(place, memoryview(array))
+        for position, array in enumerate(kept):
+            buffer.set_arg(position, memoryview(array))
         run()
         return result
 

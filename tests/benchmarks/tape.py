@@ -24,7 +24,7 @@ class Tape:
 
 
 class Variable:
-    """A number and its place on the tape."""
+    """A number and its position on the tape."""
 
     __slots__ = ("data", "index", "tape")
 

@@ -20,7 +20,7 @@ END = LETTERS - 1  # stands before the word, too
 WORD = [18, 14, 15, 7, 8, 0]
 SHAPES = {
     "letter": (LETTERS, WIDTH),
-    "place": (LONGEST, WIDTH),
+    "position": (LONGEST, WIDTH),
     "output": (LETTERS, WIDTH),
     "query": (WIDTH, WIDTH),
     "key": (WIDTH, WIDTH),
@@ -46,8 +46,8 @@ def loss(weights: dict[str, list[list[Any]]], leaf: Callable[[float], Any]) -> A
     keys: list[list[Any]] = []
     values: list[list[Any]] = []
     losses = []
-    for place, (token, following) in enumerate(pairwise(tokens)):
-        x = normalised(added(weights["letter"][token], weights["place"][place]))
+    for position, (token, following) in enumerate(pairwise(tokens)):
+        x = normalised(added(weights["letter"][token], weights["position"][position]))
         x = added(x, attention(normalised(x), weights, keys, values))
         wide = [h.relu() for h in linear(normalised(x), weights["widen"])]
         x = added(x, linear(wide, weights["narrow"]))

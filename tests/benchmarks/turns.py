@@ -95,8 +95,8 @@ def measured(program: Program, runners: list[type[Runner]], rounds: int, limits:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         workers = []
-        for place, (runner, row) in enumerate(zip(chosen, rows, strict=True)):
-            os.environ["MICROGRAD_CACHE"] = str(Path(folder) / str(place))  # an empty one
+        for position, (runner, row) in enumerate(zip(chosen, rows, strict=True)):
+            os.environ["MICROGRAD_CACHE"] = str(Path(folder) / str(position))  # an empty one
             workers.append(stack.enter_context(Worker(runner, serve, program, limits)))
             loaded = asked(workers[-1], row, limits)
             if loaded and (first := asked(workers[-1], row, limits)) is not None:

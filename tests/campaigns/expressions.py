@@ -93,11 +93,11 @@ def sizes(program: Program, least: float = 0.0) -> list[float]:
     totals = []
     for chosen in range(len(program.inputs)):
         terms = [float(index == chosen) for index in range(len(program.inputs))]
-        for (primitive, places), output in zip(program.steps, numbers[len(program.inputs) :], strict=True):
-            inputs = [numbers[place] for place in places]
+        for (primitive, positions), output in zip(program.steps, numbers[len(program.inputs) :], strict=True):
+            inputs = [numbers[position] for position in positions]
             slopes = [abs(rule(1.0, output, *inputs)) if rule else 0.0 for rule in primitive.derivatives]
             slopes = [max(slope, least) if slope else 0.0 for slope in slopes]
-            terms.append(sum(slope * terms[place] for slope, place in zip(slopes, places, strict=True)))
+            terms.append(sum(slope * terms[position] for slope, position in zip(slopes, positions, strict=True)))
         totals.append(terms[-1])
     return totals
 

@@ -1,4 +1,4 @@
-"""Let calls, signals and allocations fail, one at a time, at every place: what is all or nothing must be so.
+"""Let calls, signals and allocations fail, one at a time, at every position: what is all or nothing must be so.
 
     python -m tests.campaigns.faults --write docs/reliability.md
 
@@ -45,7 +45,7 @@ ACTIONS = {
 
 def count(case: str, kind: str) -> int:
     """How many faults of a kind an action was given; an AssertionError where one has torn something."""
-    return faults.check_every_place(CASES[case], kind, of_the_engine.ALLOWED.get(case))
+    return faults.check_every_position(CASES[case], kind, of_the_engine.ALLOWED.get(case))
 
 
 def section(counts: dict[str, list[int]]) -> str:
@@ -55,9 +55,9 @@ def section(counts: dict[str, list[int]]) -> str:
 
 What changes several numbers for its caller changes all of them or none, whatever is raised into it, and the same call
 run again gives the right numbers. The proof plants faults, as SQLite's tests do (`tests/faults.py`): the first call of
-a function fails, then the second, and so on, until the action ends without reaching the place. So it is with the places
-where Python looks for signals, and with allocations. After each fault either nothing is changed or everything, no
-recorder, no refusal of floats and no count of uses is left behind, and no lock is held.
+a function fails, then the second, and so on, until the action ends without reaching the position. So it is with the
+positions where Python looks for signals, and with allocations. After each fault either nothing is changed or
+everything, no recorder, no refusal of floats and no count of uses is left behind, and no lock is held.
 
 The errors are RecursionError and MemoryError in calls, KeyboardInterrupt, SystemExit and an exception of a signal's
 handler where Python looks for signals, and MemoryError for allocations. Nothing was torn by so many of them, on CPython
@@ -70,7 +70,7 @@ handler where Python looks for signals, and MemoryError for allocations. Nothing
 {measured("tests.campaigns.faults")}
 
 A compiled step of `fit` ends in one assignment, and is written back to the Values in one. Two things are beyond this:
-where there is no memory for the three places of a tuple that Python makes to leave a `with` block, a lock stays with
+where there is no memory for the three positions of a tuple that Python makes to leave a `with` block, a lock stays with
 its thread; and a signal that comes between two instructions of a `with` block's end ends it only when its exception is
 dropped.
 

@@ -63,8 +63,8 @@ class Program(NamedTuple):
     def __call__(self, *inputs: Any) -> Any:
         """The sum of the last three numbers."""
         numbers = list(inputs)
-        for name, places in self.steps:
-            numbers.append(OPERATIONS[name][1](*[numbers[place] for place in places]))
+        for name, positions in self.steps:
+            numbers.append(OPERATIONS[name][1](*[numbers[position] for position in positions]))
         return numbers[-1] + numbers[-2] - numbers[-3]
 
 
@@ -76,11 +76,11 @@ def program_of(seed: int, number: int, size: int = 14) -> Program:
     for _ in range(rng.randint(3, size)):
         name = rng.choice(list(OPERATIONS))
         arity, function = OPERATIONS[name]
-        places = [rng.randrange(len(numbers)) for _ in range(arity)]
-        result = float(function(*[numbers[place] for place in places]))
+        positions = [rng.randrange(len(numbers)) for _ in range(arity)]
+        result = float(function(*[numbers[position] for position in positions]))
         if abs(result) > 64:
             continue  # the products of gradients must be exact, too
-        steps.append((name, places))
+        steps.append((name, positions))
         numbers.append(result)
     return Program(inputs, steps)
 

@@ -15,7 +15,7 @@ def report(text: str, heading: str, path: Path | None) -> None:
 
 
 def measured(campaign: str, what: str = "Measured", again: str = "measure") -> str:
-    """The line below a table: the day, and the command that writes the table anew."""
+    """The line below a table: the day, and the command that writes the table again."""
     return f"{what} on {date.today()}. To {again} again: `python -m {campaign} --write docs/reliability.md`."
 
 

@@ -33,8 +33,8 @@ def drawn(chance: random.Random) -> Callable[[list[mg.Value]], mg.Value]:
 
     def function(xs: list[mg.Value]) -> mg.Value:
         found = list(xs)
-        for operation, place, number in steps:
-            found.append(mg.tanh(operation(found[place]) * number + found[-1]))
+        for operation, position, number in steps:
+            found.append(mg.tanh(operation(found[position]) * number + found[-1]))
         return mg.mean([operation(x) * y for x, y in itertools.pairwise(found)])
 
     return function

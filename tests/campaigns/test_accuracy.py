@@ -16,7 +16,7 @@ GAPS = ("atan2", "betaln", "div", "hypot", "pow")
 
 
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
-def test_value_and_derivatives_are_right_to_a_few_units_in_the_last_place(primitive):
+def test_value_and_derivatives_are_right_to_a_few_units_in_the_last_position(primitive):
     for worst in accuracy.measure(primitive, 40, random.Random(1)):
         final = worst
     for one in final:

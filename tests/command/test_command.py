@@ -205,7 +205,7 @@ def test_the_depth_of_an_expression_is_limited(begin, end, most):
 
 
 @pytest.mark.parametrize(
-    ("text", "meant", "place"),
+    ("text", "meant", "position"),
     [
         ("x^2", "x**2", 1),
         ("x ^ 2 + y ^ -1", "x ** 2 + y ** -1", 2),
@@ -237,13 +237,13 @@ def test_the_depth_of_an_expression_is_limited(begin, end, most):
         ("(x^2\n + 1)", "(x**2 + 1)", 2),
     ],
 )
-def test_who_writes_as_in_mathematics_is_asked(text, meant, place):
+def test_who_writes_as_in_mathematics_is_asked(text, meant, position):
     with pytest.raises(ExpressionError) as caught:
         ParsedExpression(text)
     message, line, carets = str(caught.value).split("\n")
     assert message == f"did you mean `{meant}`?"
     assert line == f"  {text.splitlines()[0]}"
-    assert carets == f"  {' ' * place}^"
+    assert carets == f"  {' ' * position}^"
     ParsedExpression(meant)
 
 

@@ -154,13 +154,13 @@ def learned(folder, path, target, *words):
     return [coef.tolist() for coef in network.coefs_], network.random_state
 
 
-@pytest.mark.parametrize(("target", "place"), [("kind", 0), ("kind", 1), ("weight", 0), ("weight", 3)])
-def test_other_test_rows_change_nothing_that_was_learned(tmp_path, target, place):
+@pytest.mark.parametrize(("target", "position"), [("kind", 0), ("kind", 1), ("weight", 0), ("weight", 3)])
+def test_other_test_rows_change_nothing_that_was_learned(tmp_path, target, position):
     path = small_file(tmp_path, 40)
     before, lines = learned(tmp_path, path, target), path.read_text().splitlines()
     for line in prepare(read_table(path, text=[target]), target).test.index:
         cells = lines[line - 1].split(",")
-        cells[place] = "1000"
+        cells[position] = "1000"
         lines[line - 1] = ",".join(cells)
     written(path, "\n".join(lines))
     assert learned(tmp_path, path, target) == before
@@ -194,7 +194,7 @@ def test_predict_writes_a_line_for_each_row(small, tmp_path, capsys):
 def with_ids(path, first):
     """The rows of a table with ids, a measure and a remark that the model does not know."""
     header, *lines = path.read_text(encoding="utf-8").splitlines()
-    rows = [f"{first + place:05d},{place + 0.5},same,{line}" for place, line in enumerate(lines)]
+    rows = [f"{first + position:05d},{position + 0.5},same,{line}" for position, line in enumerate(lines)]
     return "\n".join([f"id,length,remark,{header}", *rows, ""])
 
 

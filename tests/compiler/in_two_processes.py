@@ -37,7 +37,7 @@ def line():
     w = mg.Value(1.0)
     model = mg.nn.MLP(1, [1])
     model.layers[0].neurons[0].w = [w]
-    examples = [(0.5 * place, 1.0 - place) for place in range(5)]
+    examples = [(0.5 * position, 1.0 - position) for position in range(5)]
     return model, mg.optim.SGD([w], 0.05, momentum=0.5), lambda x, y: (w * x - y) ** 2, examples
 
 

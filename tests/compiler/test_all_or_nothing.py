@@ -19,8 +19,8 @@ SEVERAL = mg.compile(lambda ws, x: (sum(w * x for w in ws) ** 2, ws[0] * ws[1]),
 
 def compiled_backward():
     ws = [Value(1.0), Value(2.0), Value(3.0)]
-    for place, w in enumerate(ws):
-        w.grad = float(place)
+    for position, w in enumerate(ws):
+        w.grad = float(position)
     y = COMPILED(ws, 2.0)
     return y.backward, lambda: [*grads(*ws)(), y.grad]
 
@@ -32,8 +32,8 @@ def compiled_call():
 
 def backward_of_several():
     ws = [Value(1.0), Value(2.0), Value(3.0)]
-    for place, w in enumerate(ws):
-        w.grad = float(place)
+    for position, w in enumerate(ws):
+        w.grad = float(position)
     first, second = SEVERAL(ws, 2.0)
     loss = first * second + first
     return loss.backward, grads(*ws)

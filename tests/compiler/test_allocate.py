@@ -39,8 +39,8 @@ def everything_moves(monkeypatch):
     return found
 
 
-def at(place, **steps):
-    return Access(place, **({"column_step": 1} | steps))
+def at(position, **steps):
+    return Access(position, **({"column_step": 1} | steps))
 
 
 def of(primitive, target, *operands, columns=SIZE):
@@ -86,17 +86,17 @@ def targets(kernels):
     return [kernel.target.base for kernel in kernels]
 
 
-def places(access, kernel, terms=1):
+def positions(access, kernel, terms=1):
     return access.positions(kernel.rows, kernel.columns, terms).ravel()
 
 
 def read(kernel):
-    """The places of all that a kernel reads."""
+    """The positions of all that a kernel reads."""
     if isinstance(kernel, Reduction):
-        return [places(access, kernel, part.terms) for part in kernel.segments for access in part.factors]
+        return [positions(access, kernel, part.terms) for part in kernel.segments for access in part.factors]
     if isinstance(kernel, Take):
-        return [places(kernel.index, kernel), places(kernel.elements, kernel, kernel.terms)]
-    return [places(access, kernel) for access in kernel.operands]
+        return [positions(kernel.index, kernel), positions(kernel.elements, kernel, kernel.terms)]
+    return [positions(access, kernel) for access in kernel.operands]
 
 
 def assert_reads_the_same(program, kernels):
@@ -106,7 +106,7 @@ def assert_reads_the_same(program, kernels):
     for before, after in zip(program.unrolled(), moved.unrolled(), strict=True):
         of_before, of_after = np.concatenate(read(before)), np.concatenate(read(after))
         assert (holds[of_after] == of_before).all()
-        written, target = places(before.target, before), places(after.target, after)
+        written, target = positions(before.target, before), positions(after.target, after)
         assert np.isin(target, of_after).any() == np.isin(written, of_before).any()
         holds[target] = written
     gradients = np.arange(program.gradients.start, program.gradients.stop)
@@ -114,7 +114,7 @@ def assert_reads_the_same(program, kernels):
     assert (holds[fixed] == fixed).all()
 
 
-class TestPlaces:
+class TestPositions:
     def test_what_is_read_no_more_is_written_over(self):
         program = program_with(*chain())
         kernels = allocate(program).kernels
@@ -153,7 +153,7 @@ class TestPlaces:
         assert_reads_the_same(program, kernels)
 
     def test_all_that_a_loop_touches_stays(self):
-        half = Map(neg, 1, SIZE // 2, at(B, turn_step=SIZE // 2), (at(A, turn_step=SIZE // 2),))
+        half = Map(neg, 1, SIZE // 2, at(B, iteration_step=SIZE // 2), (at(A, iteration_step=SIZE // 2),))
         program = program_with(of(exp, A, 0), Loop(2, (half,)), of(relu, C, B), *chain()[3:])
         assert allocate(program).kernels == program.kernels
 
@@ -280,8 +280,8 @@ class TestNative:
         run = backend_of("llvm").run_of(program_with(*chain()))
         run.buffer[:SIZE] = 0.5
         run.parts()
-        for place, number in ((A, np.exp(0.5)), (B, -np.exp(0.5)), (C, 0.0), (D, 0.0)):
-            assert run.buffer[place : place + SIZE] == pytest.approx([number] * SIZE)
+        for position, number in ((A, np.exp(0.5)), (B, -np.exp(0.5)), (C, 0.0), (D, 0.0)):
+            assert run.buffer[position : position + SIZE] == pytest.approx([number] * SIZE)
 
     def test_what_is_not_finite_is_noticed_where_it_is_written_over(self, everything_moves):
         xs = [Value(1.0) for _ in range(8)]

@@ -17,9 +17,9 @@ from micrograd.compiler.passes import transposing as stage
 from micrograd.compiler.passes.transposing import transposed
 from micrograd.engine import primitives
 
-PLACES = np.array([1, 2, 3, 4, 5, 6])
+POSITIONS = np.array([1, 2, 3, 4, 5, 6])
 SINGLES = Singles(
-    targets=PLACES[1:5],
+    targets=POSITIONS[1:5],
     functions=np.array([FROM_ZERO, 0, LARGEST, SUM]),
     counts=np.array([1, 2, 2, 3]),
     first=np.array([0, 2, 1, 3, 0, 4, 1, 2]),

@@ -62,7 +62,7 @@ def test_one_that_is_read_by_a_name_that_is_put_together_is_noticed(backend):
     )
 
 
-def test_one_that_is_left_on_an_element_is_refused_with_its_place(backend):
+def test_one_that_is_left_on_an_element_is_refused_with_its_position(backend):
     rows = [Value(1.0), made(scale=2.0)]
 
     def f(x):
@@ -134,7 +134,7 @@ def test_one_that_is_missing_is_missing(backend):
     assert fast(2.0) == 6.0
 
 
-def test_one_in_place_of_a_method_is_called(backend):
+def test_one_in_position_of_a_method_is_called(backend):
     p = made(tanh=lambda: Value(7.0))
     check(lambda x: p.tanh() * x, lambda: setattr(p, "tanh", lambda: Value(8.0)), backend=backend)
 

@@ -76,7 +76,7 @@ def test_an_array_of_no_axes_is_an_argument(backend):
 
 def test_numbers_of_other_kinds_stand_beside_floats(backend):
     def f(xs, y):
-        return sum(x * (place + 1.0) for place, x in enumerate(xs)) * y
+        return sum(x * (position + 1.0) for position, x in enumerate(xs)) * y
 
     xs = [1.5, 2, np.float64(0.5), Fraction(1, 4), np.int64(3)]
     assert mg.compile(f, backend=backend)(xs, 2) == f([float(x) for x in xs], 2.0)
@@ -193,11 +193,11 @@ def test_results_that_are_one_object_are_one_object(backend):
 @pytest.mark.parametrize("length", [3, 60])
 def test_values_in_a_list_get_the_gradients_that_they_get_eagerly(length, backend):
     def f(xs, weight):
-        return sum(x * x * (place + 1.0) for place, x in enumerate(xs)) * weight
+        return sum(x * x * (position + 1.0) for position, x in enumerate(xs)) * weight
 
     weight, found = Value(0.5), []
     for function in (f, mg.compile(f, backend=backend)):
-        xs = [Value(float(place)) for place in range(length)]
+        xs = [Value(float(position)) for position in range(length)]
         weight.grad = 0.0
         result = function(xs, weight)
         result.backward()
@@ -209,7 +209,7 @@ def test_values_in_a_list_get_the_gradients_that_they_get_eagerly(length, backen
 @pytest.mark.parametrize("length", [3, 60])
 def test_a_gradient_that_is_a_graph_is_added_to(length):
     fast = mg.compile(lambda xs: sum(x * x for x in xs))
-    xs = [Value(float(place)) for place in range(length)]
+    xs = [Value(float(position)) for position in range(length)]
     (xs[1] ** 3).backward(create_graph=True)
     fast(xs).backward()
     assert isinstance(xs[1].grad, Value)
@@ -218,7 +218,7 @@ def test_a_gradient_that_is_a_graph_is_added_to(length):
 
 def test_one_value_twice_gets_both_gradients(backend):
     w = Value(2.0)
-    fast = mg.compile(lambda xs: sum(x * w * (place + 1.0) for place, x in enumerate(xs)), backend=backend)
+    fast = mg.compile(lambda xs: sum(x * w * (position + 1.0) for position, x in enumerate(xs)), backend=backend)
     x = Value(3.0)
     fast([x] * 4).backward()
     assert (x.grad, w.grad) == (20.0, 30.0)
@@ -257,7 +257,7 @@ def test_attributes_on_one_of_many_values_are_part_of_the_key():
     fast = mg.compile(lambda xs: sum(xs))
     xs = [Value(1.0) for _ in range(5)]
     fast(xs)
-    fast([Value(2.0, label=f"x{place}") for place in range(5)])
+    fast([Value(2.0, label=f"x{position}") for position in range(5)])
     assert fast.cache_info().traces == 1
     xs[3].mine = "attribute"
     assert fast(xs).data == 5.0
@@ -276,7 +276,7 @@ def test_plain_numbers_beside_values_are_in_no_block():
 
 def test_stored_parameters_are_read_where_they_are_arguments():
     """A step changes arrays only; who is given the Values has their numbers all the same."""
-    weights = [Value(float(place)) for place in range(200)]
+    weights = [Value(float(position)) for position in range(200)]
     optimizer = mg.optim.SGD(weights, 0.5)
     loss = mg.compile(lambda x: sum(w * w for w in weights) * x)
     square, first = mg.compile(lambda ws: sum(w * w for w in ws)), mg.compile(lambda w, x: w * x)
@@ -340,7 +340,7 @@ def test_a_result_that_is_nested_too_deep_is_refused(levels):
 
 
 def test_infinities_and_nans_among_many_outputs_run_eagerly(backend):
-    fast = mg.compile(lambda x: [mg.exp(x * place) for place in range(60)], backend=backend)
+    fast = mg.compile(lambda x: [mg.exp(x * position) for position in range(60)], backend=backend)
     assert len(fast(1.0)) == 60
     with pytest.raises(OverflowError):
         fast(100.0)

@@ -163,45 +163,45 @@ class TestCode:
 
 class TestDisk:
     @pytest.fixture
-    def place(self, tmp_path, monkeypatch):
+    def position(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
         monkeypatch.setattr(llvm_machine, "_machine", None)
         object_cache._written.clear()
         return tmp_path
 
-    def entries(self, place):
-        return sorted(path.name for path in place.iterdir() if path.name != object_cache.KEY)
+    def entries(self, position):
+        return sorted(path.name for path in position.iterdir() if path.name != object_cache.KEY)
 
-    def test_entries_that_were_not_read_for_longest_are_removed(self, place, monkeypatch):
+    def test_entries_that_were_not_read_for_longest_are_removed(self, position, monkeypatch):
         mg.compile(unlike(1))(0.1)
-        old = self.entries(place)
+        old = self.entries(position)
         for name in old:
-            os.utime(place / name, (1, 1))
+            os.utime(position / name, (1, 1))
         size = object_cache.bytes_on_disk()
         assert size > 0
         monkeypatch.setenv("MICROGRAD_CACHE_MB", str(size / 1e6))
         monkeypatch.setattr(llvm_machine, "_machine", None)
         object_cache._written.clear()
         mg.compile(lambda xs: mg.mean([mg.tanh(x) for x in xs]))([Value(1.0) for _ in range(50)])
-        assert not set(old) & set(self.entries(place))
-        assert (place / object_cache.KEY).exists()
+        assert not set(old) & set(self.entries(position))
+        assert (position / object_cache.KEY).exists()
         assert mg.compile(unlike(1))(0.1) == unlike(1)(0.1)
 
-    def test_reading_an_entry_makes_it_the_last_one_to_go(self, place, monkeypatch):
+    def test_reading_an_entry_makes_it_the_last_one_to_go(self, position, monkeypatch):
         mg.compile(unlike(1))(0.1)
-        for name in self.entries(place):
-            os.utime(place / name, (1, 1))
+        for name in self.entries(position):
+            os.utime(position / name, (1, 1))
         monkeypatch.setattr(llvm_machine, "_machine", None)
         mg.compile(unlike(1))(0.1)
-        assert any((place / name).stat().st_mtime > 1 for name in self.entries(place))
+        assert any((position / name).stat().st_mtime > 1 for name in self.entries(position))
 
-    def test_a_folder_without_room_still_gives_numbers(self, place, monkeypatch):
+    def test_a_folder_without_room_still_gives_numbers(self, position, monkeypatch):
         monkeypatch.setenv("MICROGRAD_CACHE_MB", "0")
         for number in (1, 2):
             assert mg.compile(unlike(number))(0.1) == pytest.approx(unlike(number)(0.1))
-        assert self.entries(place) == []
+        assert self.entries(position) == []
 
-    def test_an_entry_that_cannot_be_removed_stays(self, place, monkeypatch):
+    def test_an_entry_that_cannot_be_removed_stays(self, position, monkeypatch):
         mg.compile(unlike(1))(0.1)
 
         def refuse(path):
@@ -209,24 +209,24 @@ class TestDisk:
 
         with monkeypatch.context() as patch:
             patch.setattr(object_cache.os, "unlink", refuse)
-            object_cache._shrink(os.fspath(place), 0.0)
-        assert self.entries(place)
+            object_cache._shrink(os.fspath(position), 0.0)
+        assert self.entries(position)
 
-    def test_other_files_are_let_alone(self, place):
-        (place / "notes.txt").write_text("mine", encoding="utf-8")
-        (place / ("a" * 32)).mkdir()
-        object_cache._shrink(os.fspath(place), 0.0)
-        assert sorted(path.name for path in place.iterdir()) == ["a" * 32, "notes.txt"]
+    def test_other_files_are_let_alone(self, position):
+        (position / "notes.txt").write_text("mine", encoding="utf-8")
+        (position / ("a" * 32)).mkdir()
+        object_cache._shrink(os.fspath(position), 0.0)
+        assert sorted(path.name for path in position.iterdir()) == ["a" * 32, "notes.txt"]
 
-    def test_another_process_may_have_removed_an_entry(self, place):
+    def test_another_process_may_have_removed_an_entry(self, position):
         mg.compile(unlike(1))(0.1)
         code = f"""
 import pathlib, micrograd as mg
-for path in pathlib.Path({str(place)!r}).iterdir():
+for path in pathlib.Path({str(position)!r}).iterdir():
     path.unlink()
 print(mg.compile(lambda x: mg.sin(x))(0.5))
 """
-        environment = {**os.environ, "MICROGRAD_CACHE": str(place)}
+        environment = {**os.environ, "MICROGRAD_CACHE": str(position)}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         assert float(done.stdout) == pytest.approx(0.479425538604203)
         assert mg.compile(unlike(1))(0.1) == pytest.approx(unlike(1)(0.1))

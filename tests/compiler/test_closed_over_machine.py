@@ -14,7 +14,7 @@ from micrograd import Value
 from tests.machines import machine_settings
 
 NUMBERS = st.sampled_from([-1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, 1, 2, True])
-PLACES = st.integers(0, 3)
+POSITIONS = st.integers(0, 3)
 
 
 class Part:
@@ -101,19 +101,19 @@ class Changes(RuleBasedStateMachine):
             results.append((result.data, argument.grad if as_value else 0.0))
         assert results[1] == pytest.approx(results[0], rel=1e-12, abs=1e-12)
 
-    @rule(place=PLACES, number=NUMBERS)
-    def set_in_row(self, place, number):
+    @rule(position=POSITIONS, number=NUMBERS)
+    def set_in_row(self, position, number):
         for world in self.worlds:
-            world.row[place % len(world.row)] = number
+            world.row[position % len(world.row)] = number
 
-    @rule(place=PLACES, number=NUMBERS)
-    def replace_a_value(self, place, number):
+    @rule(position=POSITIONS, number=NUMBERS)
+    def replace_a_value(self, position, number):
         for world in self.worlds:
-            if place == 0:
+            if position == 0:
                 world.row[0] = Value(number)
-            elif place == 1:
+            elif position == 1:
                 world.table["a"] = Value(number)
-            elif place == 2:
+            elif position == 2:
                 world.array[1] = Value(number)
             else:
                 world.set_bias(number)
@@ -138,20 +138,20 @@ class Changes(RuleBasedStateMachine):
             world.row.reverse()
             world.table["b"] = world.table.pop("b")
 
-    @rule(place=PLACES, number=NUMBERS, negative=st.booleans(), mode=st.sampled_from(["sum", "product"]))
-    def set_attributes(self, place, number, negative, mode):
+    @rule(position=POSITIONS, number=NUMBERS, negative=st.booleans(), mode=st.sampled_from(["sum", "product"]))
+    def set_attributes(self, position, number, negative, mode):
         for world in self.worlds:
-            part = (*world.parts, world.own)[place % 3]
+            part = (*world.parts, world.own)[position % 3]
             part.scale, part.negative, part.mode = number, negative, mode
 
-    @rule(place=PLACES, number=NUMBERS)
-    def set_what_is_the_class_s(self, place, number):
+    @rule(position=POSITIONS, number=NUMBERS)
+    def set_what_is_the_class_s(self, position, number):
         for world in self.worlds:
-            if place == 0:
+            if position == 0:
                 world.kind.factor = number
-            elif place == 1:
+            elif position == 1:
                 world.own.factor = number
-            elif place == 2:
+            elif position == 2:
                 world.parts[0].factor = number
             elif "factor" in vars(world.own):
                 del world.own.factor
@@ -167,17 +167,17 @@ class Changes(RuleBasedStateMachine):
         for world in self.worlds:
             world.set_flag(flag)
 
-    @rule(place=PLACES, number=NUMBERS)
-    def set_data(self, place, number):
+    @rule(position=POSITIONS, number=NUMBERS)
+    def set_data(self, position, number):
         for world in self.worlds:
             values = world.values()
-            values[place % len(values)].data = number
+            values[position % len(values)].data = number
 
-    @rule(place=PLACES, free=st.booleans())
-    def freeze(self, place, free):
+    @rule(position=POSITIONS, free=st.booleans())
+    def freeze(self, position, free):
         for world in self.worlds:
             values = world.values()
-            values[place % len(values)].requires_grad = free
+            values[position % len(values)].requires_grad = free
 
     @rule()
     def take_a_step(self):
@@ -219,7 +219,7 @@ class Changes(RuleBasedStateMachine):
                     progress=False,
                     compile=world.compiled,
                     callback=callback,
-                    noise=(lambda count: [0.125 * place for place in range(count)]) if noise else None,
+                    noise=(lambda count: [0.125 * position for position in range(count)]) if noise else None,
                 ).epochs
             )
         assert histories[1] == pytest.approx(histories[0], rel=1e-9, abs=1e-9)

@@ -136,7 +136,7 @@ def test_a_gradient_under_no_grad_inside(backend):
     assert fast(0.5).data == pytest.approx(f(0.5).data)
 
 
-def test_an_argument_in_the_place_of_argnums_is_refused_at_once():
+def test_an_argument_in_the_position_of_argnums_is_refused_at_once():
     with pytest.raises(TypeError, match=r"argnums of hessian must be an int, not 2\.0; it gives a function"):
         mg.hessian(cubic, 2.0)
 
@@ -175,7 +175,7 @@ def test_gradients_flow_through_derivatives_inside_unless_they_are_plain_numbers
             slope = mg.grad(lambda y: y * y * w)(x)
         return slope * w
 
-    def in_turns(x):
+    def in_iterations(x):
         return sum(mg.vmap(lambda y: mg.grad(lambda z: z * z * w * w)(y) * w)([x * n for n in range(9)]))
 
     for f, gradient in (
@@ -183,7 +183,7 @@ def test_gradients_flow_through_derivatives_inside_unless_they_are_plain_numbers
         (at_a_number, 42.0),
         (forward, 33.0),
         (without_gradients_on_the_way, 12.0),
-        (in_turns, 2592.0),
+        (in_iterations, 2592.0),
     ):
         for function in (f, mg.compile(f, backend=backend)):
             w.grad = 0.0

@@ -33,7 +33,7 @@ def line(optimizer_of=lambda leaves: mg.optim.SGD(leaves, 0.05, momentum=0.5)):
     return leaves, optimizer_of(leaves), lambda x, y: (leaves[0] * x + leaves[1] - y) ** 2
 
 
-POINTS = [(0.5 * place, 1.0 - place) for place in range(7)]
+POINTS = [(0.5 * position, 1.0 - position) for position in range(7)]
 
 
 def after(made, examples=POINTS, **settings):
@@ -88,7 +88,7 @@ class TestTheSameAsEager:
 
             return leaves, mg.optim.Adam(leaves, 0.05), loss
 
-        examples = [(0.1 * place,) * (1 + place // 6) for place in range(18)]
+        examples = [(0.1 * position,) * (1 + position // 6) for position in range(18)]
         expected, found = (
             after(made(), examples, batch_size=5, epochs=4, **settings)
             for settings in ({}, {"compile": "jax", "devices": 2})
@@ -97,7 +97,7 @@ class TestTheSameAsEager:
 
     def test_loops_and_what_is_taken_by_an_index(self):
         def made():
-            w, table = Value(0.4), [Value(0.3 * place) for place in range(3)]
+            w, table = Value(0.4), [Value(0.3 * position) for position in range(3)]
 
             def loss(xs, index):
                 state, _ = mg.scan(lambda h, x: (mg.tanh(w * h + x), None), 0.1, xs)
@@ -105,7 +105,7 @@ class TestTheSameAsEager:
 
             return [w, *table], mg.optim.Adam([w, *table], 0.05), loss
 
-        examples = [([0.1 * place + turn for turn in range(6)], place % 3) for place in range(5)]
+        examples = [([0.1 * position + iteration for iteration in range(6)], position % 3) for position in range(5)]
         expected, found = (after(made(), examples, **settings) for settings in ({}, {"compile": "jax", "devices": 3}))
         assert same(found, expected)
 
@@ -344,7 +344,7 @@ class TestRefusals:
 def test_what_differs_between_processes_has_another_digest():
     def digest(rate=2.0, momentum=0.5, examples=POINTS, devices=2, precision="float64"):
         leaves, optimizer, _ = line(lambda leaves: mg.optim.SGD(leaves, 0.05, momentum))
-        loss = lambda x, y: (leaves[0] * x + leaves[1] - rate * y) ** 2  # noqa: E731  # one that is made anew
+        loss = lambda x, y: (leaves[0] * x + leaves[1] - rate * y) ** 2  # noqa: E731  # one that is made again
         return compiled_steps(loss, examples, optimizer, None, "jax", 2, devices, precision)._digest
 
     others = {"rate": 3.0}, {"momentum": 0.6}, {"examples": POINTS[:-1]}, {"devices": 3}, {"precision": "float32"}

@@ -13,8 +13,8 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir import equals
 from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.ir.equals import in_columns
+from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
-from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.primitive import Primitive
 
 four = Primitive("four", "four", lambda a, b, c, d: a * b + c * d, *[lambda g, out, *operands: g] * 4)
@@ -38,8 +38,10 @@ def program(steps, several):
         outputs = []
         for _ in range(several):
             numbers = list(xs)
-            for name, *places in steps:
-                numbers.append(OPERATIONS[name](*[numbers[-1 - place % len(numbers)] for place in places], index))
+            for name, *positions in steps:
+                numbers.append(
+                    OPERATIONS[name](*[numbers[-1 - position % len(numbers)] for position in positions], index)
+                )
             outputs += numbers[-2:]
         return outputs
 
@@ -51,7 +53,7 @@ def columns_of(f, *more):
 
 
 def counts(columns):
-    return {column.primitive.name: len(column.places) for column in columns.operations}
+    return {column.primitive.name: len(column.positions) for column in columns.operations}
 
 
 WAYS = {
@@ -119,7 +121,7 @@ def test_operations_of_other_numbers_are_not_equal(way):
 
 
 def test_a_row_whose_elements_become_another_rows_elements(way):
-    """The rows are told apart by places; equal ones are found when their elements are."""
+    """The rows are told apart by positions; equal ones are found when their elements are."""
 
     def f(xs):
         x, y, z = xs

@@ -121,7 +121,7 @@ def test_a_loop_of_the_program_is_one_in_the_file(built):
 
 
 def register(x, y):
-    """A number that goes through three places, and what is read of them later."""
+    """A number that goes through three positions, and what is read of them later."""
     a, b, c = x, y, x * y
     for _ in range(40):
         a, b, c = b, c, 0.5 * a + 0.25 * b + 0.125 * mg.cos(c)
@@ -284,8 +284,8 @@ def test_gradients_stand_in_the_order_that_the_comment_says(built):
     _, slopes = file.both([2.0, 5.0, 7.0])
     said = re.findall(r"^       \[([\d.]+)\] +by (\w+)", file.source, re.MULTILINE)
     expected = {"x": [15.0, 6.0], "y": [0.25], "scale": [10.0], "shift": [7.0]}
-    for places, name in said:
-        first, _, last = places.partition("..")
+    for positions, name in said:
+        first, _, last = positions.partition("..")
         assert slopes[int(first) : int(last or first) + 1].tolist() == expected.pop(name)
     assert not expected
 

@@ -155,8 +155,8 @@ def test_tables_are_arguments_of_shared_functions(tmp_path):
 def test_sums_of_numbers_that_a_table_leads_to(tmp_path):
     def f(x):
         for count in (12, 14, 16):
-            places = [[(k * k + 3 * n * n + n) % len(x) for n in range(11)] for k in range(count)]
-            x = [mg.sin(sum(x[place] for place in row)) for row in places]
+            positions = [[(k * k + 3 * n * n + n) % len(x) for n in range(11)] for k in range(count)]
+            x = [mg.sin(sum(x[position] for position in row)) for row in positions]
         return mg.mean(x)
 
     check(f, tmp_path, numbers(60))
@@ -165,8 +165,8 @@ def test_sums_of_numbers_that_a_table_leads_to(tmp_path):
 def test_sums_of_as_many_numbers_as_each_layer_has(tmp_path):
     def f(x):
         for count, terms in ((12, 9), (14, 11), (16, 13), (17, 10), (18, 12)):
-            places = [[(k * k + 3 * n * n + n) % len(x) for n in range(terms)] for k in range(count)]
-            x = [mg.sin(sum(x[place] for place in row)) for row in places]
+            positions = [[(k * k + 3 * n * n + n) % len(x) for n in range(terms)] for k in range(count)]
+            x = [mg.sin(sum(x[position] for position in row)) for row in positions]
         return mg.mean(x)
 
     check(f, tmp_path, numbers(60))

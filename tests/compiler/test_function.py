@@ -81,7 +81,7 @@ BIASES = [Value(5.0), Value(7.0)]
 
 
 class TestAValueThatIsGivenTwice:
-    """Each place has a symbol of its own: where a function asks which is which, that is not the whole answer."""
+    """Each position has a symbol of its own: where a function asks which is which, that is not the whole answer."""
 
     @pytest.mark.parametrize(
         "f",

@@ -293,7 +293,9 @@ def test_objects_that_are_used_again_before_the_next_one_comes_are_not_warned_of
 
 
 def test_lengths_texts_and_ranges_are_all_kept():
-    fast, traces = counting(lambda xs, name, places: sum(xs[place] for place in places) * 2.0, backend="numpy")
+    fast, traces = counting(
+        lambda xs, name, positions: sum(xs[position] for position in positions) * 2.0, backend="numpy"
+    )
     for _ in range(2):
         for n in range(1, 2 * ROOM):
             assert fast([1.0] * n, str(n), range(n)) == 2.0 * n

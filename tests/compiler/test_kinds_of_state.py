@@ -690,16 +690,16 @@ def import_module():
 
 def installed(folder, text, name="a_package_of_the_user_that_is_installed"):
     """Import a package of the user's from a folder of installed packages."""
-    place = os.path.join(folder, "site-packages")
-    os.makedirs(os.path.join(place, name), exist_ok=True)
-    with open(os.path.join(place, name, "__init__.py"), "w", encoding="utf-8") as file:
+    position = os.path.join(folder, "site-packages")
+    os.makedirs(os.path.join(position, name), exist_ok=True)
+    with open(os.path.join(position, name, "__init__.py"), "w", encoding="utf-8") as file:
         file.write(text)
-    sys.path.insert(0, place)
+    sys.path.insert(0, position)
     sys.modules.pop(name, None)
     try:
         return __import__(name)
     finally:
-        sys.path.remove(place)
+        sys.path.remove(position)
 
 
 INSTALLED = """
@@ -894,11 +894,11 @@ class Tensor:
     def __array__(self, dtype=None, copy=None):
         return np.array(_OF_TENSORS[id(self)])
 
-    def __setitem__(self, place, number):
-        _OF_TENSORS[id(self)][place] = number
+    def __setitem__(self, position, number):
+        _OF_TENSORS[id(self)][position] = number
 
-    def __getitem__(self, place):
-        return _OF_TENSORS[id(self)][place]
+    def __getitem__(self, position):
+        return _OF_TENSORS[id(self)][position]
 
 
 _OF_TENSORS = {}

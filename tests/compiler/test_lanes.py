@@ -189,7 +189,7 @@ def plain(term):
     return function
 
 
-def in_turns(xs, ys):
+def in_iterations(xs, ys):
     total = 2.0 * xs[0]
     for k, (x, y) in enumerate(zip(xs, ys, strict=True)):
         total = total - x * y if k % 3 else y * x * 2 - total
@@ -205,7 +205,7 @@ LOOPS = [
     plain(lambda k, x, y: (x[k] + x[k]) * (y[k] - y[k]) - (x[k] - (y[k] - x[k - 1])) + (x[k] if k != 7 else y[7])),
     lambda x, y: mg.dot(list(x), list(y)) + mg.dot(list(x), list(x)) * 2,
     lambda x, y: sum(x) * sum(y),
-    in_turns,
+    in_iterations,
     lambda x, y: x[0],
     lambda x, y: sum(y),
 ]

@@ -1,4 +1,4 @@
-"""That what repeats becomes a loop, and that a loop computes what its turns written out do."""
+"""That what repeats becomes a loop, and that a loop computes what its iterations written out do."""
 
 import math
 import random
@@ -29,8 +29,8 @@ def flat(monkeypatch):
 
 
 def loops(run):
-    """How many turns each loop of a program has, and how many kernels."""
-    return [(kernel.turns, len(kernel.kernels)) for kernel in run.program.kernels if isinstance(kernel, Loop)]
+    """How many iterations each loop of a program has, and how many kernels."""
+    return [(kernel.iterations, len(kernel.kernels)) for kernel in run.program.kernels if isinstance(kernel, Loop)]
 
 
 class Expressions(dict):
@@ -47,27 +47,30 @@ class Expressions(dict):
         """The number of an expression."""
         return self.setdefault(expression, len(self))
 
-    def of_results(self, program, places):
+    def of_results(self, program, positions):
         """The numbers of what is in some places after a run, read off its kernels one element at a time."""
-        at = {place: self.of("input", number) for number, place in enumerate(program.inputs.tolist())}
+        at = {position: self.of("input", number) for number, position in enumerate(program.inputs.tolist())}
         for start, numbers in program.constants:
             at |= {start + i: self.of("constant", float(number).hex()) for i, number in enumerate(numbers)}
-        at |= {place: self.of("seed", number) for number, place in enumerate(program.seeds.tolist())}
+        at |= {position: self.of("seed", number) for number, position in enumerate(program.seeds.tolist())}
         for kernel in program.unrolled():
             made = {}
             for where in np.ndindex(kernel.rows, kernel.columns):
                 if isinstance(kernel, Reduction):
                     result = self._reduction(kernel, at, where)
                 else:
-                    operands = [at[place_of(kernel, access, where)] for access in kernel.operands]
+                    operands = [at[position_of(kernel, access, where)] for access in kernel.operands]
                     result = self.of(kernel.kind, *operands)
-                made[place_of(kernel, kernel.target, where)] = result
+                made[position_of(kernel, kernel.target, where)] = result
             at |= made
-        return [at[place] for place in places]
+        return [at[position] for position in positions]
 
     def _reduction(self, kernel, at, where):
         terms = [
-            (part.coefficient, *sorted(at[place_of(kernel, access, where, part.terms, t)] for access in part.factors))
+            (
+                part.coefficient,
+                *sorted(at[position_of(kernel, access, where, part.terms, t)] for access in part.factors),
+            )
             for part in kernel.segments
             for t in range(part.terms)
         ]
@@ -78,16 +81,16 @@ class Expressions(dict):
         return self.of(kernel.largest, kernel.from_zero, *(terms if in_order else sorted(terms)))
 
 
-def place_of(kernel, access, where, terms=1, term=0):
+def position_of(kernel, access, where, terms=1, term=0):
     """Where one element is."""
     return int(access.positions(kernel.rows, kernel.columns, terms)[(*where, term)])
 
 
 def assert_the_same(run, other):
     """That two programs compute the same, written out; the terms of a gradient come in no order."""
-    for in_order, places in ((True, lambda program: program.outputs.tolist()), (False, gradients_of)):
+    for in_order, positions in ((True, lambda program: program.outputs.tolist()), (False, gradients_of)):
         expressions = Expressions(in_order)
-        found = (expressions.of_results(program, places(program)) for program in (run.program, other.program))
+        found = (expressions.of_results(program, positions(program)) for program in (run.program, other.program))
         assert len(set(map(tuple, found))) == 1
 
 
@@ -124,8 +127,8 @@ def test_a_recurrent_network_is_a_loop_each_way_however_long_it_is(flat, hidden)
     found = {}
     for length in (12, 30):
         run = mg.compile(f, backend="numpy").program(series(length))
-        found[length] = [kernels for _, kernels in loops(run)], len(list(run.program.with_turns()))
-        assert [turns > length - 4 for turns, _ in loops(run)] == [True, True]
+        found[length] = [kernels for _, kernels in loops(run)], len(list(run.program.with_iterations()))
+        assert [iterations > length - 4 for iterations, _ in loops(run)] == [True, True]
     assert found[12] == found[30]
     assert_the_same(run, flat(f, series(30)))
 
@@ -148,7 +151,7 @@ def test_runge_kutta_is_a_loop_each_way(flat):
     assert_the_same(run, flat(f, [1.0, 0.0], [0.0] * 30))
 
 
-def test_gradients_of_what_each_turn_reads_lie_where_they_were_asked_for(flat):
+def test_gradients_of_what_each_iteration_reads_lie_where_they_were_asked_for(flat):
     w = Value(0.5)
     xs = [Value(0.1 * i) for i in range(20)]
     ys = [Value(0.1 * i) for i in range(40)]
@@ -170,7 +173,7 @@ def test_gradients_of_what_each_turn_reads_lie_where_they_were_asked_for(flat):
     assert found == pytest.approx([value.grad for value in (w, *xs, *ys)], rel=1e-12)
 
 
-def test_constants_that_are_others_at_each_turn_are_a_table(flat):
+def test_constants_that_are_others_at_each_iteration_are_a_table(flat):
     w = Value(0.5)
     data = [0.1 * t * t for t in range(20)]
 
@@ -184,7 +187,7 @@ def test_constants_that_are_others_at_each_turn_are_a_table(flat):
     assert_the_same(run, flat(f, 0.3))
 
 
-def test_a_turn_may_read_what_several_turns_before_made(flat):
+def test_an_iteration_may_read_what_several_iterations_before_made(flat):
     w = [Value(0.3), Value(-0.2), Value(0.4)]
 
     def f(x):
@@ -199,7 +202,7 @@ def test_a_turn_may_read_what_several_turns_before_made(flat):
 
 
 def test_what_lies_unevenly_in_the_buffer_is_put_in_a_table(flat):
-    """Equal operations are one node, so what a turn reads is now one of a few that are computed before."""
+    """Equal operations are one node, so what an iteration reads is now one of a few that are computed before."""
     w, v = Value(0.5), Value(0.25)
     rng = random.Random(1)
     bits = [rng.choice([0.0, 1.0, 2.0]) for _ in range(30)]
@@ -211,18 +214,18 @@ def test_what_lies_unevenly_in_the_buffer_is_put_in_a_table(flat):
         return h
 
     run = mg.compile(f, backend="numpy").program(0.3)
-    assert [turns > 15 for turns, _ in loops(run)] == [True, True]
+    assert [iterations > 15 for iterations, _ in loops(run)] == [True, True]
     assert_the_same(run, flat(f, 0.3))
 
 
-@pytest.mark.parametrize("turns", [30, 70])
-def test_a_turn_may_read_what_many_turns_before_made(flat, turns):
+@pytest.mark.parametrize("iterations", [30, 70])
+def test_an_iteration_may_read_what_many_iterations_before_made(flat, iterations):
     w, v = Value(0.3), Value(0.4)
 
     def f(x):
         line = [x * i for i in range(20)]
-        for turn in range(turns):
-            line.append(mg.tanh(w * line[turn] + v * line[-1]))
+        for iteration in range(iterations):
+            line.append(mg.tanh(w * line[iteration] + v * line[-1]))
         return line[-1]
 
     run = mg.compile(f, backend="numpy").program(0.5)
@@ -230,7 +233,7 @@ def test_a_turn_may_read_what_many_turns_before_made(flat, turns):
     assert_the_same(run, flat(f, 0.5))
 
 
-def test_signs_that_change_from_turn_to_turn_are_no_loop(flat):
+def test_signs_that_change_from_iteration_to_iteration_are_no_loop(flat):
     w = Value(0.5)
     rng = random.Random(2)
     signs = [rng.choice([1, -1]) for _ in range(30)]
@@ -243,13 +246,13 @@ def test_signs_that_change_from_turn_to_turn_are_no_loop(flat):
     assert_the_same(mg.compile(f, backend="numpy").program(0.3, 0.7), flat(f, 0.3, 0.7))
 
 
-def test_a_state_that_begins_as_two_things_begins_the_loop_a_turn_later(flat):
+def test_a_state_that_begins_as_two_things_begins_the_loop_an_iteration_later(flat):
     w, x, y = Value(0.5), Value(0.3), Value(0.7)
 
     def f():
         state = x
-        for turn in range(20):
-            state = mg.sin(w * state) + mg.cos(state if turn else y)
+        for iteration in range(20):
+            state = mg.sin(w * state) + mg.cos(state if iteration else y)
         return state
 
     fast = mg.compile(f, backend="numpy")
@@ -272,8 +275,8 @@ def test_a_program_may_begin_with_a_constant(flat, width):
     assert_the_same(fast.program(), flat(f))
 
 
-def test_a_turn_may_gather(flat):
-    """Nothing lies evenly in what is drawn, so there are tables, and they move on from turn to turn."""
+def test_an_iteration_may_gather(flat):
+    """Nothing lies evenly in what is drawn, so there are tables, and they move on from iteration to iteration."""
     rng = random.Random(3)
     drawn = [rng.randrange(9) for _ in range(12)]
     w = [Value(0.1 * i - 0.4) for i in range(12)]
@@ -310,8 +313,8 @@ SMOOTH = (
 )
 
 
-def test_a_sum_of_what_moves_and_what_stays_from_turn_to_turn(flat):
-    """No two terms are of one group. Those that lie alike in the first turn need not do so in the next ones."""
+def test_a_sum_of_what_moves_and_what_stays_from_iteration_to_iteration(flat):
+    """No two terms are of one group. Those that lie alike in the first iteration need not do so in the next ones."""
     w = [Value(-0.5), Value(0.1), Value(0.4)]
 
     def f(state):
@@ -332,28 +335,28 @@ def test_a_sum_of_what_moves_and_what_stays_from_turn_to_turn(flat):
         assert mg.gradient(compiled, w) == pytest.approx(mg.gradient(eager, w), rel=1e-10)
 
 
-def test_turns_that_differ_stay_out_of_the_loop(flat):
+def test_iterations_that_differ_stay_out_of_the_loop(flat):
     w = Value(0.5)
 
     def f(x):
-        for turn in range(30):
-            x = mg.sin(w * x) if turn not in (0, 3, 28) else mg.cos(x)
+        for iteration in range(30):
+            x = mg.sin(w * x) if iteration not in (0, 3, 28) else mg.cos(x)
         return x
 
     run = mg.compile(f, backend="numpy").program(0.5)
-    assert sorted(turns for turns, _ in loops(run))[-1] > 20
+    assert sorted(iterations for iterations, _ in loops(run))[-1] > 20
     assert_the_same(run, flat(f, 0.5))
 
 
-@pytest.mark.parametrize("turns", [1, 7, 15, 16, 17])
-def test_few_turns_are_written_out(flat, turns):
+@pytest.mark.parametrize("iterations", [1, 7, 15, 16, 17])
+def test_few_iterations_are_written_out(flat, iterations):
     def f(x):
-        for _ in range(turns):
+        for _ in range(iterations):
             x = mg.sin(x)
         return x
 
     run = mg.compile(f, backend="numpy").program(0.5)
-    assert bool(loops(run)) == (turns >= 16)
+    assert bool(loops(run)) == (iterations >= 16)
     assert_the_same(run, flat(f, 0.5))
 
 
@@ -363,10 +366,10 @@ def test_many_short_stretches_that_repeat_are_found_without_recursion(flat):
     lengths = [rng.randrange(16, 40) for _ in range(80)]
 
     def f(x):
-        for turn, length in enumerate(lengths):
+        for iteration, length in enumerate(lengths):
             for _ in range(length):
                 x = mg.tanh(x)
-            x = (mg.atan, mg.relu, mg.sigmoid)[turn % 3](x) if length % 2 else mg.softplus(x)
+            x = (mg.atan, mg.relu, mg.sigmoid)[iteration % 3](x) if length % 2 else mg.softplus(x)
         return x
 
     run = mg.compile(f, backend="numpy").program(0.5)
@@ -400,7 +403,7 @@ steps = st.recursive(
 programs = st.fixed_dictionaries(
     {
         "step": st.lists(steps, min_size=1, max_size=2),
-        "turns": st.integers(12, 30),
+        "iterations": st.integers(12, 30),
         "result": st.sampled_from(["last", "sum of states", "sum of all"]),
         "odd": st.sampled_from([None, None, 0, 2, 11]),
         "before": st.sampled_from([0.0, 1.0, 2.0]),
@@ -423,14 +426,14 @@ def made(step, leaf):
 
 
 def function_of(program, weights, table):
-    """A function of the inputs of all turns, written as a loop of Python."""
+    """A function of the inputs of all iterations, written as a loop of Python."""
 
     def f(state, xs):
         state = [program["before"] * x for x in state]
         before, seen = state, []
-        for turn in range(program["turns"]):
-            sources = {"state": state, "before": before, "input": [xs[turn]], "weight": weights}
-            fixed = {"next input": xs[turn + 1], "table": table[turn], "constant": 3.0}
+        for iteration in range(program["iterations"]):
+            sources = {"state": state, "before": before, "input": [xs[iteration]], "weight": weights}
+            fixed = {"next input": xs[iteration + 1], "table": table[iteration], "constant": 3.0}
 
             def leaf(name, sources=sources, fixed=fixed):
                 if name in fixed:
@@ -438,7 +441,7 @@ def function_of(program, weights, table):
                 kind, number = name.split()
                 return sources[kind][int(number) % len(sources[kind])]
 
-            step = program["step"] if turn != program["odd"] else ["input 0"] * len(program["step"])
+            step = program["step"] if iteration != program["odd"] else ["input 0"] * len(program["step"])
             changes = [made(part, leaf) for part in step]
             moved = [weights[i % 2] * h + change for i, (h, change) in enumerate(zip(state, changes, strict=True))]
             before, state = state, [mg.maximum(mg.minimum(h, 50.0), -50.0) for h in moved]
@@ -449,20 +452,20 @@ def function_of(program, weights, table):
     return f
 
 
-# At the first turn of this one a term has one factor, and at all others two.
-one_factor = {"step": [("*", "before 0", ("+", "state 0", "weight 1"))], "turns": 12, "result": "last"}
+# At the first iteration of this one a term has one factor, and at all others two.
+one_factor = {"step": [("*", "before 0", ("+", "state 0", "weight 1"))], "iterations": 12, "result": "last"}
 
 
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(programs, st.integers(0, 1000))
 @example({**one_factor, "odd": 0, "before": 0.0}, 0)
-def test_a_loop_is_its_turns_written_out(program, seed):
+def test_a_loop_is_its_iterations_written_out(program, seed):
     drawn = np.random.default_rng(seed)
     weights = [Value(float(w)) for w in drawn.choice([-1, 1, 2], size=2)]
-    f = function_of(program, weights, drawn.integers(-2, 3, size=program["turns"]).astype(float).tolist())
+    f = function_of(program, weights, drawn.integers(-2, 3, size=program["iterations"]).astype(float).tolist())
     state = [float(x) for x in drawn.integers(-3, 4, size=len(program["step"]))]
-    xs = [float(x) for x in drawn.integers(-3, 4, size=program["turns"] + 1)]
+    xs = [float(x) for x in drawn.integers(-3, 4, size=program["iterations"] + 1)]
     results = {}
     for switch in ("0", "1"):
         with pytest.MonkeyPatch.context() as patch:
@@ -480,7 +483,7 @@ def test_a_loop_is_its_turns_written_out(program, seed):
         assert (result.data, [w.grad for w in weights]) == (expected.data, gradients)
 
 
-def test_what_raises_in_a_turn_raises_as_eager_does():
+def test_what_raises_in_an_iteration_raises_as_eager_does():
     w = Value(1.0)
 
     def f(x, down):
@@ -490,9 +493,9 @@ def test_what_raises_in_a_turn_raises_as_eager_does():
 
     fast = mg.compile(f)
     assert fast(1.0, [0.0] * 20).data == f(1.0, [0.0] * 20).data
-    for turn in (0, 7, 18):
+    for iteration in (0, 7, 18):
         down = [0.0] * 20
-        down[turn] = 4.0
+        down[iteration] = 4.0
         with pytest.raises(ValueError, match="sqrt") as eager:
             f(1.0, down)
         with pytest.raises(ValueError, match="sqrt") as compiled:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.calling import mapped as iterations
+from micrograd.compiler.calling import mapped as mapped_calls
 from micrograd.compiler.passes import packs
-from micrograd.compiler.tracing import turns
+from micrograd.compiler.tracing import iterations
 
 BACKENDS = pytest.mark.parametrize("backend", ["llvm", "numpy", "jax"])
 MANY = 150  # two blocks, and a part of one
@@ -15,8 +15,8 @@ MANY = 150  # two blocks, and a part of one
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Let small functions of few items be compiled once, too, and in several blocks."""
-    monkeypatch.setattr(turns, "OPERATIONS_MAPPED", 1)
-    monkeypatch.setattr(iterations, "_MOST", 64)
+    monkeypatch.setattr(iterations, "OPERATIONS_MAPPED", 1)
+    monkeypatch.setattr(mapped_calls, "_MOST", 64)
 
 
 def values(count, start=-1.0):
@@ -476,10 +476,10 @@ class TestWritten:
     def test_an_attribute_of_a_result_is_refused(self):
         def body(x):
             made = x * x
-            made.turn = 1
+            made.iteration = 1
             return made
 
-        with pytest.raises(mg.TraceError, match="the attribute 'turn' of a result is set"):
+        with pytest.raises(mg.TraceError, match="the attribute 'iteration' of a result is set"):
             mg.compile(lambda xs: mg.vmap(body)(xs))(values(MANY))
 
     def test_one_result_twice(self):
@@ -606,7 +606,7 @@ class TestErrors:
 
 class TestMemory:
     def test_a_loop_that_does_not_fit_is_refused_before_it_is_written(self, monkeypatch):
-        monkeypatch.setattr(turns, "bytes_of_machine", lambda: 1e5)
+        monkeypatch.setattr(iterations, "bytes_of_machine", lambda: 1e5)
         seen = mg.compile(lambda x: mg.scan(lambda s, _: (mg.sin(s) * 0.5, None), x, length=2000)[0])
         with pytest.raises(MemoryError, match="2,000 iterations of 2 operations each take about"):
             seen(1.0)
@@ -614,9 +614,9 @@ class TestMemory:
         assert seen(1.0) == pytest.approx(0.0)
 
     def test_a_system_that_does_not_say_how_much_there_is(self, monkeypatch):
-        assert 1e8 < turns.bytes_of_machine() < 1e15
+        assert 1e8 < iterations.bytes_of_machine() < 1e15
         monkeypatch.delattr("os.sysconf")
-        assert turns.bytes_of_machine() == np.inf
+        assert iterations.bytes_of_machine() == np.inf
 
 
 class TestSettings:

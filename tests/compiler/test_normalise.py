@@ -22,10 +22,10 @@ def forest(kind, size):
     elif kind == "none":
         factor[:] = 1.0
     else:
-        places = rng.permutation(size)
-        nodes = places[1:][rng.random(size - 1) < 0.9]  # a node goes to one that comes before it
-        ranks = np.argsort(places)[nodes]
-        target[nodes] = places[np.maximum(0, ranks - 1 - (rng.random(len(ranks)) * 3).astype(int))]
+        positions = rng.permutation(size)
+        nodes = positions[1:][rng.random(size - 1) < 0.9]  # a node goes to one that comes before it
+        ranks = np.argsort(positions)[nodes]
+        target[nodes] = positions[np.maximum(0, ranks - 1 - (rng.random(len(ranks)) * 3).astype(int))]
     factor[target == np.arange(size)] = 1.0
     return target, factor
 
@@ -65,11 +65,11 @@ def test_what_is_farther_in_comes_first_and_products_where_they_were_used(kind, 
     merged = np.sort(rng.permutation(len(owner))[: SIZE // 3])
     products = rng.permutation(SIZE)[: len(merged) // 2]
     used_as = rng.permutation(merged)[: len(products)]
-    place_of = dict(zip(products.tolist(), used_as.tolist(), strict=True))
+    position_of = dict(zip(products.tolist(), used_as.tolist(), strict=True))
 
     def key(term):
-        place = place_of.get(owner[term], term)
-        return end[owner[term]], -depth[owner[place]], place
+        position = position_of.get(owner[term], term)
+        return end[owner[term]], -depth[owner[position]], position
 
     expected = sorted(set(range(len(owner))) - set(merged.tolist()), key=key)
     assert _in_order(terms, merged, products, used_as, end, depth).tolist() == expected

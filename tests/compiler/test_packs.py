@@ -77,7 +77,7 @@ def attention(rng):
 
 
 def a_loop(rng):
-    """A recurrence of 40 turns, which is rolled."""
+    """A recurrence of 40 iterations, which is rolled."""
     weights, other = values(rng, 2), Value(0.3)
     examples = [([rng.gauss(0, 1) for _ in range(40)],) for _ in range(11)]
 
@@ -131,7 +131,7 @@ def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch
     assert (len(one.outputs), len(several.outputs), len(several.seeds)) == (1, 4, 4)
     alone, together = (backend_of("numpy").run_of(made) for made in (one, several))
     shared = [value.data for value in special.values]
-    numbers = [numbers_of(alike[place % len(alike)]) for place in range(4)]
+    numbers = [numbers_of(alike[position % len(alike)]) for position in range(4)]
     seeds = np.array([1.0, 0.0, -2.0, 1.0])
     singly = [alone(np.array([*shared, *given])) for given in numbers]
     losses, gradients = together(np.array([*shared, *(x for given in numbers for x in given), *seeds]))
@@ -142,7 +142,7 @@ def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch
 
 def test_what_all_examples_share_is_computed_once():
     """The squares of the weights are; and there are no more kernels than for one example."""
-    weights = [Value(0.1 * place) for place in range(6)]
+    weights = [Value(0.1 * position) for position in range(6)]
 
     def loss(x):
         return mg.tanh(mg.dot([mg.exp(w) for w in weights], x))
@@ -241,7 +241,7 @@ def test_cholesky_factors_of_examples_have_no_packs(size, expected):
                 rows[i].append(mg.sqrt(rest) if i == j else rest / rows[j][j])
         return mg.mean([mg.log(row[-1]) for row in rows])
 
-    assert sizes_of([[0.1 * place for place in range(size)]] * 100, 32, loss) == [expected]
+    assert sizes_of([[0.1 * position for position in range(size)]] * 100, 32, loss) == [expected]
 
 
 def test_elements_of_tables_count_where_examples_take_from_them(monkeypatch):

@@ -64,7 +64,7 @@ def matched(x):
             return -x
 
 
-def sorted_in_place(x):
+def sorted_in_position(x):
     found = [x, W, 1.0 * x * x]
     found.sort(key=lambda value: -value)
     return found[0] - found[2]
@@ -88,7 +88,7 @@ def skipping(x):
     return total
 
 
-FUNCTIONS = [leaky, newton, largest, chained, matched, sorted_in_place, asserted, skipping]
+FUNCTIONS = [leaky, newton, largest, chained, matched, sorted_in_position, asserted, skipping]
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.7, -2.3, 5.0, 6.5, math.nan, math.inf, 1e308, 1.0]
 
 
@@ -287,7 +287,7 @@ def test_derivatives_inside_ask_too(backend):
         assert nearly(outcome(fast, Value(x)), outcome(f, Value(x)))
 
 
-def test_turns_of_loops_ask_one_by_one(backend):
+def test_iterations_of_loops_ask_one_by_one(backend):
     def f(xs):
         mapped = mg.vmap(lambda x: x * W if x > 0 else -x)(xs)
         last, outputs = mg.scan(lambda h, x: (h * 0.5 + x if h > x else h - x * W, max(h, x)), 0.5, mapped)

@@ -34,8 +34,8 @@ def every_primitive(x):
 def vectors(x):
     """Primitives of many numbers, gathered ones too, their largest, and sums of various lengths."""
     y = mg.array(x)
-    shuffled = [x[(7 * place) % len(x)] for place in range(len(x))]
-    rows = [mg.dot(x[:place], shuffled[:place]) for place in range(1, len(x), 5)]
+    shuffled = [x[(7 * position) % len(x)] for position in range(len(x))]
+    rows = [mg.dot(x[:position], shuffled[:position]) for position in range(1, len(x), 5)]
     return (
         np.exp(-y * y).sum()
         + y.max()

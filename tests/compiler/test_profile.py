@@ -12,7 +12,9 @@ pytestmark = pytest.mark.slow
 
 def rows_of(text):
     """The kernels of a profile: the name and the cells of each, by its number."""
-    lines = re.findall(r"^(\d+) (\w[\w -]*?)  +(\S+(?: turns)?)  +([\d.]+)  +(\d+)%  +([\d.]+)$", text, re.MULTILINE)
+    lines = re.findall(
+        r"^(\d+) (\w[\w -]*?)  +(\S+(?: iterations)?)  +([\d.]+)  +(\d+)%  +([\d.]+)$", text, re.MULTILINE
+    )
     return {int(number): cells for number, *cells in lines}
 
 
@@ -97,7 +99,7 @@ def test_a_loop_is_one_line(backend):
 
     text = mg.compile(f, backend=backend).profile(0.3)
     loops = [row for row in rows_of(text).values() if row[0].startswith("loop of")]
-    assert {int(row[1].removesuffix(" turns")) > 30 for row in loops} == {True}
+    assert {int(row[1].removesuffix(" iterations")) > 30 for row in loops} == {True}
 
 
 def test_what_has_not_been_called_and_needs_arguments_is_an_error():

@@ -308,13 +308,13 @@ def test_the_product_of_a_matrix_and_a_vector_is_the_kernel_of_the_documentation
 
 @pytest.mark.parametrize("factors", [[], [2.0] * 20, [float(number % 3) for number in range(20)]])
 @pytest.mark.parametrize(
-    "places", [[3], [4, 1], [0, 2, 5], [0, 1, 2, 3, 7, 9, 11, 13], [5, 1, 4, 0, 8], list(range(18))]
+    "positions", [[3], [4, 1], [0, 2, 5], [0, 1, 2, 3, 7, 9, 11, 13], [5, 1, 4, 0, 8], list(range(18))]
 )
-def test_a_result_by_itself_has_the_kernel_that_it_has_beside_another_one(places, factors):
+def test_a_result_by_itself_has_the_kernel_that_it_has_beside_another_one(positions, factors):
     """One is found term by term, and several all at once."""
 
     def f(x, count):
-        rows = [[x[place + number] for place in places] for number in range(count)]
+        rows = [[x[position + number] for position in positions] for number in range(count)]
         return [mg.dot(row, factors[: len(row)]) if factors else sum(row) for row in rows]
 
     x = [float(number + 1) for number in range(20)]
@@ -348,16 +348,16 @@ def values(f, *arguments):
 def test_distances_that_grow_are_not_taken_for_even_ones():
     """Of these squares and triangular numbers the second differences are all the same."""
     x = [math.sqrt(number + 2) for number in range(40)]
-    for places in ([0, 1, 3, 6], [0, 1, 3, 6, 10, 15, 21, 28, 36], [0, 1, 4, 9, 16, 25, 36]):
+    for positions in ([0, 1, 3, 6], [0, 1, 3, 6, 10, 15, 21, 28, 36], [0, 1, 4, 9, 16, 25, 36]):
         for f in (
-            lambda x, places: sum(x[place] for place in places),
-            lambda x, places: [mg.exp(x[place]) for place in places],
-            lambda x, places: [mg.exp(x[place + column]) for place in places for column in range(3)],
-            lambda x, places: [x[place] * x[39 - place] + x[place + 1] for place in places],
-            lambda x, places: [mg.dot(x[place : place + 3], x[:3]) for place in places],
-            lambda x, places: [mg.dot([x[place], x[place + 3]], x[:2]) for place in places],
+            lambda x, positions: sum(x[position] for position in positions),
+            lambda x, positions: [mg.exp(x[position]) for position in positions],
+            lambda x, positions: [mg.exp(x[position + column]) for position in positions for column in range(3)],
+            lambda x, positions: [x[position] * x[39 - position] + x[position + 1] for position in positions],
+            lambda x, positions: [mg.dot(x[position : position + 3], x[:3]) for position in positions],
+            lambda x, positions: [mg.dot([x[position], x[position + 3]], x[:2]) for position in positions],
         ):
-            eager, compiled = values(partial(f, places=places), x)
+            eager, compiled = values(partial(f, positions=positions), x)
             assert eager == compiled
 
 
@@ -407,14 +407,16 @@ def test_groups_of_a_cache_line_and_more_begin_at_one_and_others_lie_side_by_sid
 
 def test_constants_of_a_primitive_become_numbers_of_one_kernel_where_there_are_many():
     """A few have derivatives of their own, with the constant in them; of many these would be a kernel each."""
-    x = [Value(0.1 * place) for place in range(40)]
-    fast = mg.compile(lambda: sum(mg.maximum(value, 0.09 * place) for place, value in enumerate(x)), backend="numpy")
+    x = [Value(0.1 * position) for position in range(40)]
+    fast = mg.compile(
+        lambda: sum(mg.maximum(value, 0.09 * position) for position, value in enumerate(x)), backend="numpy"
+    )
     assert len(fast.program().program.kernels) < 10
 
 
 def test_sums_are_cut_into_few_long_runs_or_not_at_all():
-    def parts(*places):
-        kernel = only_kernel(lambda x: sum(x[place] for place in places), [1.0] * 20)
+    def parts(*positions):
+        kernel = only_kernel(lambda x: sum(x[position] for position in positions), [1.0] * 20)
         return [(segment.terms, segment.first.table is None) for segment in kernel.segments]
 
     assert parts(0, 1, 10, 11) == [(2, True), (2, True)]

@@ -229,9 +229,9 @@ def test_each_of_many_operations_that_may_raise_raises(count, backend):
     ):
         fast = mg.compile(lambda factors, pick=pick: pick(f(factors)), backend=backend)
         assert fast([1.0] * count) == pytest.approx(fast.function([1.0] * count), rel=1e-15)
-        for place in range(count):
+        for position in range(count):
             factors = [1.0] * count
-            factors[place] = 5000.0
+            factors[position] = 5000.0
             assert raised(fast, [factors]) == raised(fast.function, [factors])
             assert raised(fast, [factors])[0] is OverflowError
 

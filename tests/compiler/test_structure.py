@@ -236,9 +236,9 @@ def _within_itself():
     return nested
 
 
-def _set(place):
+def _set(position):
     def change(container):
-        container[place] = container[place] * 2.0
+        container[position] = container[position] * 2.0
 
     return change
 
@@ -275,7 +275,7 @@ def _reshape(array):
     ],
 )
 @pytest.mark.parametrize("kind", [float, Value])
-def test_a_container_among_the_arguments_that_is_changed_in_place_is_refused(make, change, kind):
+def test_a_container_among_the_arguments_that_is_changed_in_position_is_refused(make, change, kind):
     """The change would be lost: a trace is given a copy."""
     with pytest.raises(mg.TraceError, match=r"an argument is changed in place.*Change a copy"):
         mg.compile(lambda container: (change(container), 1.0)[1])(make(kind(3.0)))

@@ -50,7 +50,7 @@ class TestAModule:
         state = {}
         for name, array in parameters.items():
             numbers = np.ravel(array).tolist()
-            state |= {f"{name}.{place}" if array.ndim else name: number for place, number in enumerate(numbers)}
+            state |= {f"{name}.{position}" if array.ndim else name: number for position, number in enumerate(numbers)}
         assert state == model.state_dict()
 
     @pytest.mark.unmeasured
@@ -220,9 +220,9 @@ class TestEdges:
     def test_sums_in_order_have_the_derivatives_of_sums(self):
         function, _ = mg.to_jax(lambda x, y, z: -x * y + 2 * y * z - (x * z + x) + 0.0, 1.0, 1.0, 1.0)
         point = {}, 2.0, 3.0, 5.0
-        places = (1, 2, 3)
-        assert list(map(float, jax.grad(function, places)(*point))) == [-3.0 - 5.0 - 1.0, -2.0 + 10.0, 6.0 - 2.0]
-        hessian = np.array(jax.hessian(function, places)(*point)).tolist()
+        positions = (1, 2, 3)
+        assert list(map(float, jax.grad(function, positions)(*point))) == [-3.0 - 5.0 - 1.0, -2.0 + 10.0, 6.0 - 2.0]
+        hessian = np.array(jax.hessian(function, positions)(*point)).tolist()
         assert hessian == [[0.0, -1.0, -1.0], [-1.0, 0.0, 2.0], [-1.0, 2.0, 0.0]]
         _, along = jax.jvp(jax.grad(function, 1), point[:1] + point[1:], ({}, 0.0, 1.0, 0.0))
         assert float(along) == -1.0
@@ -510,7 +510,7 @@ class TestNames:
         assert self.names(lambda: 0, a, b) == {"others": (2,)}
         assert self.names(a, a) == {"value": ()}
 
-    def test_lists_that_are_no_rectangles_are_named_by_their_places(self):
+    def test_lists_that_are_no_rectangles_are_named_by_their_positions(self):
         a, b, c, d = values = [Value(float(number)) for number in range(4)]
         ragged, twice, mixed = [[a], [b, c]], [[d, d]], [a, 1.0]
         assert self.names(lambda: ragged, *values) == {"ragged.0": (1,), "ragged.1": (2,), "others": (1,)}

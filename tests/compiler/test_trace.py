@@ -83,7 +83,7 @@ def test_equal_operations_are_one_and_constants_fold():
         return mg.exp(x) * (x * y) + x.exp() * (x * y)
 
     columns = in_columns(trace(f, Structure(((Value(1.0), Value(2.0)), {}))))
-    assert {column.primitive.name: len(column.places) for column in columns.operations} == {
+    assert {column.primitive.name: len(column.positions) for column in columns.operations} == {
         "exp": 1,
         "mul": 2,
         "add": 1,
@@ -162,7 +162,7 @@ def test_sums_become_one_node_with_all_of_their_terms():
     with tracing(tape):
         b, *factors = (tape.input(i) for i in range(5))
         out = b + factors[0] * factors[1] - factors[2] * factors[3]
-    graph = normalise(in_columns(tape.trace([], [out._place])))
+    graph = normalise(in_columns(tape.trace([], [out._position])))
     assert set(graph.terms.owner.tolist()) == {out._uses}
     terms = zip(graph.terms.coefficient, graph.terms.first, graph.terms.second, strict=True)
     assert sorted(terms) == [(-1.0, 3, 4), (1.0, 0, -1), (1.0, 1, 2)]
@@ -264,7 +264,9 @@ def test_values_are_equal_to_themselves_only(backend):
     def f(x, y):
         picked = np.maximum(x, y)
         different = [x != y, x != x, y != x]
-        return x * sum(2.0**place for place, is_so in enumerate(different) if is_so) + (10.0 if picked == picked else 0)
+        return x * sum(2.0**position for position, is_so in enumerate(different) if is_so) + (
+            10.0 if picked == picked else 0
+        )
 
     for numbers in ((2.0, 3.0), (3.0, 3.0)):
         x, y = map(Value, numbers)
@@ -495,8 +497,8 @@ def test_the_kernels_are_drawn_and_saved(tmp_path):
     chain = mg.compile(lambda x: loss.function([x, x], 0), backend="numpy")
 
     def long(x):
-        for turn in range(500):  # in no order that repeats, so that there is no loop
-            x = mg.sin(x) if math.sin(turn * turn) > 0 else mg.cos(x)
+        for iteration in range(500):  # in no order that repeats, so that there is no loop
+            x = mg.sin(x) if math.sin(iteration * iteration) > 0 else mg.cos(x)
         return x
 
     deep = mg.compile(long, backend="numpy")
@@ -571,7 +573,7 @@ def test_a_kind_of_value_of_ones_own():
 
 @pytest.mark.parametrize("name", ["exp", "__add__", "scaled"])
 def test_what_a_kind_of_value_has_of_its_own_is_not_lost(name):
-    """In the place of an argument stands another Value, which has not got it."""
+    """In the position of an argument stands another Value, which has not got it."""
     kind = type("Times", (type("Base", (Value,), {name: lambda self, *_: 5.0 * self}),), {"__doc__": "No change."})
     f = {"exp": lambda x: x.exp(), "__add__": lambda x: x + 1.0, "scaled": lambda x: x.scaled()}[name]
     assert f(kind(1.0)).data == 5.0
@@ -667,10 +669,12 @@ def test_a_number_that_is_kept_somewhere_keeps_no_tape():
     assert not kept[0]._tape.operations
 
 
-def places_looked_at(monkeypatch, derivative, points):
+def positions_looked_at(monkeypatch, derivative, points):
     """How many operations are looked at to find the derivatives at so many points."""
     looked_at, operands = [], Trace.operands
-    monkeypatch.setattr(Trace, "operands", lambda self, place: looked_at.append(place) or operands(self, place))
+    monkeypatch.setattr(
+        Trace, "operands", lambda self, position: looked_at.append(position) or operands(self, position)
+    )
     trace(lambda xs: [derivative(lambda x: mg.tanh(x * x), x) for x in xs], Structure((([Value(0.5)] * points,), {})))
     monkeypatch.undo()
     return len(looked_at)
@@ -680,5 +684,5 @@ def places_looked_at(monkeypatch, derivative, points):
     "derivative", [lambda f, x: mg.grad(f)(x), lambda f, x: mg.jvp(f, (x,), (1.0,))], ids=["grad", "jvp"]
 )
 def test_many_derivatives_each_look_at_their_own_operations_only(monkeypatch, derivative):
-    few, many = (places_looked_at(monkeypatch, derivative, points) for points in (10, 100))
+    few, many = (positions_looked_at(monkeypatch, derivative, points) for points in (10, 100))
     assert many == 10 * few

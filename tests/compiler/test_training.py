@@ -300,10 +300,10 @@ def test_what_a_signal_handler_raises_inside_numpy_is_raised():
         seen = set()
 
         def trace(frame, event, argument):
-            place = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-            if place[0].startswith("numpy.") and place not in seen:
-                seen.add(place)
-                if place == stop:
+            position = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+            if position[0].startswith("numpy.") and position not in seen:
+                seen.add(position)
+                if position == stop:
                     raise HandlerError
 
         w, data = Value(0.7), [0.5, 1.2, 0.1]
@@ -316,11 +316,11 @@ def test_what_a_signal_handler_raises_inside_numpy_is_raised():
             sys.settrace(before)
         return seen
 
-    places = run()
-    assert len(places) > 10
-    for place in sorted(places):
+    positions = run()
+    assert len(positions) > 10
+    for position in sorted(positions):
         with pytest.raises(HandlerError):
-            run(place)
+            run(position)
 
 
 def test_an_optimizer_of_ones_own_that_hands_its_state_around(backend):
@@ -420,7 +420,7 @@ EXAMPLES = {  # how they are made, and what a callback does to the first of them
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
-def test_examples_that_a_callback_changes_in_place_are_read_again(kind, backend):
+def test_examples_that_a_callback_changes_in_position_are_read_again(kind, backend):
     make, change = EXAMPLES[kind]
 
     def trained(mode):
@@ -428,7 +428,7 @@ def test_examples_that_a_callback_changes_in_place_are_read_again(kind, backend)
 
         def loss(example):
             numbers = example["x"] if isinstance(example, dict) else example
-            return (sum(w**place * number for place, number in enumerate(numbers, 1)) - 1.0) ** 2
+            return (sum(w**position * number for position, number in enumerate(numbers, 1)) - 1.0) ** 2
 
         def callback(history):
             if len(history.epochs) != 2:
@@ -472,9 +472,9 @@ def test_what_is_the_same_for_all_parameters_is_computed_once():
     parameters = [Value(float(number)) for number in range(5)]
     optimizer = mg.optim.Adam(parameters, 0.1)
     update = update_of(optimizer, np.array(optimizer._state, dtype=float))
-    assert [place.stop - place.start for place in update.states] == [5, 5, 1]
-    places = update.parameters, update.gradients, update.last_gradients, update.current, update.next
-    assert [place.stop - place.start for place in places] == [5, 5, 5, 5 + 11 + 5, 5 + 11 + 5]
+    assert [position.stop - position.start for position in update.states] == [5, 5, 1]
+    positions = update.parameters, update.gradients, update.last_gradients, update.current, update.next
+    assert [position.stop - position.start for position in positions] == [5, 5, 5, 5 + 11 + 5, 5 + 11 + 5]
     assert update.current.start == 0
     *kernels, check = update.program.kernels
     assert (check.terms, check.columns, check.target.base) == (21, 1, update.check)
@@ -504,7 +504,7 @@ def test_a_state_that_differs_between_parameters_is_a_number_for_each():
         ([[0, 0], [0, 0], [0, 1]], [1, 3]),
     ):
         update = update_of(optimizer, np.array(states, dtype=float))
-        assert [place.stop - place.start for place in update.states] == widths
+        assert [position.stop - position.start for position in update.states] == widths
     with pytest.raises(AttributeError):
         update.rate = 0
 
@@ -521,7 +521,7 @@ def test_many_steps_with_states_that_differ_are_those_of_the_optimizer(backend):
     assert runs[1][1] == runs[0][1]
 
 
-def test_two_states_that_change_places(backend):
+def test_two_states_that_change_positions(backend):
     class Swapping(mg.optim.Optimizer):
         states = 2
 

@@ -176,7 +176,11 @@ class TestArrays:
     @pytest.mark.parametrize("kind", ["loop", "take"])
     def test_what_a_loop_or_a_take_touches_stays(self, program, kind):
         negative = Map(
-            mg.engine.primitives.neg, 1, 2, Access(AFTER, 0, 1, turn_step=2), (Access(MADE, 0, 1, turn_step=2),)
+            mg.engine.primitives.neg,
+            1,
+            2,
+            Access(AFTER, 0, 1, iteration_step=2),
+            (Access(MADE, 0, 1, iteration_step=2),),
         )
         reads = {
             "loop": Loop(3, (negative,)),

@@ -55,8 +55,8 @@ def matrix(seed, rows, columns):
 
 NEURONS = {width: Layer(width, 3, nonlin=False) for width in range(2, 6)}
 for neurons in NEURONS.values():
-    for place, leaf in enumerate(neurons.parameters()):
-        leaf.data = float(place % 5 - 2)
+    for position, leaf in enumerate(neurons.parameters()):
+        leaf.data = float(position % 5 - 2)
 
 
 def layer(w, x):
@@ -70,7 +70,7 @@ def biased(row, x, bias):
 
 
 def total(results):
-    return sum(result * (1.0 + place % 3) for place, result in enumerate(results))
+    return sum(result * (1.0 + position % 3) for position, result in enumerate(results))
 
 
 def assert_equal(function, leaves, backend):
@@ -139,7 +139,7 @@ def test_a_recurrent_network_is_a_loop_and_has_nothing_whole():
 
     assert graph_of(f, [0.5] * 4).whole == ()
     kernels = mg.compile(f, backend="numpy").program([0.5] * 4).program.kernels
-    assert [kernel.turns for kernel in kernels if isinstance(kernel, Loop)] == [19, 18]
+    assert [kernel.iterations for kernel in kernels if isinstance(kernel, Loop)] == [19, 18]
 
 
 def test_layers_that_each_have_their_weights_stay_whole(backend):
@@ -226,11 +226,11 @@ def programs(draw):
     width = draw(st.integers(2, 5))
     seed = draw(st.integers(0, 99))
     leaves, vectors = [], []
-    for place in range(draw(st.integers(1, 3))):
-        made = numbers(seed + place, width)
+    for position in range(draw(st.integers(1, 3))):
+        made = numbers(seed + position, width)
         leaves += made
         vectors.append(made)
-    vectors.append([float(place - 1) for place in range(width)])  # constants
+    vectors.append([float(position - 1) for position in range(width)])  # constants
     w = matrix(seed, draw(st.integers(2, 5)), width)
     leaves += [value for row in w for value in row]
     for leaf in leaves[1:]:

@@ -390,7 +390,7 @@ def test_the_order_of_attributes_counts_where_code_goes_through_them(backend):
         model.first = first
 
     check(
-        lambda x: sum(place * x * value for place, value in enumerate(vars(model).values())),
+        lambda x: sum(position * x * value for position, value in enumerate(vars(model).values())),
         move_first_behind,
         backend=backend,
     )
@@ -472,7 +472,7 @@ def left_in_a_nested_list(model, x):
 
 
 @pytest.mark.parametrize(
-    ("f", "place"),
+    ("f", "position"),
     [
         (left_in_an_attribute, "w"),
         (left_in_a_list, "layers[0]"),
@@ -486,7 +486,7 @@ def left_in_a_nested_list(model, x):
     ],
 )
 @pytest.mark.parametrize("given", ["closed over", "an argument"])
-def test_a_number_that_is_left_behind_is_refused_with_its_place_and_line(f, place, given, backend):
+def test_a_number_that_is_left_behind_is_refused_with_its_position_and_line(f, position, given, backend):
     model = Model()
     w, layers, table, of_module = model.w, list(model.layers), dict(TABLE), W
     fast = mg.compile(f if given == "an argument" else lambda x: f(model, x), backend=backend)
@@ -494,7 +494,7 @@ def test_a_number_that_is_left_behind_is_refused_with_its_place_and_line(f, plac
     for _ in range(2):
         with pytest.raises(TraceError, match="pass it in as an argument") as error:
             fast(*arguments)
-        assert place in str(error.value)
+        assert position in str(error.value)
         if f is not left_by_setattr:
             assert f"{__file__}:{f.__code__.co_firstlineno + 1 + ('global' in f.__name__)}" in str(error.value)
         # and all is as it was before
@@ -525,7 +525,7 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
     def in_slot(x):
         slotted.w = x * 2
 
-    for f, place in (
+    for f, position in (
         (as_key, "table"),
         (in_set, "bag"),
         (in_deque, "queue[0]"),
@@ -533,7 +533,7 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
         (in_slot, "w"),
     ):
         for number in (2.0, Value(2.0)):
-            said = rf"left behind in [\w.]*{re.escape(place)}.*as an argument"
+            said = rf"left behind in [\w.]*{re.escape(position)}.*as an argument"
             if type(number) is float and f in (as_key, in_set):
                 said = "a number as a key, or in a set, would freeze a number"
             with pytest.raises(TraceError, match=said):
@@ -560,7 +560,7 @@ def test_an_object_without_methods_that_is_returned_with_a_number_in_it_is_refus
         mg.compile(f)(1.0)
 
 
-def test_places_are_written_as_the_function_has_them():
+def test_positions_are_written_as_the_function_has_them():
     class Recurrent:
         def __init__(self):
             self.w, self.h = Value(2.0), 0.0
@@ -577,10 +577,10 @@ def test_places_are_written_as_the_function_has_them():
         nest = {"inside": nest}
 
     def deep(x):
-        place = nest
-        while "inside" in place:
-            place = place["inside"]
-        place["last"] = x
+        position = nest
+        while "inside" in position:
+            position = position["inside"]
+        position["last"] = x
         return x
 
     with pytest.raises(TraceError, match=r"left behind in \.\.\.(\w*'?\]?)(\['inside'\]){5,20}\['last'\]") as error:
@@ -615,7 +615,7 @@ def test_ten_traces_in_a_row_are_warned_of_once():
     assert "as model.scale was replaced before each" in message
 
 
-def test_new_attributes_have_no_place_to_be_named_by():
+def test_new_attributes_have_no_position_to_be_named_by():
     used = Used()
     fast = mg.compile(lambda x: used.w * x, backend="numpy")
 

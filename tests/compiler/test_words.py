@@ -40,7 +40,7 @@ INDICES = {
         "[ 1.0, 2.0, ][i]",
         "Write mg.take([1.0, 2.0], i).",
     ),
-    "a part": (lambda x, i: sum(W[:i]) * x, "W[:i]", "How long a slice is, is static: write mg.where(place < number"),
+    "a part": (lambda x, i: sum(W[:i]) * x, "W[:i]", "The length of a slice is static: write mg.where(position < "),
     "an element that is set": (
         lambda x, i: list(W).__setitem__(0, x) or VALUES.copy().__setitem__(i, x),
         "the int of a number, in VALUES.copy().__setitem__(i, x),",
@@ -76,9 +76,11 @@ def test_what_the_refusal_says_to_write_works(given, backend):
     assert [fast(Value(3.0), given, i).data for i in (0, 1, -1)] == [3.0, 6.0, 6.0]
     fast = mg.compile(lambda x, i, j: mg.take(mg.take(TABLE, i), j) * x, backend=backend)
     assert [fast(Value(2.0), i, j).data for i in (0, 1) for j in (0, 1)] == [2.0, 4.0, 6.0, 8.0]
-    fast = mg.compile(lambda x, i: [mg.where(i == place, x, old) for place, old in enumerate(W)], backend=backend)
+    fast = mg.compile(lambda x, i: [mg.where(i == position, x, old) for position, old in enumerate(W)], backend=backend)
     assert [node.data for node in fast(Value(7.0), 1)] == [1.0, 7.0]
-    fast = mg.compile(lambda x, n: sum(mg.where(place < n, w, 0.0) for place, w in enumerate(W)) * x, backend=backend)
+    fast = mg.compile(
+        lambda x, n: sum(mg.where(position < n, w, 0.0) for position, w in enumerate(W)) * x, backend=backend
+    )
     assert [fast(Value(1.0), n).data for n in (0, 1, 2)] == [0.0, 1.0, 3.0]
 
 
@@ -90,7 +92,7 @@ def test_setting_an_element_says_what_to_make_instead():
         return w[0]
 
     with pytest.raises(
-        TraceError, match=r"w\[i\] would freeze .* Make another w, of mg\.where\(i == place, new, old\)"
+        TraceError, match=r"w\[i\] would freeze .* Make another w, of mg\.where\(i == position, new, old\)"
     ):
         mg.compile(f)(Value(3.0), 1)
 
@@ -128,7 +130,7 @@ def test_the_name_of_the_count_is_that_of_the_program():
         mg.compile(lambda x, rows, columns: (x * np.zeros((rows, columns))).sum())(Value(3.0), 2, 3)
 
 
-def test_a_range_in_the_place_of_a_count_is_static(backend):
+def test_a_range_in_the_position_of_a_count_is_static(backend):
     fast = mg.compile(lambda x, n: (x * np.arange(len(n))).sum() + len(np.zeros(len(n))), backend=backend)
     assert [fast(Value(2.0), range(n)).data for n in (1, 3, 1)] == [1.0, 9.0, 1.0]
 

@@ -130,18 +130,18 @@ class TestCalls:
 
         assert boxes(Twice()(3.0)) == [("Twice/Line", 2), ("Twice/Line", 2)]
 
-    def test_calls_in_turns_are_in_their_turns_also_in_loops_in_loops(self):
+    def test_calls_in_iterations_are_in_their_iterations_also_in_loops_in_loops(self):
         def step(state, x):
-            shares, _ = mg.scan(lambda total, k: (square(total + k), None), state, [1.0, 2.0])
-            return mg.tanh(shares * x), square(state)
+            contributions, _ = mg.scan(lambda total, k: (square(total + k), None), state, [1.0, 2.0])
+            return mg.tanh(contributions * x), square(state)
 
         last, outputs = mg.scan(step, Value(0.25), [0.5, 0.25, 0.125])
-        outer, inner = "scan turn", "scan turn/scan turn"
+        outer, inner = "scan iteration", "scan iteration/scan iteration"
         assert boxes(last + sum(outputs)) == sorted(
             3 * [(outer, 2), (f"{outer}/square", 1)] + 6 * [(inner, 1), (f"{inner}/square", 1)]
         )
 
-    def test_what_turns_are_handed_and_hand_on_as_it_is_remembers_none(self):
+    def test_what_iterations_are_handed_and_hand_on_as_it_is_remembers_none(self):
         constant, leaf = Value(2.0, requires_grad=False), Value(3.0)
         before = mg.exp(leaf)
         for _ in range(3):
@@ -150,20 +150,20 @@ class TestCalls:
         assert not leaf._calls
         assert boxes(before) == []
 
-    def test_turns_of_vmap_and_scan(self):
+    def test_iterations_of_vmap_and_scan(self):
         rate = Value(0.5)
         last, _ = mg.scan(lambda y, _: (y - rate * y, None), 8.0, length=3)
-        assert boxes(last) == [("scan turn", 2)] * 3
-        assert boxes(sum(mg.vmap(lambda x: mg.tanh(rate * x))([1.0, 2.0]))) == [("vmap turn", 2)] * 2
+        assert boxes(last) == [("scan iteration", 2)] * 3
+        assert boxes(sum(mg.vmap(lambda x: mg.tanh(rate * x))([1.0, 2.0]))) == [("vmap iteration", 2)] * 2
 
-    def test_turns_under_no_grad_are_plain_numbers(self):
+    def test_iterations_under_no_grad_are_plain_numbers(self):
         with mg.no_grad():
             assert [y.data for y in mg.vmap(lambda x: x * Value(2.0))([1.0, 2.0])] == [2.0, 4.0]
 
     def test_programs_of_the_library(self):
         logits = [Value(1.0), Value(2.0)]
-        shares = mg.softmax(logits)
-        assert {name for name, _ in boxes(shares[0] + shares[1])} == {"softmax"}
+        contributions = mg.softmax(logits)
+        assert {name for name, _ in boxes(contributions[0] + contributions[1])} == {"softmax"}
         names = {name for name, _ in boxes(mg.losses.cross_entropy([logits, logits], [0, 1]))}
         assert names == {"cross_entropy", "cross_entropy/logsumexp", "mean"}
 

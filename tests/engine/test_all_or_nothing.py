@@ -1,4 +1,4 @@
-"""What changes several numbers changes all of them or none, whatever fails, at whatever place."""
+"""What changes several numbers changes all of them or none, whatever fails, at whatever position."""
 
 from contextlib import suppress
 
@@ -62,8 +62,8 @@ def backward_inside_of_another():
 def backward_that_fails():
     """It is undone, and so is it where something else fails while it is undone."""
     leaves = [Value(0.0), Value(2.0), Value(3.0)]
-    for place, leaf in enumerate(leaves):
-        leaf.grad = float(place + 1)
+    for position, leaf in enumerate(leaves):
+        leaf.grad = float(position + 1)
     y = leaves[0].sqrt() * leaves[1] + leaves[2]
 
     def action():
@@ -123,14 +123,14 @@ def step(make):
 
 def zero_grad():
     model = mg.nn.MLP(2, [2, 1])
-    for place, parameter in enumerate(model.parameters()):
-        parameter.grad = float(place + 1)
+    for position, parameter in enumerate(model.parameters()):
+        parameter.grad = float(position + 1)
     return model.zero_grad, lambda: [parameter.grad for parameter in model.parameters()]
 
 
 def load():
     model = mg.nn.MLP(2, [2, 1])
-    state = {name: float(place) for place, name in enumerate(model.state_dict())}
+    state = {name: float(position) for position, name in enumerate(model.state_dict())}
     model.load_state_dict(dict.fromkeys(state, -1.0))
     return lambda: model.load_state_dict(state), model.state_dict
 

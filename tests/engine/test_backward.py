@@ -97,11 +97,11 @@ class TestTopologicalOrder:
     def test_every_node_stands_once_after_its_operands_and_the_root_last(self, program):
         _, result = run(program)
         order = mg.topological_order(result)
-        place = {node: index for index, node in enumerate(order)}
-        assert len(place) == len(order)
+        position = {node: index for index, node in enumerate(order)}
+        assert len(position) == len(order)
         assert order[-1] is result
         for node in order:
-            assert all(place[operand] < place[node] for operand in node._prev)
+            assert all(position[operand] < position[node] for operand in node._prev)
 
 
 class TestCycles:

@@ -57,7 +57,7 @@ class TestByHand:
         assert [round(leaf.grad, 4) for leaf in (x1, w1, x2, w2)] == [-1.5, 1.0, 0.5, 0.0]
         assert b.grad == pytest.approx(0.5)
 
-    def test_calling_backward_by_hand_adds_each_time_and_for_each_place(self):
+    def test_calling_backward_by_hand_adds_each_time_and_for_each_position(self):
         a = Value(3.0)
         square = a * a
         square.grad = 2.0

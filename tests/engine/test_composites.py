@@ -57,7 +57,7 @@ each_composite = pytest.mark.parametrize("primitive", COMPOSITES, ids=lambda pri
 def compiled(primitive, backend, lanes):
     """A primitive as a function of columns of numbers, by a kernel."""
     count = len(primitive.derivatives)
-    operands = tuple(Access(place * lanes, column_step=1) for place in range(count))
+    operands = tuple(Access(position * lanes, column_step=1) for position in range(count))
     kernel = Map(primitive, 1, lanes, Access(count * lanes, column_step=1), operands)
     nothing = np.zeros(0, dtype=np.int64)
     program = Program((count + 1) * lanes, (kernel,), nothing, nothing, nothing, slice(0, 0), ())

@@ -40,7 +40,7 @@ def test_the_copy_of_a_graph_backpropagates_by_itself(copied):
 
 
 @pytest.mark.parametrize("root_first", [True, False])
-def test_what_two_roots_share_their_copies_share(copied, root_first):
+def test_what_two_roots_contribution_their_copies_contribution(copied, root_first):
     x = Value(2.0)
     middle = x * x
     root = middle + 1

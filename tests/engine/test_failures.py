@@ -235,9 +235,9 @@ def test_a_derivative_that_backpropagates_through_the_graph_it_is_in_is_refused(
 
 
 class TestWhatCannotBeClearedAway:
-    """After a walk that failed, its counts may be left in the nodes: there may be no memory to look for them."""
+    """After a traversal that failed, its counts may be left in the nodes: there may be no memory to look for them."""
 
-    def test_is_not_trusted_by_the_next_walk(self, monkeypatch):
+    def test_is_not_trusted_by_the_next_traversal(self, monkeypatch):
         x, w = Value(0.5), Value(2.0)
         shared = x * w
         bad = shared * mg.where(x > 0, shared, w) + (x - 0.5).sqrt()  # whose derivative at 0 does not exist
@@ -254,7 +254,7 @@ class TestWhatCannotBeClearedAway:
         with pytest.raises(ZeroDivisionError):
             bad.backward()
         assert shared._uses == 0
-        commit.walk.floor = 0
+        commit.traversal.floor = 0
 
 
 def out_of_memory(*_):

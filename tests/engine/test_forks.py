@@ -116,7 +116,7 @@ print(code)
 """
 
 
-def test_a_walk_of_another_thread_is_undone_in_the_child():
+def test_a_traversal_of_another_thread_is_undone_in_the_child():
     run = subprocess.run([sys.executable, "-c", IN_THE_MIDDLE], capture_output=True, text=True, timeout=300)
     assert run.stdout.strip() == "0", run.stdout + run.stderr
 
@@ -166,7 +166,7 @@ def in_child(check):
     return os.waitpid(pid, 0)[1]
 
 
-def test_a_fork_opens_locks_and_undoes_walks():
+def test_a_fork_opens_locks_and_undoes_traversals():
     x = Value(3.0)
     x.grad = 5.0
     inside, over = threading.Event(), threading.Event()
@@ -221,19 +221,19 @@ def test_locks_that_other_threads_hold_are_open_in_a_child_and_ones_own_are_held
     locks._held_while_forking.remove(library)
 
 
-def test_the_walk_of_another_thread_is_undone_and_ones_own_goes_on():
+def test_the_traversal_of_another_thread_is_undone_and_ones_own_goes_on():
     x = Value(3.0)
     x.grad = 5.0
-    walk = commit.walk
-    floor = walk.floor  # of walks that failed in other tests
-    walk.undo = commit.keeping_gradients([x])
+    traversal = commit.traversal
+    floor = traversal.floor  # of traversals that failed in other tests
+    traversal.undo = commit.keeping_gradients([x])
     x.grad = 0.0
     with commit.changing_gradients:
         commit._undo_in_child()
-        assert (x.grad, walk.floor) == (0.0, floor)
-        assert walk.undo is not None
+        assert (x.grad, traversal.floor) == (0.0, floor)
+        assert traversal.undo is not None
     commit._undo_in_child()
-    assert (x.grad, walk.floor, walk.undo) == (5.0, floor + commit.ABOVE, None)
+    assert (x.grad, traversal.floor, traversal.undo) == (5.0, floor + commit.ABOVE, None)
     commit._undo_in_child()
-    assert walk.floor == floor + commit.ABOVE
-    walk.floor = floor
+    assert traversal.floor == floor + commit.ABOVE
+    traversal.floor = floor

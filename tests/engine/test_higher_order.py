@@ -249,7 +249,7 @@ def test_every_primitive_has_a_truth_for_its_second_derivatives():
 @each_primitive
 @settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
-def test_second_derivatives_are_right_to_the_last_places(primitive, data):
+def test_second_derivatives_are_right_to_the_last_positions(primitive, data):
     inputs = data.draw(domain_and_its_middle(primitive))
     assume(not has_no_truth(primitive, inputs))
     exact = [mp.mpf(number) for number in inputs]

@@ -63,8 +63,8 @@ def gradient(f, inputs):
 def slopes(true, inputs, step=1e-6):
     """By differences."""
     found = []
-    for place, x in enumerate(inputs):
-        more, less = ([*inputs[:place], x + side, *inputs[place + 1 :]] for side in (step, -step))
+    for position, x in enumerate(inputs):
+        more, less = ([*inputs[:position], x + side, *inputs[position + 1 :]] for side in (step, -step))
         found.append((true(*more) - true(*less)) / (2 * step))
     return found
 

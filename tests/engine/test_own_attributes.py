@@ -144,7 +144,7 @@ def test_a_long_chain_whose_leaf_refers_to_its_end_is_copied(copied):
     assert copied(chain)._prev.pop() is not None
 
 
-def test_a_shallow_copy_of_a_leaf_has_the_same_attributes_in_its_own_place():
+def test_a_shallow_copy_of_a_leaf_has_the_same_attributes_in_its_own_position():
     x = Value(2.0, label="x")
     x.history = [1.0]
     other = copy.copy(x)

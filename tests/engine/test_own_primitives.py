@@ -215,12 +215,12 @@ class TestAllWays:
 
 @each_way
 class TestOperands:
-    def test_one_operand_in_two_places_gets_both_shares(self, way):
+    def test_one_operand_in_two_positions_gets_both_contributions(self, way):
         x = Value(0.5)
         (way("own", *SCALED)(x, x) * 3).backward()
         assert x.grad == pytest.approx(3 * (math.exp(0.5) + 0.5 * math.exp(0.5)), rel=1e-15)
 
-    def test_one_operand_in_three_places(self, way):
+    def test_one_operand_in_three_positions(self, way):
         x = Value(2.0)
         way("own", *MIXED)(x, x, x).backward()
         assert x.grad == 8.0
@@ -453,7 +453,7 @@ def test_a_primitive_with_settings_goes_with_what_used_it(own_registry):
 
 
 class TestRegistering:
-    def test_a_taken_name_is_refused_and_replace_takes_its_place(self, registered):
+    def test_a_taken_name_is_refused_and_replace_takes_its_position(self, registered):
         first = mg.primitive("own", "own", math.sin, lambda g, out, x: g * mg.cos(x))
         with pytest.raises(ValueError, match="'own' is registered already"):
             mg.primitive("own", "own", math.cos, lambda g, out, x: -g * mg.sin(x))

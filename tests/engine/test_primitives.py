@@ -327,7 +327,7 @@ def test_every_primitive_has_a_truth_with_a_derivative_for_each_of_its_rules():
 @each_primitive
 @settings(max_examples=60)
 @given(data=st.data())
-def test_forward_is_right_to_the_last_places(primitive, data):
+def test_forward_is_right_to_the_last_positions(primitive, data):
     inputs = data.draw(operands(primitive))
     assume(not has_no_truth(primitive, inputs))
     true = TRUTHS[primitive.name].forward(*exact(inputs))
@@ -346,7 +346,7 @@ def test_forward_is_right_to_the_last_places(primitive, data):
 @each_primitive
 @settings(max_examples=60)
 @given(data=st.data())
-def test_derivatives_are_right_to_the_last_places(primitive, data):
+def test_derivatives_are_right_to_the_last_positions(primitive, data):
     inputs = data.draw(operands(primitive))
     truth = TRUTHS[primitive.name]
     if primitive.name == "pow":
@@ -410,12 +410,12 @@ def test_nan_in_gives_nan_out(primitive):
     if primitive.name in ("is_zero", "equal", "less", "less_equal"):
         assert primitive.forward(*[math.nan] * len(primitive.domain)) == 0.0
         return
-    for place in range(primitive.name == "where", len(primitive.domain)):  # where: NaN is true, as for Python
+    for position in range(primitive.name == "where", len(primitive.domain)):  # where: NaN is true, as for Python
         inputs = [_beside(primitive)] * len(
             primitive.domain
         )  # leaky_relu and elu look at their setting for negative x only
-        inputs[place] = math.nan
-        if not (primitive.name == "where" and place == 2):  # not chosen
+        inputs[position] = math.nan
+        if not (primitive.name == "where" and position == 2):  # not chosen
             assert math.isnan(primitive.forward(*inputs))
 
 
@@ -558,15 +558,15 @@ def is_finite(primitive, inputs):
 
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
 def test_inside_of_a_domain_value_and_derivative_are_finite_and_at_its_end_or_a_step_beyond_one_is_not(primitive):
-    for place, interval in enumerate(primitive.domain):
+    for position, interval in enumerate(primitive.domain):
         for end, outwards in zip(interval, (-1, 1), strict=True):
             if math.isfinite(end):
                 inputs = [_beside(primitive)] * len(
                     primitive.domain
                 )  # negative: a power with such an exponent has a pole at 0
-                inputs[place] = end - outwards * 1e-6
+                inputs[position] = end - outwards * 1e-6
                 assert is_finite(primitive, inputs)
-                inputs[place] = end if abs(end) <= 1 else end + outwards
+                inputs[position] = end if abs(end) <= 1 else end + outwards
                 assert not is_finite(primitive, inputs)
 
 
@@ -831,8 +831,8 @@ def test_functions_give_floats_for_floats_and_values_for_values(primitive):
     plain = function(*inputs)
     assert type(plain) is float
     assert plain == primitive.forward(*inputs)
-    for place in range(len(inputs)):
-        mixed = [Value(x) if place == index else x for index, x in enumerate(inputs)]
+    for position in range(len(inputs)):
+        mixed = [Value(x) if position == index else x for index, x in enumerate(inputs)]
         result = function(*mixed)
         assert type(result) is Value
         assert result.data == plain

@@ -163,11 +163,11 @@ def test_any_topological_order_will_do(program, seed):
 def test_topological_order_has_every_node_once_and_after_its_operands(program):
     root = program(*(Value(x) for x in program.inputs))
     order = mg.topological_order(root)
-    place = {node: index for index, node in enumerate(order)}
-    assert len(place) == len(order)
+    position = {node: index for index, node in enumerate(order)}
+    assert len(position) == len(order)
     assert order[-1] is root
-    assert place.keys() == set(lecture_order(root))
-    assert all(place[operand] < place[node] for node in order for operand in node._prev)
+    assert position.keys() == set(lecture_order(root))
+    assert all(position[operand] < position[node] for node in order for operand in node._prev)
 
 
 def hand_written(primitive, *operands):

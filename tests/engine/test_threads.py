@@ -60,7 +60,7 @@ class TestSharedLeaves:
             return run
 
         together(*(job(rows) for rows in weights))
-        expected = [sum(row[place] for rows in weights for row in rows) for place in range(len(leaves))]
+        expected = [sum(row[position] for rows in weights for row in rows) for position in range(len(leaves))]
         assert [leaf.grad for leaf in leaves] == expected
 
     def test_one_deep_graph_from_all_threads(self):
@@ -88,7 +88,7 @@ class TestSharedLeaves:
         assert [float(leaf.grad) for leaf in leaves] == [60 * (3 * 4 + 1)] * 20
 
     def test_a_hand_written_derivative_beside_a_backpropagation(self):
-        """To find its shares the closure runs on the gradients themselves, which the other thread adds to."""
+        """To find its contributions the closure runs on the gradients themselves, which the other thread adds to."""
         x = Value(3.0)
 
         def square():

@@ -1,6 +1,6 @@
 """Run the chapters of the learner's path, as the notebooks that are made of them, and draw their pictures.
 
-python -m tests.learn.chapters     draws docs/learn/images/ anew: each picture is what a block of its chapter saves
+python -m tests.learn.chapters     draws docs/learn/images/ again: each picture is what a block of its chapter saves
 """
 
 import os

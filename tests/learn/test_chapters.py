@@ -29,7 +29,7 @@ def test_its_notebook_prints_what_it_promises_and_draws_its_pictures_and_its_pag
     shown = re.findall(r"\]\(images/([\w-]+\.svg)\)", page.read_text(encoding="utf-8"))
     assert shown
     for name in shown:
-        assert texts(tmp_path / name) == texts(LEARN / "images" / name), "draw it anew: python -m tests.learn.chapters"
+        assert texts(tmp_path / name) == texts(LEARN / "images" / name), "draw it again: python -m tests.learn.chapters"
     pages = list(tmp_path.glob("*.html"))
     assert pages
     assert all("<title>" in page.read_text(encoding="utf-8") for page in pages)

@@ -104,7 +104,7 @@ def test_a_damaged_file_is_named_and_left_alone(kept_in, content):
     assert mg.learn.check("1.2", 2.0)
     assert kept_in.read_bytes() == content
     assert str(mg.learn.progress()).endswith(
-        f"{kept_in} is damaged, or is not a file of progress; mg.learn.reset() begins anew"
+        f"{kept_in} is damaged, or is not a file of progress; mg.learn.reset() begins again"
     )
     mg.learn.reset()
     mg.learn.check("1.1", -0.03)

@@ -159,7 +159,7 @@ def test_it_gives_the_losses_that_the_lesson_printed():
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_compiled_it_says_which_line_to_change_and_then_gives_them_too(backend):
-    """The state changes at each step and is set on what the loss closes over; that traces nothing anew."""
+    """The state changes at each step and is set on what the loss closes over; that traces nothing again."""
     model = begun()
     with pytest.raises(mg.TraceError, match=rf"{re.escape(__file__)}:\d+.*mg\.detach"):
         mg.compile(lambda: loss_of(model, LEARNED), backend=backend)()

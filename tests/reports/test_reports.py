@@ -112,7 +112,7 @@ def test_of_many_rows_some_of_each_kind_are_judged_though_the_file_is_sorted(mon
 
 @pytest.mark.parametrize("classes", [2, 25])
 def test_pictures_of_few_and_of_many_classes_whatever_their_names(tmp_path, capsys, classes):
-    names = ["accuracy", "weighted avg", *(f"class number {place} with a name" for place in range(2, classes))]
+    names = ["accuracy", "weighted avg", *(f"class number {position} with a name" for position in range(2, classes))]
     lines = [f"{row % classes},{names[row % classes]}" for row in range(10 * classes)]
     path = written(tmp_path / "table.csv", "\n".join(["x,y", *lines, ""]))
     assert run(capsys, "train", path, "--target", "y", *QUICK[:4], "--folds", 0, "-o", tmp_path / "report")[0] == 0
@@ -153,7 +153,7 @@ def test_a_network_that_was_not_recorded_has_no_curve_of_its_loss_and_no_film(tm
 
 
 @pytest.mark.parametrize("beside", [True, False], ids=["and a column", "alone"])
-def test_how_much_the_places_of_an_image_matter_is_a_map(beside):
+def test_how_much_the_positions_of_an_image_matter_is_a_map(beside):
     random = np.random.default_rng(0)
     pixels = pd.DataFrame(random.random((40, 3)), columns=["p0", "p1", "p3"])  # the fourth is always paper
     table = pixels.assign(**({"size": random.random(40)} if beside else {}), y=np.where(pixels["p1"] > 0.5, "a", "b"))
@@ -163,7 +163,7 @@ def test_how_much_the_places_of_an_image_matter_is_a_map(beside):
     columns = made.described().assign(importance=[0.3, 0.1, 0.2, 0.05][: 3 + beside])
     inputs = {"<image>": [["p0", "p1"], ["p2", "p3"]], "row": ["p0", "p1"]}
     drawn = figures.figures(pipeline, made, scores.tested(pipeline, made), columns, inputs)
-    picture = drawn["How much each place of the &lt;image&gt; matters to the test rows"]
+    picture = drawn["How much each position of the &lt;image&gt; matters to the test rows"]
     assert "<image " in picture
     assert "how much worse when it is shuffled" in picture
     of_columns = drawn.get("How much each column matters to the test rows", "")
@@ -171,6 +171,6 @@ def test_how_much_the_places_of_an_image_matter_is_a_map(beside):
 
 
 def test_of_a_long_table_the_page_has_the_first_lines_and_the_last():
-    table = page._table("Columns", {f"column {place}": {"missing": place} for place in range(1_000)})
+    table = page._table("Columns", {f"column {position}": {"missing": position} for position in range(1_000)})
     assert table.count("<tr>") == page.MOST_LINES + 1  # with the line of dots
-    assert all(f"<th>column {place}</th>" in table for place in (0, 49, 950, 999))
+    assert all(f"<th>column {position}</th>" in table for position in (0, 49, 950, 999))

@@ -24,8 +24,8 @@ class Problem:
         self._n, self._m, self._object, self._goal = n, m, problem_obj, np.array(cl, dtype=float)
         self._options: dict[str, Any] = {}
         self._jacobian, self._hessian = problem_obj.jacobianstructure(), problem_obj.hessianstructure()
-        for places, rows in (self._jacobian, m), (self._hessian, n):
-            row, column = map(np.asarray, places)
+        for positions, rows in (self._jacobian, m), (self._hessian, n):
+            row, column = map(np.asarray, positions)
             assert row.dtype.kind == column.dtype.kind == "i"
             assert len(row) == len(column)
             assert (row >= 0).all()
@@ -69,7 +69,7 @@ class Problem:
         return residual[: self._n], residual[self._n :], spsolve(system, -residual)
 
     @staticmethod
-    def _filled(entries: Any, places: Any, shape: tuple[int, int]) -> Any:
-        assert entries.shape == places[0].shape
+    def _filled(entries: Any, positions: Any, shape: tuple[int, int]) -> Any:
+        assert entries.shape == positions[0].shape
         assert entries.dtype == float
-        return coo_array((entries, places), shape=shape).tocsr()
+        return coo_array((entries, positions), shape=shape).tocsr()

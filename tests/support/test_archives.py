@@ -35,8 +35,8 @@ def array(count=10):
 
 def with_size(data, size):
     """An archive that claims another size for each of its parts, where it lists them."""
-    place = data.index(b"PK\x01\x02")
-    return data[: place + 24] + size.to_bytes(4, "little") + data[place + 28 :]
+    position = data.index(b"PK\x01\x02")
+    return data[: position + 24] + size.to_bytes(4, "little") + data[position + 28 :]
 
 
 def test_an_array_that_claims_more_than_there_is_is_refused():

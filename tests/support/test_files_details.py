@@ -1,4 +1,4 @@
-"""What a file keeps when it is written anew: its owner, its group, its permissions; and who may read it meanwhile."""
+"""What a file keeps when it is written again: its owner, its group, its permissions; and who may read it meanwhile."""
 
 from __future__ import annotations
 

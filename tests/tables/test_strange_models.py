@@ -89,7 +89,7 @@ def test_what_is_saved_is_loaded_and_predicts_the_same(saved, tmp_path):
 
 
 def nodes_of(node, path=()):
-    """Every place of a node in a schema."""
+    """Every position of a node in a schema."""
     if isinstance(node, dict):
         if "__loader__" in node:
             yield path
@@ -104,10 +104,10 @@ def replaced(schema, path, value):
     changed = copy.deepcopy(schema)
     if not path:
         return value
-    place = changed
+    position = changed
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+        position = position[key]
+    position[path[-1]] = value
     return changed
 
 
@@ -190,7 +190,7 @@ def test_a_file_that_would_write_files_is_refused(tmp_path):
     """A method of an array that calls itself a dtype, in the place of the function that names inputs."""
     schema, parts = parts_of(trained(*CASES["classes"][:2])[0].dumped())
     path = next(path for path in nodes_of(schema) if path[-1:] == ("feature_name_combiner",))
-    array = next(at(schema, place) for place in nodes_of(schema) if at(schema, place).get("type") == "numpy")
+    array = next(at(schema, position) for position in nodes_of(schema) if at(schema, position).get("type") == "numpy")
     method = {"__class__": "dtype", "__module__": "numpy", "__loader__": "MethodNode"}
     changed = replaced(schema, path, {**method, "content": {"func": "tofile", "obj": array}})
     file = written(tmp_path, changed, parts)

@@ -610,7 +610,7 @@ class TestSteps:
         assert row.verdict == "unclear"
 
     def test_flat_up_to_a_step_that_ends_at_0(self):
-        """A step from 1 to the left ends at 0, where nothing is small beside the place."""
+        """A step from 1 to the left ends at 0, where nothing is small beside the position."""
         assert numerical_gradient(lambda x: min(x, 0.25), [1.0]) == [0.0]
         assert [row.verdict for row in gradcheck(lambda x: min(x, 0.25), [1.0], gradient=lambda x: 0.0).rows] == [
             "right"

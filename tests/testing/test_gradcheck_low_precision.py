@@ -181,8 +181,8 @@ def test_where_it_ends():
     assert verdict(lambda x: x * rounded(half)(math.sin)(x), 0.7, of_the_rest) == "right"
     assert verdict(lambda x: x * rounded(half)(math.sin)(x), 0.7, of_all) == "WRONG"
     for x, expected in ((300.0, "right"), (4e4, "unclear"), (1e6, "unclear"), (1e8, "WRONG")):
-        places = [x * times for times in (1.0137, 1.037, 1.137)]
-        assert [verdict(rounded(single)(math.sin), x, math.cos(single(x))) for x in places] == [expected] * 3
+        positions = [x * times for times in (1.0137, 1.037, 1.137)]
+        assert [verdict(rounded(single)(math.sin), x, math.cos(single(x))) for x in positions] == [expected] * 3
 
 
 def test_a_pole_or_a_turn_within_reach_does_not_lead_the_line_astray():

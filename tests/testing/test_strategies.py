@@ -60,7 +60,7 @@ def test_size_and_inputs_are_as_asked_for(expression):
 @given(own(smooth=False))
 def test_every_result_is_moderate_and_used(expression):
     results = expression.run(expression.inputs)
-    used = {place for _, places in expression.steps for place in places}
+    used = {position for _, positions in expression.steps for position in positions}
     assert used == set(range(len(results) - 1))
     assert all(abs(result) < 20 * MODERATE for result in results)  # additions that gather the rest may exceed it
     assert abs(results[len(expression.inputs)]) < MODERATE
@@ -117,10 +117,10 @@ def test_a_planted_bug_shrinks_to_a_program_of_few_primitives(own_registry):
 
 def test_sharing_gets_a_name_and_depth_does_not_matter():
     sin, mul = mg.engine.primitives.sin, mg.engine.primitives.mul
-    steps = [(sin, (place,)) if place % 2 else (mul, (place, place - 1)) for place in range(1, 400)]
+    steps = [(sin, (position,)) if position % 2 else (mul, (position, position - 1)) for position in range(1, 400)]
     program = Program([0.5], [(sin, (0,)), *steps])
     assert eval(repr(program), {"mg": mg})(0.5) == program(0.5)
-    deep = Program([0.5], [(sin, (place,)) for place in range(2000)])
+    deep = Program([0.5], [(sin, (position,)) for position in range(2000)])
     assert eval(repr(deep), {"mg": mg})(0.5) == deep(0.5)
 
 

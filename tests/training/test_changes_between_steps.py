@@ -105,7 +105,7 @@ def trained(mode, way, change, batch_size=2):
         world.rates.append(0)
         if len(world.rates) % 3 == 0:
             change(world)
-        return [0.125 * place for place in range(count)]
+        return [0.125 * position for position in range(count)]
 
     settings = {"rate": {}, "callback": {"callback": callback}, "noise": {"noise": draw}}[way]
     optimizer = mg.optim.Adam(world.w, rate if way == "rate" else 0.05)

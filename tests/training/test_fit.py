@@ -111,7 +111,7 @@ class TestLearning:
     @pytest.mark.parametrize("compile", [False, "numpy"])
     def test_each_epoch_has_another_order(self, compile):  # noqa: A002  # as fit calls it
         leaf, orders = Value(1.0), []
-        examples = [2.0**place for place in range(10)]  # with a batch of one the losses say which it was
+        examples = [2.0**position for position in range(10)]  # with a batch of one the losses say which it was
         history = fit(
             lambda example: leaf * example,
             examples,

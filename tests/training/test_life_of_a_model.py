@@ -34,7 +34,7 @@ POINT = st.tuples(NUMBERS, NUMBERS)
 POINTS = st.lists(POINT, min_size=1, max_size=3)
 TOO_FAR = (1.0, 1e200)  # a point whose loss raises an OverflowError
 BACKENDS = st.sampled_from([None, "numpy", "llvm"])
-LIVES = PLACES = st.integers(0, 7)
+LIVES = POSITIONS = st.integers(0, 7)
 RATES = st.sampled_from([0.0, 0.0625, 0.125, lambda step: 0.125 / (1 + step)])
 SGD = [
     (mg.optim.SGD, {}),
@@ -90,8 +90,8 @@ class Reference:
         self.leaves = [Leaf(number) for number in numbers]
         self.waiting = []  # slopes of losses that are backpropagated from later
 
-    def optimize(self, places, kind, how, rate):
-        self.trained = [self.leaves[place] for place in places]
+    def optimize(self, positions, kind, how, rate):
+        self.trained = [self.leaves[position] for position in positions]
         for leaf in self.trained:
             leaf.first, leaf.second, leaf.count = 0.0, 0.0, 0
         self.kind, self.how, self.steps, self.rate = kind.__name__, how, 0, None
@@ -141,7 +141,7 @@ class Reference:
         """The mean loss of each step, and the numbers after each epoch. It ends before a batch with a bad point."""
         shuffler, losses, seen = random.Random(seed), [], []
         for epoch in range(epochs):
-            order = [data[place] for place in shuffler.sample(range(len(data)), len(data))]
+            order = [data[position] for position in shuffler.sample(range(len(data)), len(data))]
             for start in range(0, len(order), batch_size):
                 batch = order[start : start + batch_size]
                 if TOO_FAR in batch:
@@ -207,13 +207,13 @@ class Life:
             self.compiled[name, backend] = mg.compile(self.functions[name], backend=backend)
         return self.compiled[name, backend]
 
-    def optimize(self, places, kind, how, rate):
+    def optimize(self, positions, kind, how, rate):
         parameters = self.model.parameters()
-        self.optimizer = kind([parameters[place] for place in places], rate, **how)
-        self.reference.optimize(places, kind, how, rate)
+        self.optimizer = kind([parameters[position] for position in positions], rate, **how)
+        self.reference.optimize(positions, kind, how, rate)
 
-    def place(self, number):
-        """A place among the parameters: the leaf of the reference, and the Value."""
+    def position(self, number):
+        """A position among the parameters: the leaf of the reference, and the Value."""
         return self.reference.leaves[number % 8], self.model.parameters()[number % 8]
 
     def is_free(self):
@@ -221,9 +221,9 @@ class Life:
         return any(leaf.free for leaf in self.reference.leaves)
 
     @contextmanager
-    def frozen(self, places):
+    def frozen(self, positions):
         """Some parameters are frozen inside."""
-        meanwhile = [pair for pair in map(self.place, places) if pair[0].free]
+        meanwhile = [pair for pair in map(self.position, positions) if pair[0].free]
         for leaf, value in meanwhile:
             leaf.free = value.requires_grad = False
         yield
@@ -275,11 +275,11 @@ class Lives(RuleBasedStateMachine):
 
     begins_with = SGD
 
-    @initialize(rate=RATES, place=PLACES)
-    def begin(self, rate, place):
+    @initialize(rate=RATES, position=POSITIONS)
+    def begin(self, rate, position):
         model = Model()
         life = Life(model, Reference(model.state_dict().values()))
-        life.optimize(range(8), *self.begins_with[place % len(self.begins_with)], rate)
+        life.optimize(range(8), *self.begins_with[position % len(self.begins_with)], rate)
         self.lives = [life]
 
     def life(self, which):
@@ -299,7 +299,7 @@ class Lives(RuleBasedStateMachine):
         points=POINTS,
         gradient=NUMBERS,
         later=st.booleans(),
-        frozen=st.sets(PLACES, max_size=1),
+        frozen=st.sets(POSITIONS, max_size=1),
     )
     def backward(self, which, name, backend, points, gradient, later, frozen):
         """The gradient belongs to the numbers of the forward pass, and goes to what is not frozen by now."""
@@ -364,9 +364,9 @@ class Lives(RuleBasedStateMachine):
 
     # Training
 
-    @rule(which=LIVES, optimizer=OPTIMIZERS, rate=RATES, places=st.sets(st.integers(0, 7), min_size=4))
-    def take_another_optimizer(self, which, optimizer, rate, places):
-        self.life(which).optimize(sorted(places), *optimizer, rate)
+    @rule(which=LIVES, optimizer=OPTIMIZERS, rate=RATES, positions=st.sets(st.integers(0, 7), min_size=4))
+    def take_another_optimizer(self, which, optimizer, rate, positions):
+        self.life(which).optimize(sorted(positions), *optimizer, rate)
 
     @rule(which=LIVES, rate=st.sampled_from([0.03125, 0.0625, 0.125]))
     def change_the_rate(self, which, rate):
@@ -380,7 +380,7 @@ class Lives(RuleBasedStateMachine):
         points=POINTS,
         steps=st.integers(1, 3),
         fresh=st.booleans(),
-        frozen=st.sets(PLACES, max_size=3),
+        frozen=st.sets(POSITIONS, max_size=3),
     )
     def train(self, which, backend, points, steps, fresh, frozen):
         """Steps by hand, with some parameters frozen meanwhile; gradients are set to 0 before each, or add up."""
@@ -409,12 +409,12 @@ class Lives(RuleBasedStateMachine):
         epochs=st.integers(1, 3),
         batch_size=st.integers(1, 3),
         seed=st.integers(0, 9),
-        place=PLACES,
+        position=POSITIONS,
         then=st.sampled_from(["go on", "freeze", "set", "replace", "raise", "interrupt"]),
     )
-    def fit(self, which, compiled, data, bad, epochs, batch_size, seed, place, then):
+    def fit(self, which, compiled, data, bad, epochs, batch_size, seed, position, then):
         life = self.life(which)
-        frozen = life.reference.leaves[place] if then == "freeze" else None  # after the first epoch
+        frozen = life.reference.leaves[position] if then == "freeze" else None  # after the first epoch
         read = any(leaf.free and leaf is not frozen for leaf in life.reference.leaves)
         trained = any(leaf.free and leaf is not frozen for leaf in life.reference.trained)
         if not read or (frozen and not trained):
@@ -425,11 +425,11 @@ class Lives(RuleBasedStateMachine):
 
         def change(reference):
             if then == "replace":
-                reference.leaves[place] = Leaf(0.75)
+                reference.leaves[position] = Leaf(0.75)
             elif then == "set":
-                reference.leaves[place].number = 0.75
+                reference.leaves[position].number = 0.75
             elif then == "freeze":
-                reference.leaves[place].free = False
+                reference.leaves[position].free = False
 
         losses, seen = after.fit(data, 1 if ends else epochs, batch_size, seed, bool(compiled), change)
         if not after.is_tame():
@@ -438,7 +438,7 @@ class Lives(RuleBasedStateMachine):
         def callback(history):
             epoch = len(history.epochs)
             agree([value.data for value in life.model.parameters()], seen[epoch - 1])
-            name, value = list(life.model.named_parameters())[place]
+            name, value = list(life.model.named_parameters())[position]
             if epoch == 1:
                 if ends:
                     raise RuntimeError("enough") if then == "raise" else KeyboardInterrupt
@@ -480,30 +480,30 @@ class Lives(RuleBasedStateMachine):
 
     # Changes
 
-    @rule(which=LIVES, place=PLACES, free=st.booleans(), several=st.booleans())
-    def freeze(self, which, place, free, several):
+    @rule(which=LIVES, position=POSITIONS, free=st.booleans(), several=st.booleans())
+    def freeze(self, which, position, free, several):
         life = self.life(which)
-        for number in range(place, place + 4) if several else [place]:
-            leaf, value = life.place(number)
+        for number in range(position, position + 4) if several else [position]:
+            leaf, value = life.position(number)
             if free and not leaf.free:  # what was a constant to them may or may not get a gradient
                 life.waiting, life.reference.waiting = [], []
             leaf.free = value.requires_grad = free
 
     @rule(
         which=LIVES,
-        place=PLACES,
+        position=POSITIONS,
         number=NUMBERS,
         how=st.sampled_from(["set", "replace", "replace frozen"]),
         point=POINT,
     )
-    def change_a_parameter(self, which, place, number, how, point):
+    def change_a_parameter(self, which, position, number, how, point):
         """One that is replaced is still the optimiser's. What is compiled already notices either."""
         life = self.life(which)
-        name, value = list(life.model.named_parameters())[place]
+        name, value = list(life.model.named_parameters())[position]
         if how == "set":
-            life.reference.leaves[place].number = value.data = number
+            life.reference.leaves[position].number = value.data = number
         else:
-            life.reference.leaves[place] = Leaf(number, free=how == "replace")
+            life.reference.leaves[position] = Leaf(number, free=how == "replace")
             replace(life.model, name, Value(number, requires_grad=how == "replace"))
         for compiled, backend in life.compiled:
             if compiled == "mean_loss":
@@ -544,12 +544,12 @@ class Lives(RuleBasedStateMachine):
         what=st.sampled_from(["loss", "backward", "step", "load", "load without"]),
         backend=BACKENDS,
         points=POINTS,
-        place=PLACES,
+        position=POSITIONS,
     )
-    def fail(self, which, what, backend, points, place):
+    def fail(self, which, what, backend, points, position):
         """Errors, after which all is as it was."""
         life = self.life(which)
-        leaf, value = life.place(place)
+        leaf, value = life.position(position)
         if what == "loss":
             with pytest.raises(ArithmeticError):
                 life.function("mean_loss", backend)([*points, TOO_FAR])
@@ -564,7 +564,7 @@ class Lives(RuleBasedStateMachine):
             value.grad = before
         elif what.startswith("load"):
             state = dict.fromkeys(life.saved, 3.0)
-            name = list(state)[place]
+            name = list(state)[position]
             state[name] = math.nan
             if what == "load without":
                 del state[name]

@@ -145,7 +145,7 @@ function schedule() {
   });
 }
 
-/** Begins anew with another rate or activation. */
+/** Begins again with another rate or activation. */
 function set(settings) {
   restart(settings);
   setRunning(true);

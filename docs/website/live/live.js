@@ -226,7 +226,7 @@ async function runOne(cell) {
     unwatch();
     clearTimeout(soon);
   }
-  if (token !== session.token) return false; // stopped, or begun anew
+  if (token !== session.token) return false; // stopped, or begun again
   cell.clear();
   session.running = null;
   if (end.kind === "done") {
@@ -281,7 +281,7 @@ function endPython() {
   drop(session.queue, "");
 }
 
-/** Python anew, and every output as it was recorded; what was typed stays. */
+/** Python again, and every output as it was recorded; what was typed stays. */
 function reset() {
   endPython();
   for (const cell of live) cell.forget();
@@ -292,12 +292,12 @@ function reset() {
 function pageBar() {
   const bar = element("div", { className: "cell-page-bar" });
   const runAll = button("Run all", "Run all cells of this page", () => enqueue(live.filter((cell) => cell !== session.running)));
-  const anew = button("Reset", "Reset: Python anew, and the outputs as recorded", reset);
+  const again = button("Reset", "Reset: Python again, and the outputs as recorded", reset);
   const work = element("details", { className: "cell-work" }, element("summary", {}, "My work"));
   const [, chapter] = /\/learn\/(\d\d-[\w-]+)\.html$/.exec(location.pathname) ?? [];
   work.append(element("div", {}, ...workButtons()), element("p", {}, "What you type is kept in this browser only. A file takes it to another one."));
   if (chapter) work.append(element("p", {}, element("a", { href: `${chapter}.ipynb`, download: "" }, "This chapter as a notebook")));
-  bar.append(runAll, anew, ...(chapter ? [slidesButton()] : []), work, element("span", {}, "This Python runs on your own machine. Change a cell, and run it."), offline);
+  bar.append(runAll, again, ...(chapter ? [slidesButton()] : []), work, element("span", {}, "This Python runs on your own machine. Change a cell, and run it."), offline);
   live[0].element.before(bar);
 }
 

@@ -5,7 +5,7 @@ const PREFIX = "micrograd-cells:";
 const SITE = new URL("..", import.meta.url).pathname;
 const PAGE = decodeURIComponent(location.pathname).slice(SITE.length) || "index.html";
 
-/** A short mark of a text: cells are found by it after a page has been written anew (FNV-1a). */
+/** A short mark of a text: cells are found by it after a page has been written again (FNV-1a). */
 function markOf(text) {
   let hash = 0x811c9dc5;
   for (const character of new TextEncoder().encode(text)) hash = Math.imul(hash ^ character, 0x01000193) >>> 0;

@@ -118,7 +118,7 @@ class Results:
             self.outputs = [  # an object that is there twice is the first one twice
                 first.setdefault(id(leaf), next(outputs)) if isinstance(leaf, Value) else None for leaf in self._leaves
             ]
-        self._places = iter(range(len(self._leaves)))
+        self._positions = iter(range(len(self._leaves)))
         try:
             self._make = self._maker(returned.nested)
         except RecursionError:
@@ -140,20 +140,20 @@ class Results:
         """What makes this of the outputs. It takes the next of the leaves for those in it."""
         parts = parts_of(item)
         if parts is None:
-            return self._maker_of_leaf(next(self._places)) if is_leaf(item) else lambda numbers, nodes: item
+            return self._maker_of_leaf(next(self._positions)) if is_leaf(item) else lambda numbers, nodes: item
         if is_array(item) and item.dtype != object:  # nothing in it was computed
-            deque(zip(parts, self._places, strict=False), maxlen=0)  # its numbers are leaves
+            deque(zip(parts, self._positions, strict=False), maxlen=0)  # its numbers are leaves
             return lambda numbers, nodes: item.copy()
         if not parts or not (are_all(Value, parts) or all(map(is_leaf, parts))):
             makers = [self._maker(part) for part in parts]
             return _joined(assembler_of(item), makers)
-        places = list(islice(self._places, len(parts)))
+        positions = list(islice(self._positions, len(parts)))
         if is_array(item):
-            return self._maker_of_array(item, places)
-        return _assembled(assembler_of(item), self._maker_of_leaves(places))
+            return self._maker_of_array(item, positions)
+        return _assembled(assembler_of(item), self._maker_of_leaves(positions))
 
-    def _maker_of_leaf(self, place: int) -> Make:
-        leaf, output = self._leaves[place], self.outputs[place]
+    def _maker_of_leaf(self, position: int) -> Make:
+        leaf, output = self._leaves[position], self.outputs[position]
         if output is None:
             return lambda numbers, nodes: leaf
         kind = self.kinds[output]
@@ -163,31 +163,31 @@ class Results:
             return lambda numbers, nodes: numbers.item(output)
         return lambda numbers, nodes: kind(numbers.item(output))
 
-    def _maker_of_leaves(self, places: list[int]) -> Make:
+    def _maker_of_leaves(self, positions: list[int]) -> Make:
         """What makes a list of leaves, at once where all are floats or all are Values."""
-        if (floats := self._floats(places, float)) is not None:
+        if (floats := self._floats(positions, float)) is not None:
             return lambda numbers, nodes: floats(numbers).tolist()
-        outputs = [self.outputs[place] for place in places]
+        outputs = [self.outputs[position] for position in positions]
         if all(output is not None and self.kinds[output] is None for output in outputs):
             part = part_of(np.array(outputs))
             if isinstance(part, slice):
                 return lambda numbers, nodes: nodes[part]
-        return _joined(list, [self._maker_of_leaf(place) for place in places])
+        return _joined(list, [self._maker_of_leaf(position) for position in positions])
 
-    def _maker_of_array(self, item: Any, places: list[int]) -> Make:
-        shape, by_element = item.shape, _assembled(assembler_of(item), self._maker_of_leaves(places))
+    def _maker_of_array(self, item: Any, positions: list[int]) -> Make:
+        shape, by_element = item.shape, _assembled(assembler_of(item), self._maker_of_leaves(positions))
         if not is_result(item):
             return by_element
-        if (floats := self._floats(places, float)) is not None:
+        if (floats := self._floats(positions, float)) is not None:
             return lambda numbers, nodes: floats(numbers).reshape(shape)
-        if (bools := self._floats(places, bool)) is not None:
+        if (bools := self._floats(positions, bool)) is not None:
             return lambda numbers, nodes: bools(numbers).astype(bool).reshape(shape)
-        classes = self._classes_at(places)
+        classes = self._classes_at(positions)
         if None not in classes and any(issubclass(kind, np.number) for kind in classes):
-            of_kinds: Any = self._floats(places, *classes)
+            of_kinds: Any = self._floats(positions, *classes)
             dtype = np.result_type(*[kind(0) for kind in classes])
             return lambda numbers, nodes: of_kinds(numbers).astype(dtype).reshape(shape)
-        ints = self._floats(places, int)
+        ints = self._floats(positions, int)
 
         def make(numbers: Floats, nodes: Sequence[Any]) -> Any:
             if ints is not None and (np.abs(found := ints(numbers)) < _TOO_LONG).all():
@@ -202,22 +202,22 @@ class Results:
         is_most = isinstance(part, slice) and 2 * (part.stop - part.start) > len(found)
         return is_most and not self.has_values and len(set(found)) == len(found)
 
-    def _classes_at(self, places: list[int]) -> set[Any]:
+    def _classes_at(self, positions: list[int]) -> set[Any]:
         """The classes of some leaves; None for a Value."""
-        return {self._classes[type(self._leaves[place])] for place in places}
+        return {self._classes[type(self._leaves[position])] for position in positions}
 
-    def _floats(self, places: list[int], *kinds: type) -> Callable[[Floats], Floats] | None:
+    def _floats(self, positions: list[int], *kinds: type) -> Callable[[Floats], Floats] | None:
         """What makes a new array of plain numbers of these kinds; None where there are others among the leaves."""
-        if not self._classes_at(places).issubset(kinds):
+        if not self._classes_at(positions).issubset(kinds):
             return None
-        outputs = [self.outputs[place] for place in places]
+        outputs = [self.outputs[position] for position in positions]
         sources = np.array([output for output in outputs if output is not None], dtype=np.int64)
-        if len(sources) == len(places):
+        if len(sources) == len(positions):
             part = part_of(sources)
             if self._are_for_one(part):
                 return lambda numbers: numbers[part]
             return lambda numbers: taken(numbers, part)
-        leaves = [(self._leaves[place], output) for place, output in zip(places, outputs, strict=True)]
+        leaves = [(self._leaves[position], output) for position, output in zip(positions, outputs, strict=True)]
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
         targets = np.flatnonzero([output is not None for _, output in leaves])
 
@@ -256,7 +256,7 @@ def shapes_of(function: Callable[..., Any], arguments: Structure) -> list[tuple[
     except (TypeError, ValueError):  # a function written in C
         parameters = []
     names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    names += [f"argument {place}" for place in range(len(names) + 1, len(positional) + 1)]
+    names += [f"argument {position}" for position in range(len(names) + 1, len(positional) + 1)]
     given = [*zip(names, positional, strict=False), *named.items()]
     found = [(name, _shape(argument)) for name, argument in given]
     return [(name, shape) for name, shape in found if 0 not in shape]

@@ -93,7 +93,7 @@ class _OfProgram(_OfOneCall):
     __slots__ = ("_results", "_written", "inputs", "origin")
 
     forward = float
-    composite, first, second, wide = None, None, None, True
+    composite, first, second, variadic = None, None, None, True
     derivatives = ()
     domain = ()
     settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
@@ -125,7 +125,9 @@ class _OfProgram(_OfOneCall):
         """The operands that gradients flow to."""
         return [operand for operand in node._x if operand._primitive is not CONSTANT]
 
-    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+    def contributions(
+        self, node: Any, gradient: float, useful: Container[Any] | None = None
+    ) -> list[tuple[Any, float]]:
         """What each operand is given."""
         pairs = zip(node._x, self.gradients(gradient).tolist(), strict=True)
         return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]

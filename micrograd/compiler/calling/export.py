@@ -189,7 +189,7 @@ def _source(
         name,
         texts.get("", _title(special, name)),
         [*map(_finished, programs)],
-        [_places(program, count, order, leaves, "seeds" in names) for program in programs]
+        [_positions(program, count, order, leaves, "seeds" in names) for program in programs]
         or [{"inputs": count + np.arange(leaves), "parameters": order}],
         np.array([-1 if output is None else output for output in special.results.outputs]),
         np.array([_constant(leaf) if output is None else 0.0 for leaf, output in results]),
@@ -211,7 +211,7 @@ def _finished(program: Program) -> Program:
     return program
 
 
-def _places(program: Program, count: int, order: Integers, leaves: int, seeded: bool) -> dict[str, Integers]:
+def _positions(program: Program, count: int, order: Integers, leaves: int, seeded: bool) -> dict[str, Integers]:
     """The positions of what is given, in the order of the file."""
     given = program.inputs
     return {
@@ -259,16 +259,16 @@ def _shape(item: Any, size: int) -> tuple[int, ...]:
 
 def _named_parameters(function: Callable[..., Any], values: Sequence[Value]) -> list[Name]:
     """The parts of the parameters: stretches of the arrays that the program has names for."""
-    place: dict[Value, tuple[str, int, tuple[int, ...]]] = {}
+    position: dict[Value, tuple[str, int, tuple[int, ...]]] = {}
     for text, array in values_by_name(function, [value for value in values if value.requires_grad]).items():
         for number, value in enumerate(array.flat):
-            place[value] = text, number, array.shape
+            position[value] = text, number, array.shape
     labels = [value.label or "constants" for value in values]
     counts, seen = Counter(labels), Counter[str]()
     found: list[Name] = []
     before = ("", 0)
     for start, (value, label) in enumerate(zip(values, labels, strict=True)):
-        text, number, shape = place.get(value, ("others", 0, ()))
+        text, number, shape = position.get(value, ("others", 0, ()))
         if text == "others":  # no variable leads to it
             text, number, shape = label, seen[label], (counts[label],) if counts[label] > 1 else ()
             seen[label] += 1
@@ -305,11 +305,11 @@ def _continued(last: Name, part: Name, rows: int) -> str | None:
     before, after = (end or first).split("."), part.title.split(".")
     if len(before) != len(after) or last.size != rows * part.size:
         return None
-    places = [place for place, (x, y) in enumerate(zip(before, after, strict=True)) if x != y]
-    numbers = [text for place in places for text in (before[place], after[place]) if text.isdecimal()]
-    if len(numbers) != 2 or len(places) != 1 or int(numbers[1]) != int(numbers[0]) + 1:
+    positions = [position for position, (x, y) in enumerate(zip(before, after, strict=True)) if x != y]
+    numbers = [text for position in positions for text in (before[position], after[position]) if text.isdecimal()]
+    if len(numbers) != 2 or len(positions) != 1 or int(numbers[1]) != int(numbers[0]) + 1:
         return None
-    return ".".join(after[: places[0]] + after[places[0] + 1 :]) or "parameter"
+    return ".".join(after[: positions[0]] + after[positions[0] + 1 :]) or "parameter"
 
 
 def _named_results(special: Specialised, name: str) -> tuple[list[Name], list[Pattern]]:

@@ -46,18 +46,18 @@ def last_call_of(special: Specialised, compiled: Compiled, inputs: Floats) -> tu
     origin = compiled.origin._replace(wanted=slice(len(operands)), program=program)
     call = CallOfSeveral(origin, inputs, _not_opened, list).node(0.0, tuple(operands))
     given = enumerate(numbers[: len(program.outputs) - program.answers].tolist())
-    first, *others = (OneOfSeveral(special.name, place).node(number, call) for place, number in given)
+    first, *others = (OneOfSeveral(special.name, position).node(number, call) for position, number in given)
     return sum(others, first), arguments
 
 
 def _attached(program: Program) -> Integers:
-    """The places of the outputs; of derivatives, which are plain numbers, those of what is detached in the end."""
+    """The positions of the outputs; of derivatives, which are plain numbers, those of what is detached in the end."""
     origins = np.arange(program.size)
     kernels = chain.from_iterable(each.unrolled() if isinstance(each, Singles) else [each] for each in program.kernels)
     for kernel in kernels:
         if isinstance(kernel, Map) and kernel.primitive is detach:
-            places = [each.positions(kernel.rows, kernel.columns, 1) for each in (kernel.target, *kernel.operands)]
-            origins[places[0]] = places[1]
+            positions = [each.positions(kernel.rows, kernel.columns, 1) for each in (kernel.target, *kernel.operands)]
+            origins[positions[0]] = positions[1]
     return origins[program.outputs]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.ir.entries import Mapped
-from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import all_finite, no_integers, part_of, stretches_of, taken
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import part_of_graph
@@ -215,7 +215,7 @@ class ArrayCall:
     def __init__(self, called: Called, function: Any) -> None:
         self.mapped, self._function = called, function
         self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
-        self._results = [_Elements(places) for places in called.results]
+        self._results = [_Elements(positions) for positions in called.results]
         self._made = part_of(np.array(called.made))
 
     def reached(self, reached: Booleans) -> Integers:
@@ -266,35 +266,35 @@ class _Elements:
     """The elements of an array among the numbers of a program.
 
     Args:
-        places: where they are.
+        positions: where they are.
     """
 
-    def __init__(self, places: Integers) -> None:
-        self._places, self._steps = places, None
+    def __init__(self, positions: Integers) -> None:
+        self._positions, self._steps = positions, None
         self._views: dict[int, tuple[Floats, Floats]] = {}  # by identity, the arrays of each run, and of each the view
-        self._first = int(places.flat[0]) if places.size else 0
-        evenly = np.full(places.shape, self._first)
+        self._first = int(positions.flat[0]) if positions.size else 0
+        evenly = np.full(positions.shape, self._first)
         steps = []
-        for axis, count in enumerate(places.shape):
-            steps.append(int(places.take(1, axis).flat[0]) - self._first if count > 1 and places.size else 0)
-            evenly += np.expand_dims(steps[-1] * np.arange(count), tuple(range(1, places.ndim - axis)))
-        if np.array_equal(places, evenly) and np.unique(places).size == places.size:
+        for axis, count in enumerate(positions.shape):
+            steps.append(int(positions.take(1, axis).flat[0]) - self._first if count > 1 and positions.size else 0)
+            evenly += np.expand_dims(steps[-1] * np.arange(count), tuple(range(1, positions.ndim - axis)))
+        if np.array_equal(positions, evenly) and np.unique(positions).size == positions.size:
             self._steps = steps
 
     def of(self, numbers: Floats) -> Floats:
         """Their numbers: a view where they lie evenly, or a copy."""
         if self._steps is None:
-            return numbers.take(self._places)
+            return numbers.take(self._positions)
         if id(numbers) not in self._views:
             steps = [step * numbers.itemsize for step in self._steps]
-            view = as_strided(numbers[self._first :], self._places.shape, steps)
+            view = as_strided(numbers[self._first :], self._positions.shape, steps)
             self._views[id(numbers)] = numbers, view
         return self._views[id(numbers)][1]
 
     def add(self, total: Floats, numbers: Floats) -> None:
         """Add to their numbers; to one that is an element more than once, each time."""
         if self._steps is None:
-            np.add.at(total, self._places, numbers)
+            np.add.at(total, self._positions, numbers)
         else:
             view = self.of(total)
             view += numbers

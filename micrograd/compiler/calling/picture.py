@@ -41,7 +41,7 @@ def draw_program(
     """
     from micrograd.draw.style import FONT
 
-    kernels = list(program.with_turns())
+    kernels = list(program.with_iterations())
     if len(kernels) > MOST_KERNELS:
         raise ValueError(f"the program has {len(kernels):,} kernels; up to {MOST_KERNELS} can be drawn")
     if kind is None:
@@ -58,14 +58,15 @@ def draw_program(
     inputs, seeds = set(program.inputs.tolist()), set(program.seeds.tolist())
     writer = np.full(program.size, -1)  # the kernel that wrote each number last; -1 for none
     backward: set[int] = set()
-    for number, (turns, kernel) in enumerate(kernels):  # what a loop reads of the turn before comes from itself
-        writer[_all_turns(kernel.target, turns, kernel.rows, kernel.columns, 1)] = number
-    for number, (turns, kernel) in enumerate(kernels):
-        read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel, turns)]))
+    # what a loop reads of the iteration before comes from itself
+    for number, (iterations, kernel) in enumerate(kernels):
+        writer[_all_iterations(kernel.target, iterations, kernel.rows, kernel.columns, 1)] = number
+    for number, (iterations, kernel) in enumerate(kernels):
+        read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel, iterations)]))
         sources = _writers(writer, read)
         if backward.intersection(sources) or seeds.intersection(read.tolist()):
             backward.add(number)
-        picture.node(str(number), _label(kernel, turns), fillcolor=_BACKWARD if number in backward else _FORWARD)
+        picture.node(str(number), _label(kernel, iterations), fillcolor=_BACKWARD if number in backward else _FORWARD)
         for name, given in (("inputs", inputs), ("1", seeds)):
             if given.intersection(read.tolist()):
                 picture.node(f"given_{name}", name, fillcolor=_GIVEN)
@@ -81,24 +82,24 @@ def draw_program(
     return picture
 
 
-def _writers(writer: Integers, places: Integers) -> list[Any]:
-    """The kernels that wrote what is in these places."""
-    return sorted(set(np.unique(writer[places]).tolist()) - {-1})
+def _writers(writer: Integers, positions: Integers) -> list[Any]:
+    """The kernels that wrote what is in these positions."""
+    return sorted(set(np.unique(writer[positions]).tolist()) - {-1})
 
 
-def _label(kernel: Kernel | Singles, turns: int) -> str:
+def _label(kernel: Kernel | Singles, iterations: int) -> str:
     shape = f"{kernel.rows} × {kernel.columns}" if kernel.rows > 1 else f"{kernel.columns}"
     terms = f"\n{kernel.terms} terms each" if kernel.terms > 1 else ""
-    times = f"\n{turns:,} times" if turns > 1 else ""
+    times = f"\n{iterations:,} times" if iterations > 1 else ""
     return f"{kernel.kind}\n{shape}{terms}{times}"
 
 
-def _read(kernel: Kernel | Singles, turns: int) -> list[Any]:
-    """The places of the numbers that a kernel reads."""
+def _read(kernel: Kernel | Singles, iterations: int) -> list[Any]:
+    """The positions of the numbers that a kernel reads."""
     rows, columns = kernel.rows, kernel.columns
-    return [_all_turns(access, turns, rows, columns, terms) for access, terms in kernel.reads]
+    return [_all_iterations(access, iterations, rows, columns, terms) for access, terms in kernel.reads]
 
 
-def _all_turns(access: Access, turns: int, rows: int, columns: int, terms: int) -> Integers:
-    """The places of an operand at all turns of a loop."""
-    return np.add.outer(access.turn_step * np.arange(turns), access.positions(rows, columns, terms))
+def _all_iterations(access: Access, iterations: int, rows: int, columns: int, terms: int) -> Integers:
+    """The positions of an operand at all iterations of a loop."""
+    return np.add.outer(access.iteration_step * np.arange(iterations), access.positions(rows, columns, terms))

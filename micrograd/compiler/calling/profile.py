@@ -91,12 +91,12 @@ def _name(kernel: Kernel | Loop | Singles) -> str:
 
 def _shape(kernel: Kernel | Loop | Singles) -> str:
     if isinstance(kernel, Loop):
-        return f"{kernel.turns:,} turns"
+        return f"{kernel.iterations:,} iterations"
     return f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
 
 
 def _flops(kernel: Kernel | Loop | Singles) -> int:
-    return kernel.turns * sum(map(_flops, kernel.kernels)) if isinstance(kernel, Loop) else kernel.flops
+    return kernel.iterations * sum(map(_flops, kernel.kernels)) if isinstance(kernel, Loop) else kernel.flops
 
 
 def _remarks(kernel: Kernel | Loop | Singles, executable: Executable) -> list[str]:

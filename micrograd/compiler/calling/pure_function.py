@@ -22,7 +22,7 @@ from micrograd._support.containers import base_of, own_attributes
 from micrograd.compiler.backends.jax.jax_arrays import on_jax
 from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_checks import check_jax
-from micrograd.compiler.backends.jax.jax_reads import NO_PLACE
+from micrograd.compiler.backends.jax.jax_reads import NO_POSITION
 from micrograd.compiler.calling.jax_parameters import Origin, Parameters
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
@@ -53,9 +53,9 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     taken, frozen = len(arguments), [value for value in special.values if not value.requires_grad]
     counts = [len(special.values), *(len(Structure(argument).leaves) for argument in arguments)]
     _, *of_arguments = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
-    number = {value: place for place, value in enumerate(special.values)}
-    named = [[number.get(value, NO_PLACE) for value in array.flat] for array in origin.values.values()]
-    given = [np.array(places, dtype=np.int64) for places in ([number[value] for value in frozen], *named)]
+    number = {value: position for position, value in enumerate(special.values)}
+    named = [[number.get(value, NO_POSITION) for value in array.flat] for array in origin.values.values()]
+    given = [np.array(positions, dtype=np.int64) for positions in ([number[value] for value in frozen], *named)]
     compute = _computing(special, [*given, *of_arguments])
     numbers_of_frozen = np.array([value.data for value in frozen])
 
@@ -84,11 +84,11 @@ def _computing(special: Specialised, given: list[Any]) -> Callable[..., Any]:
     maps = special.maps
     if maps is None:
         program = special.program(False)
-        places = [np.where(numbers == NO_PLACE, NO_PLACE, program.inputs[numbers]) for numbers in given]
-        lowered = Lowered(program, *places)
+        positions = [np.where(numbers == NO_POSITION, NO_POSITION, program.inputs[numbers]) for numbers in given]
+        lowered = Lowered(program, *positions)
         return partial(lowered.function(program.outputs), lowered.constants)
     whole = np.concatenate(given)
-    is_read = whole != NO_PLACE
+    is_read = whole != NO_POSITION
     stages, last = maps.in_parts(_lowered)
 
     def compute(*arrays: Any) -> Any:
@@ -97,15 +97,15 @@ def _computing(special: Specialised, given: list[Any]) -> Callable[..., Any]:
             if before is not None:
                 state = state.at[needed].set(before(state))
             operands = [each if each.dtype == float else state[each] for each in called.operands]
-            for places, found in zip(called.results, on_jax(called.function)(*operands), strict=True):
-                state = state.at[places].set(found)
+            for positions, found in zip(called.results, on_jax(called.function)(*operands), strict=True):
+                state = state.at[positions].set(found)
         return last(state)
 
     return compute
 
 
 def _lowered(program: Program, kept: Any) -> Callable[[Any], Any]:
-    """A program as a function of an array in which its inputs are in these places."""
+    """A program as a function of an array in which its inputs are in these positions."""
     lowered = Lowered(program, program.inputs)
     compute = lowered.function(program.outputs)
     return lambda state: compute(lowered.constants, state[kept])
@@ -156,7 +156,7 @@ def _numbers(example: Any, given: Any, what: str) -> list[Any]:
         return [part for key, item in items for part in _numbers(item, given[key], f"{what}[{key!r}]")]
     if isinstance(given, (list, tuple)) and not isinstance(example, dict) and len(given) == len(example):
         pairs = enumerate(zip(example, given, strict=True))
-        return [part for place, (item, other) in pairs for part in _numbers(item, other, f"{what}[{place}]")]
+        return [part for position, (item, other) in pairs for part in _numbers(item, other, f"{what}[{position}]")]
     raise ValueError(f"{what} must look like the example, {example!r:.60}, not {given!r:.60}")
 
 

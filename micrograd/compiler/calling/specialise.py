@@ -22,7 +22,7 @@ from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import ARRAY, is_leaf
-from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.effects import table_of
 from micrograd.compiler.passes.lists import disabled_passes
@@ -30,8 +30,8 @@ from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.passes.stages import Made, Source, run_stages
 from micrograd.compiler.tracing.body import UnlikeError
+from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.trace import FollowedError, TraceError
-from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import FEWEST_AT_ONCE
@@ -272,11 +272,11 @@ class Specialised:
         if not after.symbols:
             return
         self.closed_over.put_back()
-        place = after.symbols[0]
-        line = after.line_of(place)
+        position = after.symbols[0]
+        line = after.line_of(position)
         where = f" ({line[0]}:{line[1]})" if line else ""
         raise TraceError(
-            f"a number is left behind in {place}{where}: a compiled function runs once, "
+            f"a number is left behind in {position}{where}: a compiled function runs once, "
             f"on symbols, so at later calls nothing would be put there. Return the number, and pass it in as an "
             f"argument at the next call"
         )

@@ -3,7 +3,7 @@
     scale = 2.0
     fast = mg.compile(lambda x: scale * model.w * x)
 
-The program of this function has the 2.0 in it, and reads the Value that model.w was. So before the trace, a walk
+The program of this function has the 2.0 in it, and reads the Value that model.w was. So before the trace, a traversal
 over the variables that the code names (closures, globals, attributes, defaults), the functions that it calls and
 the containers that it reaches writes down which objects are where. At the next call it is compared with what is
 there now, container by container in C, and the function is traced again where something else is there.
@@ -80,7 +80,7 @@ _ATOMS = frozenset((float, int, bool, complex, type(None), str, bytes))
 _OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
 _LONG = 256  # numbers and texts in a list that is compared by its pointers
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
-_LONGEST = 200  # characters of how a place is written
+_LONGEST = 200  # characters of how a position is written
 _BARE = frozenset(("builtins", "abc", "typing", "enum", "collections.abc", "numpy", "_io", "types"))  # bases' modules
 _CACHE: Any = type(lru_cache(len))
 _C_DATA: Any = ctypes.c_double.__mro__[2]  # its classes have the names of the modules that made them first
@@ -124,9 +124,9 @@ class _Watched(NamedTuple):
 
     Attributes:
         path: how it is written: model.layers[0].
-        form: what a place in it looks like: "." of attributes, "[" of elements, "" of variables.
+        form: what a position in it looks like: "." of attributes, "[" of elements, "" of variables.
         container: that is looked at.
-        keys: of the places that are looked at; None for all.
+        keys: of the positions that are looked at; None for all.
         items: what was there.
         names: the keys of all items, where there are some.
     """
@@ -147,7 +147,7 @@ class ClosedOver:
         whole: whether all attributes count, whatever the code names.
 
     Attributes:
-        symbols: how the places are written where there is a symbol.
+        symbols: how the positions are written where there is a symbol.
         codes: the code of the functions of the user that are reached.
         sources: what is reached that gives another number each time, such as iterators.
     """
@@ -174,7 +174,7 @@ class ClosedOver:
         self._has_new_attributes = False
         self.sources = Sources()
         self.symbols: list[str] = []
-        self._walk()
+        self._traversal()
         self._arrange()
 
     def is_current(self) -> bool:
@@ -205,7 +205,7 @@ class ClosedOver:
             if code not in known:
                 self._visit_code(code, variables)
         with self.sources.refusing_more():
-            self._walk()
+            self._traversal()
         self._arrange()
 
     def reaches_values(self) -> bool:
@@ -260,18 +260,18 @@ class ClosedOver:
             for name in [name for name, item in value.__dict__.items() if _holds_symbol(item)]:
                 delattr(value, name)
 
-    def line_of(self, place: str) -> tuple[str, int] | None:
-        """The file and the line where such a place is set; None if that cannot be told, or there are several."""
+    def line_of(self, position: str) -> tuple[str, int] | None:
+        """The file and the line where such a position is set; None if that cannot be told, or there are several."""
         found = None
-        while place and not found:
-            if place.endswith("]"):
-                place, name = place.rpartition("[")[0], ""
+        while position and not found:
+            if position.endswith("]"):
+                position, name = position.rpartition("[")[0], ""
             else:
-                place, _, name = place.rpartition(".")
+                position, _, name = position.rpartition(".")
             found = line_that_stores(self.codes, name)
         return found
 
-    def _walk(self) -> None:
+    def _traversal(self) -> None:
         """Visit all that is reached, until no code names an attribute that was not looked at."""
         known = -1
         while True:
@@ -790,8 +790,8 @@ def _restore(watched: _Watched) -> None:
     if type(container) is CellType:
         container.cell_contents = items[0]
     elif is_array(container):
-        for place, item in enumerate(watched.names):
-            container.flat[place] = item
+        for position, item in enumerate(watched.names):
+            container.flat[position] = item
     elif isinstance(container, dict):
         for key, item in zip(keys or watched.names, items, strict=True):
             container.pop(key, None)
@@ -813,7 +813,7 @@ def _restore(watched: _Watched) -> None:
 
 
 def _written(watched: _Watched, number: int) -> str:
-    """How a place in a container is written."""
+    """How a position in a container is written."""
     keys = watched.keys or watched.names
     if is_array(watched.container):
         return watched.path

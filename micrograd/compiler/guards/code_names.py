@@ -70,12 +70,12 @@ def line_of_made_name(code: CodeType) -> int | None:
         return None
     found = [*(part for part in instructions(code) if part[1] not in _EMPTY), *[(0, "", "")] * 5]
     is_run = not _RUN.isdisjoint(code.co_names)  # what these run is looked at when it runs
-    for place, (line, operation, argument) in enumerate(found):
+    for position, (line, operation, argument) in enumerate(found):
         is_call = argument == "globals" and operation in _LOADS_GLOBAL
         if not (is_call or (argument in _OF_ALL_GLOBALS and _is_of_attribute(operation))):
             continue
-        is_get = found[place + 1 + is_call][2] == "get"
-        (_, taken, name), (_, following, _) = found[place + 1 + is_call + is_get :][:2]
+        is_get = found[position + 1 + is_call][2] == "get"
+        (_, taken, name), (_, following, _) = found[position + 1 + is_call + is_get :][:2]
         is_constant = taken == "LOAD_CONST" and isinstance(name, str) and not _is_of_attribute(following)
         if not is_constant and not (is_run and is_call):
             return line

@@ -45,18 +45,18 @@ def values_by_name(function: Any, values: Sequence[Value]) -> dict[str, Any]:
         >>> {name: array.shape for name, array in found.items()}
         {'weights': (2, 2), 'bias': ()}
     """
-    walk = _Walk(values)
-    walk.visit("", function)
-    found, modules = walk.found, walk.modules
-    if others := [value for value in values if value not in walk.taken]:
+    traversal = _Traversal(values)
+    traversal.visit("", function)
+    found, modules = traversal.found, traversal.modules
+    if others := [value for value in values if value not in traversal.taken]:
         found["others"] = _array(others)
     if len(modules) == 1 and all(name.startswith(f"{modules[0]}.") for name in found):
         return {name[len(modules[0]) + 1 :]: array for name, array in found.items()}
     return found
 
 
-class _Walk:
-    """A walk over what a function leads to.
+class _Traversal:
+    """A traversal over what a function leads to.
 
     Attributes:
         found: object arrays by name.

@@ -78,7 +78,7 @@ class Structure:
         values = [leaf for holds, run in self.runs if holds in _OF_VALUES for leaf in run if isinstance(leaf, Value)]
         if len(set(map(id, values))) == len(values):
             return ()
-        first = {id(value): place for place, value in reversed([*enumerate(values)])}
+        first = {id(value): position for position, value in reversed([*enumerate(values)])}
         return tuple([first[id(value)] for value in values])
 
     @classmethod

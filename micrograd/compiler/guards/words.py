@@ -92,10 +92,12 @@ def _of_an_index(expression: ast.Subscript, instead: str, operation: str) -> str
     sequence, index = ast.unparse(expression.value), expression.slice
     if not operation.startswith("BINARY"):
         shown = ast.unparse(index)
-        return f"Make another {sequence}, of mg.where({shown} == place, new, old) for each place and what is there."
+        return (
+            f"Make another {sequence}, of mg.where({shown} == position, new, old) for each position and what is there."
+        )
     indices = index.elts if isinstance(index, ast.Tuple) else [index]
     if any(isinstance(part, ast.Slice) for part in indices):
-        return f"{instead} How long a slice is, is static: write mg.where(place < number, x, 0) for what it takes."
+        return f"{instead} The length of a slice is static: write mg.where(position < number, x, 0) for what it takes."
     for part in indices:
         sequence = f"mg.take({sequence}, {ast.unparse(part)})"
     return f"Write {sequence}."

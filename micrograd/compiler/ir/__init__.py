@@ -5,7 +5,7 @@ equals.py       equal operations of a trace become one
 columns.py      the same as arrays, primitive by primitive
 graph.py        sums of products and primitives, which one pass hands to the next
 vectors.py      long dot products, which stay whole in a graph
-walks.py        what is found by going through a graph, from one frontier to the next
+traversals.py        what is found by going through a graph, from one frontier to the next
 program.py      kernels over arrays in one buffer, which every backend can read
 regions.py      straight programs with decisions between them
 arrays.py       which arrays of a program a kernel reads and writes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.ir.program import with_turns
+from micrograd.compiler.ir.program import with_iterations
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Access, Kernel, Loop, Program, Singles
@@ -47,9 +47,9 @@ class Arrays:
         self.starts, lengths = arrays.T
         self.ends = self.starts + lengths
 
-    def at(self, places: Integers) -> Integers:
+    def at(self, positions: Integers) -> Integers:
         """The numbers of the arrays that these indices in the buffer are in."""
-        return np.searchsorted(self.starts, places, side="right") - 1
+        return np.searchsorted(self.starts, positions, side="right") - 1
 
     def of(self, kernel: Kernel | Loop | Singles) -> set[int]:
         """The numbers of the arrays that a kernel may read or write."""
@@ -64,17 +64,17 @@ class Arrays:
 def touched(kernel: Kernel | Loop | Singles) -> list[Touched]:
     """Where the target of a kernel is, and where its operands are; of a loop, those of all its kernels."""
     found = []
-    for turns, inside in with_turns(kernel):
+    for iterations, inside in with_iterations(kernel):
         count = inside.rows * inside.columns
         for access, terms in [(inside.target, 1), *inside.reads]:
-            first, last = _reach(access, inside, terms, turns)
+            first, last = _reach(access, inside, terms, iterations)
             found.append(Touched(first, last, count // len(first) if access is inside.target else 0))
     return found
 
 
-def _reach(access: Access, kernel: Kernel | Singles, terms: int, turns: int) -> tuple[Integers, Integers]:
+def _reach(access: Access, kernel: Kernel | Singles, terms: int, iterations: int) -> tuple[Integers, Integers]:
     """The first and the last index of each row of an operand, or of some of its elements, in all iterations."""
-    steps = [(access.column_step, kernel.columns), (access.term_step, terms), (access.turn_step, turns)]
+    steps = [(access.column_step, kernel.columns), (access.term_step, terms), (access.iteration_step, iterations)]
     if access.table is not None:
         starts = access.table.ravel()
     elif access.row_table is not None:

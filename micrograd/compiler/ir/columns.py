@@ -2,7 +2,7 @@
 
 For ``x * y + x * x`` the tape says what stands on the left, and the columns are
 
-    0  input        x                places   operands
+    0  input        x                positions   operands
     1  input        y
     2  mul   0 1             mul     2, 3     0, 0  and  1, 0
     3  mul   0 0             add     4        2     and  3
@@ -26,12 +26,12 @@ class Column(NamedTuple):
 
     Attributes:
         primitive: what they apply.
-        places: where they stand on the tape.
-        operands: for each operand, the places of those of all operations.
+        positions: where they stand on the tape.
+        operands: for each operand, the positions of those of all operations.
     """
 
     primitive: Primitive
-    places: Integers
+    positions: Integers
     operands: tuple[Integers, ...]
 
 
@@ -40,8 +40,8 @@ class Columns(NamedTuple):
 
     Attributes:
         trace: all else that it says; it has no operations.
-        size: how many places there are; at some there is nothing.
-        literals: the places of plain numbers.
+        size: how many positions there are; at some there is nothing.
+        literals: the positions of plain numbers.
         numbers: what these numbers are.
         operations: the others, but for inputs.
     """
@@ -55,4 +55,4 @@ class Columns(NamedTuple):
     @property
     def nodes(self) -> int:
         """How many operations and literals there are."""
-        return len(self.literals) + sum(len(column.places) for column in self.operations)
+        return len(self.literals) + sum(len(column.positions) for column in self.operations)

@@ -42,17 +42,17 @@ TAKE = Primitive("take", "take", float)  # its operands: an index, and the numbe
 LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
 
 FEWEST_LANES = 16  # fewer are gone through one by one
-NO_PLACE = -1  # of an operand that there is not: in an array, the last element
+NO_POSITION = -1  # of an operand that there is not: in an array, the last element
 
 
 class Entries:
-    """Operations, inputs and literals, in order; the place of one is its number.
+    """Operations, inputs and literals, in order; the position of one is its number.
 
     Attributes:
         primitives: what each applies.
-        first: the place of its first operand; of an input or a literal, which one it is.
-        second: the place of its second operand.
-        further: the other operands of what has more of them, by its place.
+        first: the position of its first operand; of an input or a literal, which one it is.
+        second: the position of its second operand.
+        further: the other operands of what has more of them, by its position.
         names: what the inputs are called.
         numbers: what the literals are.
         in_lanes: how many operations were written many at a time.
@@ -68,15 +68,15 @@ class Entries:
         self.numbers: list[float] = []
         self.in_lanes = 0
 
-    def append(self, primitive: Primitive, first: int = NO_PLACE, second: int = NO_PLACE, *further: int) -> int:
-        """Write one down, and give its place."""
-        place = len(self.primitives)
+    def append(self, primitive: Primitive, first: int = NO_POSITION, second: int = NO_POSITION, *further: int) -> int:
+        """Write one down, and give its position."""
+        position = len(self.primitives)
         self.first.append(first)
         self.second.append(second)
         if further:
-            self.further[place] = further
+            self.further[position] = further
         self.primitives.append(primitive)  # the last, so that what is half written is seen
-        return place
+        return position
 
     def copy(self) -> Entries:
         """The same, to be written on."""
@@ -96,43 +96,43 @@ class Entries:
         return len(self.first) == len(self.primitives)
 
     def append_input(self, name: Any) -> int:
-        """Write an input down, and give its place."""
+        """Write an input down, and give its position."""
         self.names.append(name)
         return self.append(INPUT, len(self.names) - 1)
 
     def append_inputs(self, names: Sequence[Any]) -> range:
-        """Write several inputs down, and give their places."""
+        """Write several inputs down, and give their positions."""
         return self._append_leaves(INPUT, self.names, names)
 
     def append_literals(self, numbers: Sequence[float]) -> range:
-        """Write several plain numbers down, and give their places."""
+        """Write several plain numbers down, and give their positions."""
         return self._append_leaves(LITERAL, self.numbers, numbers)
 
     def _append_leaves(self, primitive: Primitive, known: list[Any], new: Sequence[Any]) -> range:
         begin, count, numbered = len(self.primitives), len(new), len(known)
         known += new
         self.first.extend(range(numbered, numbered + count))
-        self.second.extend(array("q", [NO_PLACE]) * count)
+        self.second.extend(array("q", [NO_POSITION]) * count)
         self.primitives += [primitive] * count
         return range(begin, begin + count)
 
     def append_block(
         self, primitives: Sequence[Primitive], steps: int, width: int, operands: Sequence[Sequence[Any]]
     ) -> int:
-        """Write many down, and give the place of the first: in each step some primitives, each in many lanes.
+        """Write many down, and give the position of the first: in each step some primitives, each in many lanes.
 
         Args:
             primitives: of one step.
             steps: how many there are.
             width: how many lanes.
-            operands: for each primitive the places of its operands: for each step and lane, for each lane, or one.
+            operands: for each primitive the positions of its operands: for each step and lane, for each lane, or one.
         """
         begin, longest = len(self.primitives), max(2, *map(len, operands))
-        block = np.full((longest, steps, len(primitives), width), NO_PLACE)
+        block = np.full((longest, steps, len(primitives), width), NO_POSITION)
         every = begin + np.arange(block[0].size).reshape(block[0].shape)
         for number, of_one in enumerate(operands):
-            for column, places in zip(block, of_one, strict=False):
-                column[:, number] = places
+            for column, positions in zip(block, of_one, strict=False):
+                column[:, number] = positions
             if len(of_one) > 2:
                 others = zip(*[column[:, number].ravel().tolist() for column in block[2 : len(of_one)]], strict=True)
                 self.further.update(zip(every[:, number].ravel().tolist(), others, strict=True))
@@ -149,29 +149,29 @@ class Entries:
         self.primitives += [primitive] * len(first)
 
     def append_literal(self, number: float) -> int:
-        """Write a plain number down, and give its place."""
+        """Write a plain number down, and give its position."""
         self.numbers.append(number)
         return self.append(LITERAL, len(self.numbers) - 1)
 
-    def operands(self, place: int) -> tuple[int, ...]:
-        """The operands of the one at a place: places, or numbers of rows and tables."""
-        first, second = self.first[place], self.second[place]
-        if second == NO_PLACE:
-            return () if first == NO_PLACE else (first,)
-        return first, second, *self.further.get(place, ())
+    def operands(self, position: int) -> tuple[int, ...]:
+        """The operands of the one at a position: positions, or numbers of rows and tables."""
+        first, second = self.first[position], self.second[position]
+        if second == NO_POSITION:
+            return () if first == NO_POSITION else (first,)
+        return first, second, *self.further.get(position, ())
 
     def __len__(self) -> int:
         return len(self.primitives)
 
-    def __getitem__(self, place: int) -> tuple[Any, ...]:
+    def __getitem__(self, position: int) -> tuple[Any, ...]:
         """A primitive with its operands, an input with its name, or a literal with its number and the sign of that."""
-        primitive = self.primitives[place]
+        primitive = self.primitives[position]
         if primitive is INPUT:
-            return primitive, self.names[self.first[place]]
+            return primitive, self.names[self.first[position]]
         if primitive is LITERAL:
-            number = self.numbers[self.first[place]]
+            number = self.numbers[self.first[position]]
             return primitive, number, math.copysign(1.0, number)  # 0 is equal to -0, and is another number
-        return primitive, *self.operands(place)
+        return primitive, *self.operands(position)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return map(self.__getitem__, range(len(self)))
@@ -207,16 +207,16 @@ class Decided(NamedTuple):
         found: list[int] = self.results.tolist()
         return found
 
-    def __contains__(self, place: object) -> bool:
-        """Whether a result is at a place."""
-        return place in self.results
+    def __contains__(self, position: object) -> bool:
+        """Whether a result is at a position."""
+        return position in self.results
 
     def read(self) -> Integers:
         """All that it reads."""
         return np.concatenate([*self.reads, self.predicate, self.state])
 
-    def operands_of(self, place: int) -> list[int]:
-        """The places that a gradient may flow to from a result: all that the results are computed from."""
+    def operands_of(self, position: int) -> list[int]:
+        """The positions that a gradient may flow to from a result: all that the results are computed from."""
         reads = [self.reads[1][: -len(self.state)], self.state] if self.is_loop else self.reads
         found: list[int] = np.unique(np.concatenate(reads)).tolist()
         return found
@@ -236,16 +236,16 @@ class Decided(NamedTuple):
         """From which results a gradient flows to some of what it reads.
 
         Args:
-            is_reached: whether one flows to the number with this place.
+            is_reached: whether one flows to the number with this position.
         """
         if not self.is_loop:
             then, otherwise = (
-                trace.reached([is_reached(place) for place in reads.tolist()])
+                trace.reached([is_reached(position) for position in reads.tolist()])
                 for trace, reads in zip(self.traces, self.reads, strict=True)
             )
             return [x or y for x, y in zip(then, otherwise, strict=True)]
-        state = [is_reached(place) for place in self.state.tolist()]
-        fixed = [is_reached(place) for place in self.reads[1][: -len(state)].tolist()]
+        state = [is_reached(position) for position in self.state.tolist()]
+        fixed = [is_reached(position) for position in self.reads[1][: -len(state)].tolist()]
         while (
             found := [x or y for x, y in zip(state, self.traces[1].reached([*fixed, *state]), strict=True)]
         ) != state:
@@ -253,7 +253,7 @@ class Decided(NamedTuple):
         return state
 
     def numbered(self, numbers: Integers) -> Decided:
-        """The same with a number for each place."""
+        """The same with a number for each position."""
         reads = tuple(numbers[found] for found in self.reads)
         changed = {name: numbers[getattr(self, name)] for name in ("predicate", "state", "results")}
         return self._replace(reads=reads, **changed)
@@ -266,7 +266,7 @@ class Mapped:
     Attributes:
         trace: of one iteration. Its inputs are two groups: what is the same in all iterations, and what differs.
         fixed: where the inputs that do not differ come from, in the trace around. While that is written, these are
-            places. Then they are numbers: of its inputs first, and of its ``needed`` places after these.
+            positions. Then they are numbers: of its inputs first, and of its ``needed`` positions after these.
         moving: the same of those that differ, with a row for each iteration.
         results: where the outputs go, with a row for each iteration: to inputs of the trace around.
         sums: where the sums of the other outputs over all iterations go, to the inputs that come next.
@@ -289,7 +289,7 @@ class Mapped:
         return np.append(self.fixed, self.moving)
 
     def numbered(self, numbers: Integers) -> Mapped:
-        """The same with a number for each place."""
+        """The same with a number for each position."""
         changed = {name: numbers[getattr(self, name)] for name in ("fixed", "moving", "results", "sums")}
         return replace(self, **changed)
 
@@ -297,15 +297,15 @@ class Mapped:
     def _bounds(self) -> tuple[int, int]:
         return min(self.made), max(self.made)
 
-    def __contains__(self, place: int) -> bool:
+    def __contains__(self, position: int) -> bool:
         first, last = self._bounds
-        return first <= place <= last
+        return first <= position <= last
 
-    def operands_of(self, place: int) -> list[int]:
-        """The places that a gradient flows to from a result."""
-        row, output = divmod(place - self._bounds[0], max(self.results.shape[1], 1))
+    def operands_of(self, position: int) -> list[int]:
+        """The positions that a gradient flows to from a result."""
+        row, output = divmod(position - self._bounds[0], max(self.results.shape[1], 1))
         if row >= self.results.shape[0] or not self.results.size:
-            output = self.results.shape[1] + self.sums.tolist().index(place)
+            output = self.results.shape[1] + self.sums.tolist().index(position)
         fixed, moving = self._reads[output]
         rows = self.moving[row] if output < self.results.shape[1] else self.moving
         return [*self.fixed[fixed].tolist(), *rows[..., moving].ravel().tolist()]
@@ -320,7 +320,9 @@ class Mapped:
                 fresh = set(self.trace.receivers(stack.pop())) - reached
                 reached |= fresh
                 stack += fresh
-            found.append([[n for n, place in enumerate(group) if place in reached] for group in self.trace.inputs])
+            found.append(
+                [[n for n, position in enumerate(group) if position in reached] for group in self.trace.inputs]
+            )
         return found
 
 
@@ -359,7 +361,7 @@ class Called:
         return np.concatenate([operand.ravel() for operand in self.operands if operand.dtype != float])
 
     def numbered(self, numbers: Integers) -> Called:
-        """The same with a number for each place."""
+        """The same with a number for each position."""
         operands = tuple(each if each.dtype == float else numbers[each] for each in self.operands)
         results = tuple(numbers[each] for each in self.results)
         return replace(self, operands=operands, hub=numbers[self.hub], results=results)
@@ -368,8 +370,8 @@ class Called:
     def _end(self) -> int:
         return int(self.hub[0]) + 1 + sum(each.size for each in self.results)
 
-    def __contains__(self, place: int) -> bool:
-        return int(self.hub[0]) <= place < self._end
+    def __contains__(self, position: int) -> bool:
+        return int(self.hub[0]) <= position < self._end
 
     def computed(self, numbers: Sequence[float]) -> list[float]:
         """All results, for the numbers that it reads."""
@@ -378,10 +380,10 @@ class Called:
         found: list[float] = np.concatenate([np.ravel(each) for each in self.function.forward(*arrays)]).tolist()
         return found
 
-    def operands_of(self, place: int) -> list[int]:
-        """The places that a gradient flows to from the call, or from a result."""
+    def operands_of(self, position: int) -> list[int]:
+        """The positions that a gradient flows to from the call, or from a result."""
         hub = int(self.hub[0])
-        if place != hub:
+        if position != hub:
             return [hub]
         return self.read().tolist() if self.has_gradient else []
 
@@ -391,12 +393,12 @@ class Trace(NamedTuple):
 
     Attributes:
         operations: in order, with inputs and literals.
-        tables: the places of the elements of each sequence that something is taken from.
-        rows: the places of the factors of each sequence that is multiplied with another one.
-        inputs: the places of the numbers that are given at each run, group by group.
-        outputs: the places of the numbers that are wanted: the results, and the answers to the questions.
+        tables: the positions of the elements of each sequence that something is taken from.
+        rows: the positions of the factors of each sequence that is multiplied with another one.
+        inputs: the positions of the numbers that are given at each run, group by group.
+        outputs: the positions of the numbers that are wanted: the results, and the answers to the questions.
         values: the Values that the function read from outside; they are the first inputs.
-        checked: the places of what stands for an operation that raises where it is not finite.
+        checked: the positions of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
         tells_apart: whether the function asked which Value is which, by == or as a key.
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
@@ -434,46 +436,48 @@ class Trace(NamedTuple):
         Args:
             given: for each input, whether it is one of them; the results of decisions may be left out.
         """
-        places, end = [place for group in self.inputs for place in group], len(self.outputs) - self.needed
-        found = {place for place, is_given in zip(places, given, strict=False) if is_given}
-        places += self.outputs[end:]
-        decided = {places[each.results[0]]: each for each in self.decisions}
-        for place in range(len(self.operations)):
-            if place in decided:
-                each = decided[place]
-                flows = each.reached(lambda number: places[number] in found)
-                found.update(places[number] for number, flow in zip(each.results.tolist(), flows, strict=True) if flow)
-            elif self.operations.primitives[place] is not INPUT and not found.isdisjoint(self.receivers(place)):
-                found.add(place)
-        return [place in found for place in self.outputs[:end]]
+        positions, end = [position for group in self.inputs for position in group], len(self.outputs) - self.needed
+        found = {position for position, is_given in zip(positions, given, strict=False) if is_given}
+        positions += self.outputs[end:]
+        decided = {positions[each.results[0]]: each for each in self.decisions}
+        for position in range(len(self.operations)):
+            if position in decided:
+                each = decided[position]
+                flows = each.reached(lambda number: positions[number] in found)
+                found.update(
+                    positions[number] for number, flow in zip(each.results.tolist(), flows, strict=True) if flow
+                )
+            elif self.operations.primitives[position] is not INPUT and not found.isdisjoint(self.receivers(position)):
+                found.add(position)
+        return [position in found for position in self.outputs[:end]]
 
-    def receivers(self, place: int) -> Sequence[int]:
-        """The places that the operation at a place passes gradients on to."""
-        operands, rules = self.operands(place), self.operations.primitives[place].derivatives
+    def receivers(self, position: int) -> Sequence[int]:
+        """The positions that the operation at a position passes gradients on to."""
+        operands, rules = self.operands(position), self.operations.primitives[position].derivatives
         if None not in rules:
             return operands
         return [operand for operand, rule in zip(operands, rules, strict=True) if rule is not None]
 
-    def operands(self, place: int) -> Sequence[int]:
-        """The places that a gradient flows to from the operation at a place."""
+    def operands(self, position: int) -> Sequence[int]:
+        """The positions that a gradient flows to from the operation at a position."""
         entries = self.operations
-        primitive = entries.primitives[place]
+        primitive = entries.primitives[position]
         if primitive is LITERAL:
             return ()
         if primitive is INPUT:
-            return next((each.operands_of(place) for each in (*self.maps, *self.decisions) if place in each), ())
-        first, second = entries.first[place], entries.second[place]
+            return next((each.operands_of(position) for each in (*self.maps, *self.decisions) if position in each), ())
+        first, second = entries.first[position], entries.second[position]
         if primitive is TAKE:
             return self.tables[second]
         if primitive is SUM_OF_PRODUCTS:
-            return first, *self.rows[second], *self.rows[entries.further[place][0]]
-        if second != NO_PLACE and place not in entries.further:  # nearly all operations have two
+            return first, *self.rows[second], *self.rows[entries.further[position][0]]
+        if second != NO_POSITION and position not in entries.further:  # nearly all operations have two
             return first, second
-        return entries.operands(place)
+        return entries.operands(position)
 
 
 def equals_in_order(trace: Trace) -> list[int]:
-    """For each entry, the place of the first one that is equal to it: its own where none comes before."""
+    """For each entry, the position of the first one that is equal to it: its own where none comes before."""
     return EqualsInOrder().of(trace)
 
 
@@ -482,52 +486,52 @@ class EqualsInOrder:
 
     def __len__(self) -> int:
         """How many entries were gone through."""
-        return len(self._places)
+        return len(self._positions)
 
     def __init__(self) -> None:
-        self._places: list[int] = []
+        self._positions: list[int] = []
         self._known: dict[Any, int] = {}
         self._codes: defaultdict[Primitive, int] = defaultdict(count().__next__)
         self._leaves = {self._codes[INPUT], self._codes[LITERAL]}
-        self._rows, self._tables = _Numbering(self._places), _Numbering(self._places)
+        self._rows, self._tables = _Numbering(self._positions), _Numbering(self._positions)
 
     def of(self, trace: Trace) -> list[int]:
-        """For each entry, the place of the first one that is equal to it; the list grows with the trace."""
-        entries, places, leaves, take = trace.operations, self._places, self._leaves, self._codes[TAKE]
-        done = len(places)
+        """For each entry, the position of the first one that is equal to it; the list grows with the trace."""
+        entries, positions, leaves, take = trace.operations, self._positions, self._leaves, self._codes[TAKE]
+        done = len(positions)
         codes = map(self._codes.__getitem__, entries.primitives[done:])
-        first, add, further = self._known.setdefault, places.append, entries.further
+        first, add, further = self._known.setdefault, positions.append, entries.further
         key: Any  # an integer where that will do: it is half as large as a tuple, and found in half the time
-        for place, code, x, y in zip(count(done), codes, entries.first[done:], entries.second[done:], strict=False):
+        for position, code, x, y in zip(count(done), codes, entries.first[done:], entries.second[done:], strict=False):
             if code in leaves:  # a tape has each of them once
-                add(place)
+                add(position)
                 continue
-            if y == NO_PLACE:
-                key = (code,) if x == NO_PLACE else ~(code << 32 | places[x])
+            if y == NO_POSITION:
+                key = (code,) if x == NO_POSITION else ~(code << 32 | positions[x])
             elif code == take:
-                key = code, places[x], self._tables.first(trace.tables, y)
-            elif place not in further:
-                key = (code << 32 | places[x]) << 32 | places[y]
-            elif entries.primitives[place] is SUM_OF_PRODUCTS:
-                rows = [self._rows.first(trace.rows, number) for number in (y, *further[place])]
-                key = code, places[x], *rows
+                key = code, positions[x], self._tables.first(trace.tables, y)
+            elif position not in further:
+                key = (code << 32 | positions[x]) << 32 | positions[y]
+            elif entries.primitives[position] is SUM_OF_PRODUCTS:
+                rows = [self._rows.first(trace.rows, number) for number in (y, *further[position])]
+                key = code, positions[x], *rows
             else:
-                key = code, *[places[operand] for operand in entries.operands(place)]
-            add(first(key, place))
-        return places
+                key = code, *[positions[operand] for operand in entries.operands(position)]
+            add(first(key, position))
+        return positions
 
 
 class _Numbering:
     """Finds the number of the first sequence that is equal to one; its elements have their places by then."""
 
-    def __init__(self, places: Sequence[int]) -> None:
-        self._places = places
+    def __init__(self, positions: Sequence[int]) -> None:
+        self._positions = positions
         self._found: dict[int, int] = {}
         self._known: dict[tuple[int, ...], int] = {}
 
     def first(self, sequences: Sequence[tuple[int, ...]], number: int) -> int:
         """The number, for one of these sequences."""
         if number not in self._found:
-            elements = tuple([self._places[element] for element in sequences[number]])
+            elements = tuple([self._positions[element] for element in sequences[number]])
             self._found[number] = self._known.setdefault(elements, number)
         return self._found[number]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.ir.columns import Column, Columns
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE, Entries, EqualsInOrder
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Entries, EqualsInOrder
 from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio, as in
 class Equals:
     """For each entry, each row and each table of a trace, the first one that is equal to it.
 
-    They have numbers: an entry its place, then come the rows, and the tables. The last is NO_PLACE, for no entry.
+    They have numbers: an entry its position, then come the rows, and the tables. The last is NO_POSITION, for no entry.
 
     Attributes:
         first: the number of the first one that is equal to each.
@@ -59,7 +59,7 @@ class Equals:
         self._elements = np.fromiter(chain.from_iterable(self._sequences), np.int64)
         self._ends = np.cumsum(np.fromiter(map(len, self._sequences), np.int64))
         self._known: dict[tuple[bool, tuple[int, ...]], int] = {}
-        self.first = np.append(np.arange(self.first_row + len(self._sequences)), NO_PLACE)
+        self.first = np.append(np.arange(self.first_row + len(self._sequences)), NO_POSITION)
 
     @property
     def rows(self) -> tuple[tuple[int, ...], ...]:
@@ -96,13 +96,13 @@ def in_columns(trace: Trace, merged: bool = True) -> Columns:
         merged: whether equal operations become one.
     """
     entries, equal = trace.operations, Equals(trace)
-    code, places = _codes(entries)
-    _, literals = (places.pop(kind, no_integers()) for kind in (INPUT, LITERAL))
-    operands = _operands(entries, places, equal)
+    code, positions = _codes(entries)
+    _, literals = (positions.pop(kind, no_integers()) for kind in (INPUT, LITERAL))
+    operands = _operands(entries, positions, equal)
     if merged:
         find_equals(trace, code, operands, equal)
     operations = []
-    for primitive, of_primitive in places.items():
+    for primitive, of_primitive in positions.items():
         number = len(entries.operands(int(of_primitive[0])))
         chosen = of_primitive[equal.first[of_primitive] == of_primitive]
         columns = [equal.first[operand[chosen]] for operand in operands[:number]]
@@ -123,34 +123,34 @@ def in_columns(trace: Trace, merged: bool = True) -> Columns:
 
 
 def first_equals(trace: Trace) -> Integers:
-    """For each entry, the place of the first one that is equal to it; and beyond, what no entry reads."""
+    """For each entry, the position of the first one that is equal to it; and beyond, what no entry reads."""
     equal = Equals(trace)
-    code, places = _codes(trace.operations)
-    find_equals(trace, code, _operands(trace.operations, places, equal), equal)
+    code, positions = _codes(trace.operations)
+    find_equals(trace, code, _operands(trace.operations, positions, equal), equal)
     return equal.first
 
 
 def _codes(entries: Entries) -> tuple[Integers, dict[Primitive, Integers]]:
-    """For each entry a number for its primitive, NO_PLACE for inputs and literals; for each primitive its places."""
+    """For each entry the number of its primitive, NO_POSITION where it has none; and each primitive's positions."""
     codes: defaultdict[Primitive, int] = defaultdict(count().__next__)
     code = np.fromiter(map(codes.__getitem__, entries.primitives), np.int64, len(entries))
-    places = {primitive: np.flatnonzero(code == number) for primitive, number in codes.items()}
+    positions = {primitive: np.flatnonzero(code == number) for primitive, number in codes.items()}
     for kind in (INPUT, LITERAL):
-        code[places.get(kind, no_integers())] = NO_PLACE
-    return code, places
+        code[positions.get(kind, no_integers())] = NO_POSITION
+    return code, positions
 
 
-def _operands(entries: Entries, places: Mapping[Primitive, Integers], equal: Equals) -> Integers:
+def _operands(entries: Entries, positions: Mapping[Primitive, Integers], equal: Equals) -> Integers:
     """In a row all first operands, in one the second ones and so on, by the numbers that Equals has for them."""
     longest = max(map(len, entries.further.values()), default=0)
-    operands = np.full((2 + longest, len(entries)), NO_PLACE)
+    operands = np.full((2 + longest, len(entries)), NO_POSITION)
     operands[0], operands[1] = entries.first, entries.second
     further = list(entries.further)
     for number, row in enumerate(operands[2:]):
-        row[further] = [others[number] if number < len(others) else NO_PLACE for others in entries.further.values()]
+        row[further] = [others[number] if number < len(others) else NO_POSITION for others in entries.further.values()]
     for primitive, begin in (SUM_OF_PRODUCTS, equal.first_row), (TAKE, equal.first_table):
-        if primitive in places:
-            operands[1 : 2 + (primitive is SUM_OF_PRODUCTS), places[primitive]] += begin
+        if primitive in positions:
+            operands[1 : 2 + (primitive is SUM_OF_PRODUCTS), positions[primitive]] += begin
     return operands
 
 
@@ -177,9 +177,9 @@ def find_equals(trace: Trace, code: Integers, operands: Integers, equal: Equals)
 
 
 def _merge_in_order(equals: EqualsInOrder, trace: Trace, equal: Equals) -> None:
-    places = np.array(equals.of(trace))
-    others = np.flatnonzero(places != np.arange(len(places)))
-    equal.merge(others, places[others])
+    positions = np.array(equals.of(trace))
+    others = np.flatnonzero(positions != np.arange(len(positions)))
+    equal.merge(others, positions[others])
 
 
 class _Rounds:
@@ -194,13 +194,13 @@ class _Rounds:
 
     def first(self) -> tuple[Integers, Integers]:
         """Entries, and earlier ones that they are equal to."""
-        places = np.flatnonzero(self._left)
-        hashes = _hashes(self._code, self._operands)[places]
+        positions = np.flatnonzero(self._left)
+        hashes = _hashes(self._code, self._operands)[positions]
         ordered = np.sort(hashes)  # several times as fast as finding the order, and mostly none are the same
         if not (ordered[1:] == ordered[:-1]).any():
-            return places[:0], places[:0]
+            return positions[:0], positions[:0]
         order = np.argsort(hashes)
-        self._sorted, self._order = ordered, places[order]
+        self._sorted, self._order = ordered, positions[order]
         is_first = np.append(True, ordered[1:] != ordered[:-1])
         starts = np.flatnonzero(is_first)
         earliest = np.minimum.reduceat(self._order, starts)
@@ -212,18 +212,20 @@ class _Rounds:
     def next(self, changed: Booleans) -> tuple[Integers, Integers]:
         """The same, of entries with an operand that has changed."""
         self._left &= ~changed[: len(self._left)]
-        places = np.flatnonzero(self._left & changed[self._operands].any(axis=0))
-        self.looked_at += len(places)
-        code, operands = self._code[places], self._equal.first[self._operands[:, places]]
+        positions = np.flatnonzero(self._left & changed[self._operands].any(axis=0))
+        self.looked_at += len(positions)
+        code, operands = self._code[positions], self._equal.first[self._operands[:, positions]]
         at = np.searchsorted(self._sorted, _hashes(code, operands)).clip(max=len(self._sorted) - 1)
         found = self._equal.first[self._order[at]]
-        found = np.where(self._are_equal(places, found), found, places)
+        found = np.where(self._are_equal(positions, found), found, positions)
         others, earlier = [], []
-        for place, other, *key in zip(places.tolist(), found.tolist(), code.tolist(), *operands.tolist(), strict=True):
+        for position, other, *key in zip(
+            positions.tolist(), found.tolist(), code.tolist(), *operands.tolist(), strict=True
+        ):
             other = self._known.get(tuple(key), other)
-            self._known[tuple(key)] = first = min(place, other)
-            if other != place:
-                others.append(max(place, other))
+            self._known[tuple(key)] = first = min(position, other)
+            if other != position:
+                others.append(max(position, other))
                 earlier.append(first)
         return np.array(others, dtype=np.int64), np.array(earlier, dtype=np.int64)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
-from micrograd.compiler.ir.walks import Edges, Rows
+from micrograd.compiler.ir.traversals import Edges, Rows
 from micrograd.compiler.numbers import no_integers, order_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Terms:
 
     def kept(self, marks: Booleans) -> Terms:
         """Those that are marked."""
-        return self if marks.all() else self[np.flatnonzero(marks)]  # marks without a pattern take longer than places
+        # marks without a pattern take longer than positions
+        return self if marks.all() else self[np.flatnonzero(marks)]
 
     def edges(self) -> Rows:
         """The edges from owners to factors, given that the terms are sorted by their owners."""

@@ -1,4 +1,4 @@
-"""Index maps: where the results and the operands of a kernel lie, found from the places of single numbers.
+"""Index maps: where the results and the operands of a kernel lie, found from the positions of single numbers.
 
 The product of a 3 by 2 matrix at 0 and a vector at 6 has three results of two terms. The first factors lie at
 
@@ -29,45 +29,45 @@ _FEWEST = 4  # terms; fewer are never cut
 
 
 @dataclass(frozen=True)
-class Places:
+class Positions:
     """Where the terms of several results lie.
 
     Attributes:
-        starts: the place of each result's first term.
+        starts: the position of each result's first term.
         steps: how far each term is from the first, where that is the same for all results.
-        matrix: else the place of each term of each result.
-        turn_step: how far all of them move at each turn of the loop.
+        matrix: else the position of each term of each result.
+        iteration_step: how far all of them move at each iteration of the loop.
     """
 
     starts: Integers
     steps: Integers | None
     matrix: Integers | None = None
-    turn_step: int = 0
+    iteration_step: int = 0
 
     @staticmethod
-    def of(matrix: Integers, turn_step: int = 0) -> Places:
+    def of(matrix: Integers, iteration_step: int = 0) -> Positions:
         """Those in a matrix with a row for each result and a column for each term."""
         steps = matrix[0] - matrix[0, 0]
         if matrix.shape[1] == 1 or (matrix - matrix[:, :1] == steps).all():
-            return Places(matrix[:, 0], steps, None, turn_step)
-        return Places(matrix[:, 0], None, matrix, turn_step)
+            return Positions(matrix[:, 0], steps, None, iteration_step)
+        return Positions(matrix[:, 0], None, matrix, iteration_step)
 
-    def part(self, begin: int, end: int) -> Places:
+    def part(self, begin: int, end: int) -> Positions:
         """Some of the terms."""
         if self.steps is None:
-            return Places.of(self.positions()[:, begin:end], self.turn_step)
+            return Positions.of(self.positions()[:, begin:end], self.iteration_step)
         if end - begin == len(self.steps):
             return self
         steps = self.steps[begin:end]
-        return Places(self.starts + steps[0], steps - steps[0], None, self.turn_step)
+        return Positions(self.starts + steps[0], steps - steps[0], None, self.iteration_step)
 
-    def rows(self, which: Integers) -> Places:
+    def rows(self, which: Integers) -> Positions:
         """Those of some results; a result may be there several times."""
         matrix = None if self.matrix is None else self.matrix[which]
-        return Places(self.starts[which], self.steps, matrix, self.turn_step)
+        return Positions(self.starts[which], self.steps, matrix, self.iteration_step)
 
     def positions(self) -> Integers:
-        """The place of each term of each result."""
+        """The position of each term of each result."""
         if self.matrix is not None:
             return self.matrix
         assert self.steps is not None  # one of the two is there
@@ -83,7 +83,7 @@ class Places:
         return bool((np.abs(np.diff(self.positions()[0] if self.steps is None else self.steps)) > 1).any())
 
 
-def affine_runs(factors: list[Places]) -> list[tuple[int, int]]:
+def affine_runs(factors: list[Positions]) -> list[tuple[int, int]]:
     """Cut the terms into runs in which all factors step evenly. Many short runs are not worth it: then no cut."""
     even = [factor.steps for factor in factors if factor.steps is not None]
     if not even:
@@ -100,22 +100,22 @@ def affine_runs(factors: list[Places]) -> list[tuple[int, int]]:
     return runs if len(runs) <= 1 + terms / 4 else [(0, terms)]
 
 
-def accesses(target: Places, operands: list[Places]) -> tuple[int, int, Access, list[Access]]:
+def accesses(target: Positions, operands: list[Positions]) -> tuple[int, int, Access, list[Access]]:
     """Index maps for results and operands.
 
     Returns:
         How many rows and columns the results are seen as, their map, and that of each operand.
     """
     columns = len(target.starts)
-    for places in (target, *operands):
-        if places.is_affine:
-            columns = math.gcd(columns, _even_columns(places.starts))
-    for places in (target, *operands):
-        if not places.is_affine:  # what stays, or steps on, for a vector of columns needs a table of rows only
-            even = math.gcd(columns, _even_columns(places.positions()))
+    for positions in (target, *operands):
+        if positions.is_affine:
+            columns = math.gcd(columns, _even_columns(positions.starts))
+    for positions in (target, *operands):
+        if not positions.is_affine:  # what stays, or steps on, for a vector of columns needs a table of rows only
+            even = math.gcd(columns, _even_columns(positions.positions()))
             columns = even if even >= _VECTOR else columns
     rows = len(target.starts) // columns
-    of_target, *of_operands = [_access(places, rows, columns) for places in (target, *operands)]
+    of_target, *of_operands = [_access(positions, rows, columns) for positions in (target, *operands)]
     return rows, columns, of_target, of_operands
 
 
@@ -133,22 +133,24 @@ def _even_columns(positions: Integers) -> int:
     return int(np.gcd.reduce(breaks))
 
 
-def _access(places: Places, rows: int, columns: int) -> Access:
-    if places.steps is None or not places.is_affine:
-        return _gather(places.positions().reshape(rows, columns, -1), places.turn_step)
-    starts, turn_step = places.starts[::columns], places.turn_step
-    column_step, term_step = step(places.starts[:columns]), step(places.steps)
+def _access(positions: Positions, rows: int, columns: int) -> Access:
+    if positions.steps is None or not positions.is_affine:
+        return _gather(positions.positions().reshape(rows, columns, -1), positions.iteration_step)
+    starts, iteration_step = positions.starts[::columns], positions.iteration_step
+    column_step, term_step = step(positions.starts[:columns]), step(positions.steps)
     if not are_even(starts):
-        return Access(0, 0, column_step, term_step, row_table=np.ascontiguousarray(starts), turn_step=turn_step)
-    return Access(int(starts[0]), step(starts), column_step, term_step, turn_step=turn_step)
+        return Access(
+            0, 0, column_step, term_step, row_table=np.ascontiguousarray(starts), iteration_step=iteration_step
+        )
+    return Access(int(starts[0]), step(starts), column_step, term_step, iteration_step=iteration_step)
 
 
-def _gather(positions: Integers, turn_step: int) -> Access:
+def _gather(positions: Integers, iteration_step: int) -> Access:
     """The index map of what is not affine: a table. Where columns are evenly apart, it is one of terms only."""
     starts, column_step = positions[:, :1], step(positions[0, :, 0])
     if (positions - starts == column_step * np.arange(positions.shape[1])[None, :, None]).all():
-        return Access(column_step=column_step, table=np.ascontiguousarray(starts), turn_step=turn_step)
-    return Access(table=np.ascontiguousarray(positions), turn_step=turn_step)
+        return Access(column_step=column_step, table=np.ascontiguousarray(starts), iteration_step=iteration_step)
+    return Access(table=np.ascontiguousarray(positions), iteration_step=iteration_step)
 
 
 def are_even(positions: Integers) -> bool:
@@ -165,12 +167,14 @@ def step(positions: Integers) -> int:
 def runs_of_one(factors: list[list[int]]) -> list[tuple[int, int]]:
     """As affine_runs, given where the terms of a single result lie."""
     terms = len(factors[0])
-    return [(0, terms)] if terms < _FEWEST else affine_runs([Places.of(np.array([places])) for places in factors])
+    return (
+        [(0, terms)] if terms < _FEWEST else affine_runs([Positions.of(np.array([positions])) for positions in factors])
+    )
 
 
-def access_of_one(places: list[int], turn_step: int) -> Access:
+def access_of_one(positions: list[int], iteration_step: int) -> Access:
     """The index map of an operand of a single result, given where its terms lie."""
-    term_step = places[1] - places[0] if len(places) > 1 else 0
-    if len(places) > 2 and any(after - before != term_step for before, after in pairwise(places)):
-        return Access(table=np.array(places).reshape(1, 1, -1), turn_step=turn_step)
-    return Access(places[0], term_step=term_step, turn_step=turn_step)
+    term_step = positions[1] - positions[0] if len(positions) > 1 else 0
+    if len(positions) > 2 and any(after - before != term_step for before, after in pairwise(positions)):
+        return Access(table=np.array(positions).reshape(1, 1, -1), iteration_step=iteration_step)
+    return Access(positions[0], term_step=term_step, iteration_step=iteration_step)

@@ -28,7 +28,7 @@ class Layout:
     Attributes:
         end: where the next stretch begins; in the end, how many numbers the buffer has.
         constants: where runs of constants begin, and what they are, as Program has them.
-        arrays: where each stretch begins, and how many places it has: the arrays of the program.
+        arrays: where each stretch begins, and how many positions it has: the arrays of the program.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Layout:
         self._known: dict[bytes, int] = {}
 
     def stretch(self, count: int) -> int:
-        """The start of a new stretch of so many places."""
+        """The start of a new stretch of so many positions."""
         start = self.end
         if count:
             self.arrays.append((start, count))

@@ -10,8 +10,8 @@ The product of a 3 by 2 matrix at 0 and a vector at 6, to be written at 8, is a 
 columns: the target at 8 + column, the first factor at 0 + 2 * column + term, the second at 6 + term.
 Where an index map is not affine, a table says where each row starts, or where each element is.
 
-Kernels that repeat, as those of each step of a recurrent network do, are a loop: the same kernels run turn after
-turn, and what they read and write moves by ``turn_step`` at each turn.
+Kernels that repeat, as those of each step of a recurrent network do, are a loop: the same kernels run iteration after
+iteration, and what they read and write moves by ``iteration_step`` at each iteration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
-MOST_NUMBERS = 1 << 31  # that tables of places, which have 32 bits each, tell apart
+MOST_NUMBERS = 1 << 31  # that tables of positions, which have 32 bits each, tell apart
 IN_ORDER = 8  # sums of up to so many terms are computed in the order of their terms
 SUM, FROM_ZERO, LARGEST = -1, -2, -3  # what a single number is, if it is no result of a primitive
 
@@ -50,7 +50,7 @@ class Access:
         row_table: where each row starts, in place of base and row_step.
         table: where each term of each row starts, of shape (rows, 1, terms), in place of base, row_step
             and term_step; or where each element is, of shape (rows, columns, terms), in place of all of them.
-        turn_step: how far all of it moves at each turn of the loop that the kernel is in.
+        iteration_step: how far all of it moves at each iteration of the loop that the kernel is in.
     """
 
     base: int = 0
@@ -59,11 +59,11 @@ class Access:
     term_step: int = 0
     row_table: Integers | None = None
     table: Integers | None = None
-    turn_step: int = 0
+    iteration_step: int = 0
 
-    def at(self, turn: int) -> Access:
-        """The same at a turn of the loop that it is in."""
-        offset = turn * self.turn_step
+    def at(self, iteration: int) -> Access:
+        """The same at an iteration of the loop that it is in."""
+        offset = iteration * self.iteration_step
         if not offset:
             return self
         row_table, table = (None if found is None else found + offset for found in (self.row_table, self.table))
@@ -80,7 +80,7 @@ class Access:
         return self.term_step in (0, 1) and self.table is None
 
     def positions(self, rows: int, columns: int, terms: int) -> Integers:
-        """The places of all elements, of shape (rows, columns, terms)."""
+        """The positions of all elements, of shape (rows, columns, terms)."""
         if self.table is not None:
             return self.table + self.column_step * np.arange(columns)[None, :, None]
         starts = self.base + self.row_step * np.arange(rows) if self.row_table is None else self.row_table
@@ -136,9 +136,9 @@ class Reduction(_Reading):
     from_zero: bool = False  # whether 0 is a term besides: then no sum of few terms is -0
 
     @staticmethod
-    def zero_if_finite(place: int, terms: int, access: Access) -> Reduction:
-        """The kernel that puts 0 at a place if all these terms are finite, and else NaN, which 0 times any other is."""
-        return Reduction(1, 1, Access(place), (Segment(0.0, terms, access, None),))
+    def zero_if_finite(position: int, terms: int, access: Access) -> Reduction:
+        """The kernel that puts 0 at a position if all these terms are finite, and NaN otherwise, as 0 times them."""
+        return Reduction(1, 1, Access(position), (Segment(0.0, terms, access, None),))
 
     @property
     def kind(self) -> str:
@@ -306,10 +306,10 @@ class Singles(_Reading):
         """The index map of all that is read."""
         return [(Access(row_table=np.concatenate([self.first, self.second[self.second >= 0]])), 1)]
 
-    def moved(self, places: Integers) -> Singles:
-        """The same where each place of the buffer is another one."""
-        second = np.where(self.second < 0, -1, places[self.second])
-        return replace(self, targets=places[self.targets], first=places[self.first], second=second)
+    def moved(self, positions: Integers) -> Singles:
+        """The same where each position of the buffer is another one."""
+        second = np.where(self.second < 0, -1, positions[self.second])
+        return replace(self, targets=positions[self.targets], first=positions[self.first], second=second)
 
     def unrolled(self) -> Iterator[Reduction | Map]:
         """A kernel for each."""
@@ -331,27 +331,27 @@ class Singles(_Reading):
 
 @dataclass(frozen=True)
 class Loop:
-    """Kernels that run turn after turn, each reading and writing further on.
+    """Kernels that run iteration after iteration, each reading and writing further on.
 
     Attributes:
-        turns: how many there are.
-        kernels: those of the first turn, in the order in which they run. There are no takes among them.
+        iterations: how many there are.
+        kernels: those of the first iteration, in the order in which they run. There are no takes among them.
     """
 
-    turns: int
+    iterations: int
     kernels: tuple[Reduction | Map, ...]
 
     def unrolled(self) -> Iterator[Kernel]:
-        """The kernels of all turns, in the order in which they run."""
-        for turn in range(self.turns):
+        """The kernels of all iterations, in the order in which they run."""
+        for iteration in range(self.iterations):
             for kernel in self.kernels:
-                yield kernel.changed(lambda access, turn=turn: access.at(turn))  # type: ignore[misc]
+                yield kernel.changed(lambda access, iteration=iteration: access.at(iteration))  # type: ignore[misc]
 
 
-def with_turns(kernel: Kernel | Loop | Singles) -> Iterator[tuple[int, Kernel | Singles]]:
+def with_iterations(kernel: Kernel | Loop | Singles) -> Iterator[tuple[int, Kernel | Singles]]:
     """The kernels of a loop, or a kernel itself, each with how often it runs."""
     if isinstance(kernel, Loop):
-        yield from zip(repeat(kernel.turns), kernel.kernels, strict=False)
+        yield from zip(repeat(kernel.iterations), kernel.kernels, strict=False)
     else:
         yield 1, kernel
 
@@ -390,7 +390,9 @@ class Program:
 
     def __post_init__(self) -> None:
         if self.size >= MOST_NUMBERS:
-            raise ValueError(f"a program of {self.size:,} numbers is too large: its tables have 32 bits for each place")
+            raise ValueError(
+                f"a program of {self.size:,} numbers is too large: its tables have 32 bits for each position"
+            )
         starts, lengths = self.arrays.T
         if len(starts) and ((starts[1:] < (starts + lengths)[:-1]).any() or starts[-1] + lengths[-1] > self.size):
             raise ValueError(
@@ -411,15 +413,15 @@ class Program:
     @property
     def flops(self) -> int:
         """How many operations on floats a run takes."""
-        return sum(turns * kernel.flops for turns, kernel in self.with_turns())
+        return sum(iterations * kernel.flops for iterations, kernel in self.with_iterations())
 
-    def with_turns(self) -> Iterator[tuple[int, Kernel | Singles]]:
+    def with_iterations(self) -> Iterator[tuple[int, Kernel | Singles]]:
         """Each kernel that is written down, and how often a run runs it."""
         for kernel in self.kernels:
-            yield from with_turns(kernel)
+            yield from with_iterations(kernel)
 
     def unrolled(self) -> Iterator[Kernel]:
-        """All kernels in the order in which they run, those of a loop once a turn, and one for each single number."""
+        """All kernels as they run: those of a loop once an iteration, and one for each single number."""
         for kernel in self.kernels:
             yield from kernel.unrolled() if isinstance(kernel, Loop | Singles) else (kernel,)
 
@@ -429,13 +431,13 @@ class Program:
         scalars: Counter[tuple[str, str]] = Counter()
         flops: Counter[tuple[str, str]] = Counter()
         gathers: Counter[tuple[str, str]] = Counter()
-        for turns, kernel in self.with_turns():
+        for iterations, kernel in self.with_iterations():
             shape = f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
             key = (kernel.kind, shape)
-            counts[key] += turns
-            scalars[key] += turns * kernel.rows * kernel.columns * kernel.terms
-            flops[key] += turns * kernel.flops
-            gathers[key] += turns * sum(access.table is not None for access in kernel.accesses)
+            counts[key] += iterations
+            scalars[key] += iterations * kernel.rows * kernel.columns * kernel.terms
+            flops[key] += iterations * kernel.flops
+            gathers[key] += iterations * sum(access.table is not None for access in kernel.accesses)
         rows = [["kernel", "rows x columns x terms", "times", "scalars", "flops", "gathers"]]
         rows += [
             [kind, shape, *(f"{table[kind, shape]:,}" for table in (counts, scalars, flops, gathers))]
@@ -444,9 +446,11 @@ class Program:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         seconds = ", ".join(f"{stage} {1e3 * taken:.0f} ms" for stage, taken in self.seconds.items())
-        loops = [f"{len(loop.kernels)} run {loop.turns:,} times" for loop in self.kernels if isinstance(loop, Loop)]
+        loops = [
+            f"{len(loop.kernels)} run {loop.iterations:,} times" for loop in self.kernels if isinstance(loop, Loop)
+        ]
         summary = (
-            f"{self.nodes:,} scalar operations became {sum(1 for _ in self.with_turns()):,} kernels"
+            f"{self.nodes:,} scalar operations became {sum(1 for _ in self.with_iterations()):,} kernels"
             f"{', of which ' + ', '.join(loops) if loops else ''}: {self.flops:,} flops, {8 * self.size:,} bytes"
         )
         return "\n".join([summary, *([f"Took {seconds}"] if seconds else []), "", *lines])

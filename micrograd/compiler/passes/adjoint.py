@@ -24,8 +24,8 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, equals_in_order
 from micrograd.compiler.ir.graph import ONE, OTHER, SUM, Applications, Graph, Terms
+from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.ir.vectors import Combinations, Dots
-from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.checks import may_raise
 from micrograd.compiler.passes.normalise import ARITHMETIC, flatten
@@ -233,24 +233,24 @@ def _through_dots(dots: Dots, needed: Any, adjoints: Integers, builder: _Builder
 def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder) -> None:
     """The element that was taken gets the adjoint of the result; the other elements of the table get 0."""
     assert takes.tables is not None
-    places: dict[tuple[int, int], int] = {}
+    positions: dict[tuple[int, int], int] = {}
     hits: dict[tuple[int, int], int] = {}
     owners, taken, factors = [], [], []
     for node, (index,), table in zip(takes.nodes.tolist(), takes.operands.tolist(), takes.tables.tolist(), strict=True):
         if not needed[node]:
             continue
         elements = graph.tables[table].tolist()
-        place = places.setdefault((index, len(elements)), len(places))
+        position = positions.setdefault((index, len(elements)), len(positions))
         for number, element in enumerate(elements):
             if needed[element]:
                 owners.append(adjoints[element])
                 taken.append(adjoints[node])
-                factors.append(hits.setdefault((place, number), len(hits)))
+                factors.append(hits.setdefault((position, number), len(hits)))
     if not owners:
         return
-    from_start = _from_start(np.array(list(places)), builder)
+    from_start = _from_start(np.array(list(positions)), builder)
     equal = builder.nodes(len(hits), OTHER)
-    compared = np.array([(from_start[place], builder.constant(float(number))) for place, number in hits])
+    compared = np.array([(from_start[position], builder.constant(float(number))) for position, number in hits])
     builder.applications.append(Applications(EQUAL, equal, compared))
     builder.add(np.array(owners), np.array(taken), equal[factors])
 
@@ -266,10 +266,10 @@ def _from_start(indices: Integers, builder: _Builder) -> Integers:
     negative = builder.nodes(len(given), OTHER)
     compared = np.stack([given, np.full(len(given), builder.constant(0.0))], axis=1)
     builder.applications.append(Applications(LESS, negative, compared))
-    places = builder.nodes(len(given), SUM)
-    builder.add(places, given)
-    builder.add(places, negative, coefficient=lengths)
-    return places
+    positions = builder.nodes(len(given), SUM)
+    builder.add(positions, given)
+    builder.add(positions, negative, coefficient=lengths)
+    return positions
 
 
 def _through_primitive(
@@ -313,24 +313,24 @@ def _written(
     written, results = rules_on_symbols(primitive, wanted, known)
     made: list[Integers] = []
     equal = equals_in_order(written)
-    for place, (operation, *places) in enumerate(written.operations):
-        if equal[place] < place:
-            made.append(made[equal[place]])
+    for position, (operation, *positions) in enumerate(written.operations):
+        if equal[position] < position:
+            made.append(made[equal[position]])
             continue
         if operation is INPUT:
-            made.append(names[places[0]])
+            made.append(names[positions[0]])
             continue
         if operation is LITERAL:
-            made.append(np.full(len(nodes), builder.constant(places[0])))
+            made.append(np.full(len(nodes), builder.constant(positions[0])))
             continue
         if operation in ARITHMETIC:
             made.append(builder.nodes(len(nodes), SUM))
             for coefficient, first, second in ARITHMETIC[operation]:
-                other = made[places[second - 1]] if second else None
-                builder.add(made[-1], made[places[first - 1]], other, coefficient)
+                other = made[positions[second - 1]] if second else None
+                builder.add(made[-1], made[positions[first - 1]], other, coefficient)
         else:
             made.append(builder.nodes(len(nodes), OTHER))
-            columns = np.stack([made[operand] for operand in places], axis=1)
+            columns = np.stack([made[operand] for operand in positions], axis=1)
             builder.applications.append(Applications(operation, made[-1], columns))
     for column, result in results:
         if isinstance(result, int):
@@ -351,7 +351,8 @@ def rules_on_symbols(
 
     Returns:
         What they wrote down, of the inputs "gradient", "output" and the numbers of the operands; and for each
-        operand that is wanted its number, and the place of its gradient there, or the gradient itself if it is a float.
+        operand that is wanted its number, and the position of its gradient there, or the gradient itself if it is a
+        float.
     """
     tape = _TapeOfARule()
     asked = [
@@ -363,5 +364,5 @@ def rules_on_symbols(
         gradient, output = tape.input("gradient"), tape.input("output")
         inputs = [tape.input(column) if number is None else number for column, number in enumerate(known)]
         made = [(column, rule(gradient, output, *inputs)) for column, rule in asked]
-    results = [(column, found._place if isinstance(found, Symbol) else float(found)) for column, found in made]
+    results = [(column, found._position if isinstance(found, Symbol) else float(found)) for column, found in made]
     return tape.trace([], []), results

@@ -92,7 +92,7 @@ def _listed(rows: Integers) -> tuple[Integers, Integers]:
     # Without a sign, and the most significant byte first, numbers compare as their bytes do.
     keys = [(row.view(np.uint64) + np.uint64(1 << 63)).astype(">u8").tobytes() for row in rows]
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    changes = [place for place, (one, after) in enumerate(pairwise(order), 1) if keys[one] != keys[after]]
+    changes = [position for position, (one, after) in enumerate(pairwise(order), 1) if keys[one] != keys[after]]
     return np.array(order), np.array([0, *changes])
 
 

@@ -115,14 +115,14 @@ class Liveness:
             while self.ends[done[0]] < self.begins[number]:
                 other = done.pop(0)
                 room.leave(int(self.starts[other] + shifts[other]), int(self.sizes[other]))
-            place = room.take(int(self.starts[number]), int(self.sizes[number]))
-            if place is None:
+            position = room.take(int(self.starts[number]), int(self.sizes[number]))
+            if position is None:
                 return np.zeros_like(shifts)
-            shifts[number] = place - self.starts[number]
+            shifts[number] = position - self.starts[number]
         return shifts
 
     def _room(self, moving: Integers) -> _Room:
-        """The places of all that moves, and what fills the lines between them."""
+        """The positions of all that moves, and what fills the lines between them."""
         runs: list[tuple[int, int]] = []
         before = -1
         for number in moving.tolist():
@@ -135,7 +135,7 @@ class Liveness:
 
 
 class _Room:
-    """Runs of free places, in order."""
+    """Runs of free positions, in order."""
 
     def __init__(self, runs: list[tuple[int, int]]) -> None:
         self._runs = runs
@@ -143,15 +143,15 @@ class _Room:
     def take(self, before: int, size: int) -> int | None:
         """The first place with so much room, which is as far into a cache line as the one before; None without any."""
         for index, (start, end) in enumerate(self._runs):
-            place = start + (before - start) % _LINE
-            if place + size <= end:
-                left = (start, place), (place + size, end)
+            position = start + (before - start) % _LINE
+            if position + size <= end:
+                left = (start, position), (position + size, end)
                 self._runs[index : index + 1] = [run for run in left if run[0] < run[1]]
-                return place
+                return position
         return None
 
     def leave(self, start: int, size: int) -> None:
-        """Let places be taken again."""
+        """Let positions be taken again."""
         end, index = start + size, bisect(self._runs, (start,))
         if index < len(self._runs) and self._runs[index][0] == end:
             _, end = self._runs.pop(index)

@@ -15,7 +15,7 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.graph import MAXIMUM
-from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.tracing.trace import is_of_library
 from micrograd.engine import further_primitives, primitives

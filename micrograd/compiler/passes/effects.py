@@ -41,7 +41,7 @@ def effect_of(thing: Any) -> Effect | None:
         made = terms + sum(len(part.nodes) for part in thing.applications)
         return Effect(made, len(thing.applications) + len(thing.whole) + 1, thing.size, 8 * thing.size)
     if isinstance(thing, Program):
-        kernels = list(thing.with_turns())
+        kernels = list(thing.with_iterations())
         made = sum(times * one.rows * one.columns * one.terms for times, one in kernels)
         return Effect(made, len(kernels), thing.size, 8 * thing.size)
     return None

@@ -52,18 +52,18 @@ class _Answering(Questions):
         super().__init__(tape, leaves, rounding)
         self._answers = answers
 
-    def truth(self, place: int, is_bool: bool) -> bool:
+    def truth(self, position: int, is_bool: bool) -> bool:
         """The next answer."""
         number = len(self._asked)
         if number == _MOST_QUESTIONS:
             _refuse_many()
         if number == len(self._answers):
             self._answers.append(True)
-        answer = place if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, place))
+        answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
         self._ask(answer, self._closeness(answer), float(self._answers[number]), "")
         return self._answers[number]
 
-    def whole(self, place: int, of_number: Callable[[float], int]) -> int:
+    def whole(self, position: int, of_number: Callable[[float], int]) -> int:
         """It may be any, and each would be a path."""
         return refuse_int()
 
@@ -172,7 +172,7 @@ class _Whole:
         replay.taken_until(len(known) + 1)  # where rounding might decide, this is noticed
         asked = replay.asked(len(known))
         pairs = zip(then, otherwise, strict=True)
-        return [tape._symbol(tape.apply(primitives.where, asked, x, y)._place, Symbol) for x, y in pairs]
+        return [tape._symbol(tape.apply(primitives.where, asked, x, y)._position, Symbol) for x, y in pairs]
 
 
 class _Masked(Replay):
@@ -187,7 +187,7 @@ class _Masked(Replay):
 
     def __init__(self, tape: Tape, found: Trace, given: Sequence[Any], answers: tuple[bool, ...]) -> None:
         super().__init__(tape, found, given)
-        self._answers, self._asked = answers, [question.place for question in found.questions]
+        self._answers, self._asked = answers, [question.position for question in found.questions]
         self._taken: list[Symbol] = []  # after each question, whether the path has been taken up to there
 
     def results(self) -> list[Any]:
@@ -200,9 +200,9 @@ class _Masked(Replay):
         """The answer to a question."""
         return self.symbol(self._asked[number], Symbol)
 
-    def written(self, primitive: Any, place: int, operands: list[int]) -> list[int]:
+    def written(self, primitive: Any, position: int, operands: list[int]) -> list[int]:
         """The operands, or others for examples that take another path."""
-        number = sum(asked < place for asked in self._asked)
+        number = sum(asked < position for asked in self._asked)
         if not number or primitive is SUM_OF_PRODUCTS or (primitive is not TAKE and is_safe(primitive)):
             return operands
         if primitive is TAKE:
@@ -211,12 +211,12 @@ class _Masked(Replay):
         return [self._masked(number, operand, _HARMLESS) for operand in operands]
 
     def _masked(self, number: int, operand: int, harmless: float) -> int:
-        """The place of an operand for examples on this path, and of a harmless number for others."""
+        """The position of an operand for examples on this path, and of a harmless number for others."""
         if self.tape.operations.primitives[operand] is LITERAL:
             return operand
         symbol = self.tape._symbol(operand, Symbol)
-        place: int = self.tape.apply(primitives.where, self.taken_until(number), symbol, harmless)._place
-        return place
+        position: int = self.tape.apply(primitives.where, self.taken_until(number), symbol, harmless)._position
+        return position
 
     def taken_until(self, number: int) -> Symbol:
         """Whether an example has the answers of this path to so many questions."""

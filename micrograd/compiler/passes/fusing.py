@@ -5,7 +5,7 @@ Of a ReLU's gradient
     m = less_equal(x, 0)        d = where(m, 0, g)        become        d = where(less_equal(x, 0), 0, g)
 
 so that m is neither written nor read. The result is a map of a primitive of its own, whose formula is made of both.
-Each number is computed as before, rounded in the same places; the program itself stays as it is.
+Each number is computed as before, rounded in the same positions; the program itself stays as it is.
 """
 
 from __future__ import annotations
@@ -129,15 +129,15 @@ def _together(maker: _Each, reader: _Each) -> _Each | None:
         reader_in_shape = other
     others = [access for access, within in zip(reader_in_shape.operands, inside, strict=True) if not within]
     operands: list[Access] = []
-    places: list[int] = []  # of the maker's operands and of the others, among those that remain
+    positions: list[int] = []  # of the maker's operands and of the others, among those that remain
     for access in (*maker_in_shape.operands, *others):
-        same = [place for place, other in enumerate(operands) if _are_the_same(access, other)]
+        same = [position for position, other in enumerate(operands) if _are_the_same(access, other)]
         if not same:
             operands.append(access)
-        places.append(same[0] if same else len(operands) - 1)
+        positions.append(same[0] if same else len(operands) - 1)
     if len(operands) > _OPERANDS:
         return None
-    formula = _Both(maker.formula, reader.formula, inside, places)
+    formula = _Both(maker.formula, reader.formula, inside, positions)
     return replace(reader_in_shape, operands=tuple(operands), formula=formula)
 
 
@@ -149,17 +149,17 @@ class _Both:
         maker: the formula of what is made.
         reader: the formula of what takes it.
         inside: for each operand of the reader whether it is what is made.
-        places: among the operands of both, of those of the maker first, and then of the reader's others.
+        positions: among the operands of both, of those of the maker first, and then of the reader's others.
     """
 
     maker: Callable[..., Any]
     reader: Callable[..., Any]
     inside: list[bool]
-    places: list[int]
+    positions: list[int]
 
     def __call__(self, on: Any, *operands: Any) -> Any:
         """What the reader makes of what the maker makes."""
-        given = [operands[place] for place in self.places]
+        given = [operands[position] for position in self.positions]
         count = len(given) - self.inside.count(False)
         made, others = self.maker(on, *given[:count]), iter(given[count:])
         return self.reader(on, *(made if within else next(others) for within in self.inside))
@@ -194,9 +194,9 @@ def _in_shape(access: Access, each: _Each, columns: int) -> Access | None:
 
 def _reads(reader: _Each, access: Access, maker: _Each) -> bool:
     """Whether an operand of the reader may be something that is made."""
-    places = access.positions(reader.rows, reader.columns, 1)
+    positions = access.positions(reader.rows, reader.columns, 1)
     start = maker.target.base
-    return bool(((places >= start) & (places < start + maker.rows * maker.columns)).any())
+    return bool(((positions >= start) & (positions < start + maker.rows * maker.columns)).any())
 
 
 def _are_the_same(access: Access, other: Access) -> bool:

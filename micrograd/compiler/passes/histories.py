@@ -8,9 +8,9 @@
 has 2 ** 200 histories. It is traced for two: all questions are answered by yes, and all by no. What lies between two
 questions is a segment. Python is deterministic: what a segment does follows from where the function stands, from what
 is in its variables, and from the answer. So both traces are looked at whenever they ask. If they stand in the same
-place, with the same in all variables but for numbers that are computed, then each segment may follow either of the two
-before it, whatever the other answers were. The program runs one of both for each question: a loop, where those of all
-iterations are alike.
+position, with the same in all variables but for numbers that are computed, then each segment may follow either of the
+two before it, whatever the other answers were. The program runs one of both for each question: a loop, where those of
+all iterations are alike.
 
 Where anything else differs, such as a count of the bounces, each history stays a path of its own.
 """
@@ -55,7 +55,7 @@ class _Snapshot(NamedTuple):
     Attributes:
         begin: how many operations are written.
         known: where the function stands, and all in its variables that is no number of the trace.
-        state: the places of these numbers.
+        state: the positions of these numbers.
         kinds: which symbols stand for them.
     """
 
@@ -82,26 +82,26 @@ class _Forced(Questions):
         self._answer, self._most = answer, most
         self.snapshots: list[_Snapshot] = []
 
-    def truth(self, place: int, is_bool: bool) -> bool:
+    def truth(self, position: int, is_bool: bool) -> bool:
         """The answer."""
         if len(self.snapshots) == self._most:
             raise UnlikeError
-        answer = place if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, place))
+        answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
         self._ask(answer, self._closeness(answer), float(self._answer), "")
         look = _Look(self._tape)
         known = [look.frame(frame) for frame in _frames()]
         self.snapshots.append(look.snapshot(known))
         return self._answer
 
-    def whole(self, place: int, of_number: Callable[[float], int]) -> int:
+    def whole(self, position: int, of_number: Callable[[float], int]) -> int:
         """An int may be any."""
         raise UnlikeError
 
-    def _magnitude(self, place: int, depth: int = 0) -> int:
+    def _magnitude(self, position: int, depth: int = 0) -> int:
         """As far as it follows from this segment: what was computed before is not there any more."""
-        if self.snapshots and place < self.snapshots[-1].begin:
-            return self._write(primitives.abs, place)
-        return super()._magnitude(place, depth)
+        if self.snapshots and position < self.snapshots[-1].begin:
+            return self._write(primitives.abs, position)
+        return super()._magnitude(position, depth)
 
 
 def _frames() -> Iterator[FrameType]:
@@ -156,9 +156,9 @@ class _Look:
         if issubclass(kind, Symbol):
             if item._tape is not self._tape:
                 raise UnlikeError
-            self._state.append(item._place)
+            self._state.append(item._position)
             self._kinds.append(kind)
-            return kind, item._place in self._tape.attributes
+            return kind, item._position in self._tape.attributes
         if kind is float:
             return kind, item.hex()
         if kind in _PLAIN:
@@ -298,12 +298,12 @@ class _Whole:
         yes = self._histories[0]
         replay = Replay(tape, yes.trace, given)
         start = yes.snapshots[0]
-        for place in range(start.begin):
-            replay.at(place)
-        asked = yes.trace.questions[0].place
+        for position in range(start.begin):
+            replay.at(position)
+        asked = yes.trace.questions[0].position
         state = [replay.symbol(start.state[index], start.kinds[index]) for index in self._segments[0][0].live]
         state.append(replay.symbol(asked, Symbol))
-        before = {place: replay.symbol(place, Symbol) for place in range(start.begin)}
+        before = {position: replay.symbol(position, Symbol) for position in range(start.begin)}
         for segment in (each for pair in self._segments for each in pair):
             segment.given, segment.before = given, before
         number = 0
@@ -337,17 +337,17 @@ def _answered(pair: tuple[_Segment, ...], state: Sequence[Any]) -> list[Any]:
     if not all(segment.is_simple for segment in pair):
         found: list[Any] = chosen(tape, answer, pair, tuple(others))
         return found
-    place, (yes, no) = tape.place(answer), (segment(*others) for segment in pair)  # quicker than a decision
-    places = [(tape.place(x), tape.place(y), type(x)) for x, y in zip(yes, no, strict=True)]
+    position, (yes, no) = tape.position(answer), (segment(*others) for segment in pair)  # quicker than a decision
+    positions = [(tape.position(x), tape.position(y), type(x)) for x, y in zip(yes, no, strict=True)]
     return [
-        tape._symbol(x, kind) if x == y else tape._written((primitives.where, place, x, y), True, kind)
-        for x, y, kind in places
+        tape._symbol(x, kind) if x == y else tape._written((primitives.where, position, x, y), True, kind)
+        for x, y, kind in positions
     ]
 
 
 def _pattern(state: Sequence[int]) -> list[int]:
     """Which numbers of a state are the same one: then, they are so whatever was answered before."""
-    return [state.index(place) for place in state]
+    return [state.index(position) for position in state]
 
 
 def _live(*histories: _History) -> list[int]:
@@ -357,7 +357,7 @@ def _live(*histories: _History) -> list[int]:
         UnlikeError: if a variable is at times what has another name, too: an argument, or a plain number.
     """
     columns = [
-        [(place, history.trace.operations.primitives[place] in (INPUT, LITERAL)) for place in column]
+        [(position, history.trace.operations.primitives[position] in (INPUT, LITERAL)) for position in column]
         for history in histories
         for column in zip(*(snapshot.state for snapshot in history.snapshots[1:-1]), strict=True)
     ]
@@ -383,7 +383,7 @@ class _Segment:
     Attributes:
         live: the same.
         given: the numbers of the arguments.
-        before: for each place before the first question, what stands for it.
+        before: for each position before the first question, what stands for it.
         is_simple: whether it is short, and raises nothing.
     """
 
@@ -401,13 +401,13 @@ class _Segment:
                 state=tuple(end.state[each] for each in live), kinds=tuple(end.kinds[each] for each in live)
             )
         self._end = end
-        self._asked = () if last else (trace.questions[number + 1].place,)
-        places = range(self._begin.begin, self._end.begin)
+        self._asked = () if last else (trace.questions[number + 1].position,)
+        positions = range(self._begin.begin, self._end.begin)
         results = [*self._end.state, *self._asked]
-        self.text = tuple(map(self._written, places)), tuple(map(self._code, results)), self._end.kinds
-        written = trace.operations.primitives[places.start : places.stop]
+        self.text = tuple(map(self._written, positions)), tuple(map(self._code, results)), self._end.kinds
+        written = trace.operations.primitives[positions.start : positions.stop]
         simple = (each is SUM_OF_PRODUCTS or is_safe(each) for each in written if each not in (INPUT, LITERAL))
-        self.is_simple = len(places) <= _SHORT and all(simple)
+        self.is_simple = len(positions) <= _SHORT and all(simple)
 
     def __eq__(self, other: object) -> bool:
         """Whether it does the same."""
@@ -416,46 +416,46 @@ class _Segment:
     def __hash__(self) -> int:
         return hash(self.text)
 
-    def _code(self, place: int) -> Any:
-        """What stands at a place, told by how far on it is, or by what it is made of.
+    def _code(self, position: int) -> Any:
+        """What stands at a position, told by how far on it is, or by what it is made of.
 
         Raises:
             UnlikeError: if it was computed in another segment, and is in no variable.
         """
-        if place in self._state:
-            return "state", self._state[place]
-        if place < self._first:
-            return "before", place
+        if position in self._state:
+            return "state", self._state[position]
+        if position < self._first:
+            return "before", position
         trace = self._history.trace
-        if trace.operations.primitives[place] in (INPUT, LITERAL):
-            return trace.operations[place]
-        if place < self._begin.begin:
+        if trace.operations.primitives[position] in (INPUT, LITERAL):
+            return trace.operations[position]
+        if position < self._begin.begin:
             raise UnlikeError
-        return "here", place - self._begin.begin
+        return "here", position - self._begin.begin
 
-    def _written(self, place: int) -> Any:
-        """What is written at a place."""
+    def _written(self, position: int) -> Any:
+        """What is written at a position."""
         trace = self._history.trace
-        primitive = trace.operations.primitives[place]
+        primitive = trace.operations.primitives[position]
         if primitive in (INPUT, LITERAL):
-            return self._code(place)
-        return primitive, tuple(map(self._code, _operands(trace, place))), place in trace.checked
+            return self._code(position)
+        return primitive, tuple(map(self._code, _operands(trace, position))), position in trace.checked
 
     def __call__(self, *state: Any) -> list[Any]:
         """The state at the next question, and that question; or the results."""
         replay = Replay(cast("Tape", recorder_on_top()), self._history.trace, self.given)
-        replay.made.update({place: replay.tape.place(state[index]) for place, index in self._state.items()})
+        replay.made.update({position: replay.tape.position(state[index]) for position, index in self._state.items()})
         replay.before = self.before
-        for place in range(self._begin.begin, self._end.begin):
-            replay.at(place)
+        for position in range(self._begin.begin, self._end.begin):
+            replay.at(position)
         ends = zip(self._end.state, self._end.kinds, strict=True)
-        found = [replay.symbol(place, kind) for place, kind in ends]
-        return [*found, *(replay.symbol(place, Symbol) for place in self._asked)]
+        found = [replay.symbol(position, kind) for position, kind in ends]
+        return [*found, *(replay.symbol(position, Symbol) for position in self._asked)]
 
 
-def _operands(trace: Trace, place: int) -> tuple[int, ...]:
-    """All places that an operation reads."""
-    operands, primitive = trace.operations.operands(place), trace.operations.primitives[place]
+def _operands(trace: Trace, position: int) -> tuple[int, ...]:
+    """All positions that an operation reads."""
+    operands, primitive = trace.operations.operands(position), trace.operations.primitives[position]
     if primitive is TAKE:
         return operands[0], *trace.tables[operands[1]]
     if primitive is SUM_OF_PRODUCTS:
@@ -474,8 +474,8 @@ class Replay:
     Attributes:
         tape: the same.
         trace: the same.
-        made: the place on the tape for each place of the history.
-        before: what stands on a tape around for some of these places.
+        made: the position on the tape for each position of the history.
+        before: what stands on a tape around for some of these positions.
     """
 
     def __init__(self, tape: Tape, trace: Trace, given: Sequence[Any]) -> None:
@@ -483,29 +483,29 @@ class Replay:
         self.made: dict[int, int] = {}
         self.before: Mapping[int, Symbol] = {}
 
-    def symbol(self, place: int, kind: type[Symbol]) -> Symbol:
-        """The symbol for what stands at a place of the history."""
-        return self.tape._symbol(self.at(place), kind)
+    def symbol(self, position: int, kind: type[Symbol]) -> Symbol:
+        """The symbol for what stands at a position of the history."""
+        return self.tape._symbol(self.at(position), kind)
 
-    def at(self, place: int) -> int:
-        """The place on the tape, where it is written if it is not yet."""
-        if place not in self.made:
-            known = self.before.get(place)
-            self.made[place] = self._written(place) if known is None else self.tape.place(known)
-        return self.made[place]
+    def at(self, position: int) -> int:
+        """The position on the tape, where it is written if it is not yet."""
+        if position not in self.made:
+            known = self.before.get(position)
+            self.made[position] = self._written(position) if known is None else self.tape.position(known)
+        return self.made[position]
 
-    def written(self, primitive: Any, place: int, operands: list[int]) -> list[int]:
-        """The operands of the operation at a place of the history, which are places on the tape."""
+    def written(self, primitive: Any, position: int, operands: list[int]) -> list[int]:
+        """The operands of the operation at a position of the history, which are positions on the tape."""
         return operands
 
-    def _written(self, place: int) -> int:
+    def _written(self, position: int) -> int:
         tape, written = self.tape, self.trace.operations
-        primitive, name = written.primitives[place], written[place][1]
+        primitive, name = written.primitives[position], written[position][1]
         if primitive is INPUT:
-            return tape.place(name if isinstance(name, Value) else self._given[name])
+            return tape.position(name if isinstance(name, Value) else self._given[name])
         if primitive is LITERAL:
-            return tape.place(name)
-        operands = self.written(primitive, place, [self.at(operand) for operand in _operands(self.trace, place)])
+            return tape.position(name)
+        operands = self.written(primitive, position, [self.at(operand) for operand in _operands(self.trace, position)])
         if primitive is TAKE:
             table = tape.tables.setdefault(tuple(operands[1:]), len(tape.tables))
             operands = [operands[0], table]
@@ -513,7 +513,7 @@ class Replay:
             half = 1 + len(operands) // 2
             rows = [tape.rows.setdefault(tuple(part), len(tape.rows)) for part in (operands[1:half], operands[half:])]
             operands = [operands[0], *rows]
-        made: int = tape._written((primitive, *operands), True, Symbol)._place
-        if place in self.trace.checked:
+        made: int = tape._written((primitive, *operands), True, Symbol)._position
+        if position in self.trace.checked:
             tape.checked[made] = None
         return made

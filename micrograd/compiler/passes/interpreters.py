@@ -68,17 +68,17 @@ class Memory:
         memory.write(ONE, element_of(1.0))
         return memory
 
-    def write(self, places: Any, values: Elements) -> None:
+    def write(self, positions: Any, values: Elements) -> None:
         """Put numbers in their places."""
-        self.values[places] = values
-        self.written[places] = True
+        self.values[positions] = values
+        self.written[positions] = True
 
-    def read(self, places: Integers) -> Elements:
-        """The numbers at some places."""
-        known = self.written[places]
+    def read(self, positions: Integers) -> Elements:
+        """The numbers at some positions."""
+        known = self.written[positions]
         if not known.all():
-            raise VerificationError(f"number {int(places[~known][0])} is read before it is written")
-        return self.values[places]
+            raise VerificationError(f"number {int(positions[~known][0])} is read before it is written")
+        return self.values[positions]
 
 
 def applied(primitive: Primitive, *operands: Elements) -> Elements:
@@ -176,12 +176,12 @@ def of_trace(thing: Trace | Columns, point: Point) -> Elements:
     trace, entries = (thing.trace, _of_columns(thing)) if isinstance(thing, Columns) else (thing, _of_entries(thing))
     size = thing.size if isinstance(thing, Columns) else len(trace.operations)
     memory, levels = Memory.of_size(size), np.zeros(size, dtype=np.int64).tolist()
-    memory.write(np.array([place for group in trace.inputs for place in group], dtype=np.int64), point.inputs)
+    memory.write(np.array([position for group in trace.inputs for position in group], dtype=np.int64), point.inputs)
     of_sequence: dict[tuple[Primitive, int], int] = {}
     together: defaultdict[tuple[int, Any, int], list[tuple[int, Sequence[Any]]]] = defaultdict(list)
-    for place, primitive, operands in entries:
+    for position, primitive, operands in entries:
         if primitive is LITERAL:
-            memory.write(place, element_of(operands[0]))
+            memory.write(position, element_of(operands[0]))
             continue
         direct, sequences, length = operands, operands[:0], 0
         if primitive is SUM_OF_PRODUCTS or primitive is TAKE:
@@ -192,12 +192,12 @@ def of_trace(thing: Trace | Columns, point: Point) -> Elements:
                 if (primitive, number) not in of_sequence:
                     of_sequence[primitive, number] = max((levels[element] for element in lists[number]), default=0)
         found = [*(levels[operand] for operand in direct), *(of_sequence[primitive, number] for number in sequences)]
-        levels[place] = 1 + max(found)
-        together[levels[place], primitive, length].append((place, operands))
+        levels[position] = 1 + max(found)
+        together[levels[position], primitive, length].append((position, operands))
     for (_, primitive, _), rows in sorted(together.items(), key=lambda item: item[0][0]):
-        places = np.array([place for place, _ in rows])
+        positions = np.array([position for position, _ in rows])
         columns = [np.array(column) for column in zip(*(operands for _, operands in rows), strict=True)]
-        memory.write(places, _of_operations(trace, primitive, columns, memory))
+        memory.write(positions, _of_operations(trace, primitive, columns, memory))
     return memory.read(np.array(trace.outputs, dtype=np.int64))
 
 
@@ -214,18 +214,19 @@ def _of_operations(trace: Trace, primitive: Primitive, columns: list[Integers], 
 
 
 def _of_entries(trace: Trace) -> Iterator[tuple[int, Primitive, Sequence[Any]]]:
-    for place, (primitive, *operands) in enumerate(trace.operations):
+    for position, (primitive, *operands) in enumerate(trace.operations):
         if primitive is not INPUT:
-            yield place, primitive, operands
+            yield position, primitive, operands
 
 
 def _of_columns(columns: Columns) -> list[tuple[int, Primitive, Sequence[Any]]]:
     found: list[Any] = [
-        (place, LITERAL, [number]) for place, number in zip(columns.literals.tolist(), columns.numbers, strict=True)
+        (position, LITERAL, [number])
+        for position, number in zip(columns.literals.tolist(), columns.numbers, strict=True)
     ]
-    for primitive, places, operands in columns.operations:
+    for primitive, positions, operands in columns.operations:
         rows = zip(*(operand.tolist() for operand in operands), strict=True)
-        found += [(place, primitive, row) for place, row in zip(places.tolist(), rows, strict=True)]
+        found += [(position, primitive, row) for position, row in zip(positions.tolist(), rows, strict=True)]
     return sorted(found, key=itemgetter(0))
 
 
@@ -309,8 +310,8 @@ def of_program(program: Program, points: Sequence[Point], is_alone: bool = True)
         memory.write(program.seeds, point.seeds[: len(program.seeds)])
         memory.write(program.inputs[: len(point.inputs)], point.inputs)
         for kernel in program.unrolled():
-            places = kernel.target.positions(kernel.rows, kernel.columns, 1).ravel()
-            memory.write(places, _of_kernel(kernel, memory).ravel())
+            positions = kernel.target.positions(kernel.rows, kernel.columns, 1).ravel()
+            memory.write(positions, _of_kernel(kernel, memory).ravel())
     return memory.read(program.outputs), memory.read(np.arange(program.size)[program.gradients])
 
 

@@ -19,8 +19,8 @@ _MOST = 200  # lines
 def listing_of(thing: Graph | Program) -> str:
     """A graph or a program as text; of a long one the beginning.
 
-    Nodes of a graph are ``n0``, ``n1`` and so on. Where the numbers of a kernel are is said by the place of the first,
-    and how far apart rows (r), columns (c), terms (t) and iterations (i) are.
+    Nodes of a graph are ``n0``, ``n1`` and so on. Where the numbers of a kernel are is said by the position of the
+    first, and how far apart rows (r), columns (c), terms (t) and iterations (i) are.
     """
     lines = _of_graph(thing) if isinstance(thing, Graph) else _of_program(thing)
     shown = list(islice(lines, _MOST))
@@ -59,7 +59,7 @@ def _name(graph: Graph, node: int) -> str:
 def _of_program(program: Program) -> Iterator[str]:
     for kernel in program.kernels:
         if isinstance(kernel, Loop):
-            yield f"loop of {kernel.turns:,} iterations"
+            yield f"loop of {kernel.iterations:,} iterations"
             yield from (f"    {_of_kernel(inside)}" for inside in kernel.kernels)
         elif isinstance(kernel, Singles):
             yield from map(_of_kernel, kernel.unrolled())
@@ -73,7 +73,7 @@ def _of_kernel(kernel: Kernel) -> str:
 
 
 def _where(access: Access) -> str:
-    steps = ("r", access.row_step), ("c", access.column_step), ("t", access.term_step), ("i", access.turn_step)
+    steps = ("r", access.row_step), ("c", access.column_step), ("t", access.term_step), ("i", access.iteration_step)
     moves = [f"{step}{name}" for name, step in steps if step]
     start = str(access.base) if access.table is None and access.row_table is None else "table"
     return f"[{' + '.join([start, *moves])}]"

@@ -27,7 +27,7 @@ from micrograd.compiler.ir.graph import MAXIMUM, ONE, SUM, Applications, Graph, 
 from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.passes.checks import may_raise
-from micrograd.compiler.passes.repeats import FEWEST_TURNS
+from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _comes_level_after_level(graph: Graph) -> bool:
         assert isinstance(dots, Dots)  # there are no others yet
         of_level = levels[dots.owner] * len(dots.elements)
         uses = np.unique(np.concatenate([of_level + dots.first, of_level + dots.second]))
-        if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_TURNS:
+        if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_ITERATIONS:
             return True
     return False
 
@@ -205,7 +205,8 @@ def _followed(target: Integers, factor: Floats, moving: Integers) -> Counts:
     """
     length = np.zeros(len(target), dtype=np.int32)
     length[moving] = 1
-    while len(moving):  # each goes as far again as what it goes to: a chain of 1,000,000 takes 20 turns, and 0.24 s
+    # each goes as far again as what it goes to: a chain of 1,000,000 takes 20 iterations, and 0.24 s
+    while len(moving):
         reached = target[moving]
         beyond = target[reached]
         goes_on = np.flatnonzero(beyond != reached)
@@ -242,7 +243,7 @@ def _merged(graph: Graph, first: int) -> Graph:
     """Make products and the starts of chains that are used once part of the sums that use them.
 
     The order of the terms stays that of the program. A product takes the place of the term that it was. A sum
-    of several terms must be the first term, ``(a + b) + c``: in any other place it is rounded on its own. And where
+    of several terms must be the first term, ``(a + b) + c``: in any other position it is rounded on its own. And where
     sums are added up, the first of them stays what the others are.
     """
     terms, size, kind = graph.terms, graph.size, graph.kind
@@ -297,14 +298,14 @@ def _in_order(
     # A product comes where it was used. Of a chain, what is farther in comes first.
     used_at = np.full(len(end), ONE, dtype=np.int32)
     used_at[products] = used_as
-    place = rest.copy()
+    position = rest.copy()
     moved = np.flatnonzero((used_at != ONE)[owner])
-    place[moved] = used_at[owner[moved]]
+    position[moved] = used_at[owner[moved]]
     keys = end[owner] << 32  # nobody has two billion nodes or terms
-    order = np.argsort(keys | place, kind="stable")
+    order = np.argsort(keys | position, kind="stable")
     # Mostly, what is farther in stands earlier anyway.
-    keys |= depth.max() - depth[terms.owner[place]]
+    keys |= depth.max() - depth[terms.owner[position]]
     ordered = keys[order]
     if (ordered[1:] < ordered[:-1]).any():
-        order = np.lexsort((place, keys))
+        order = np.lexsort((position, keys))
     return rest[order]

@@ -20,8 +20,8 @@ import numpy as np
 
 from micrograd.compiler.ir.graph import ONE, Applications, Terms
 from micrograd.compiler.ir.program import Singles
+from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.ir.vectors import Dots
-from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.passes.reroll import reroll
 from micrograd.compiler.passes.sums import in_pieces
 
@@ -178,10 +178,10 @@ class _Packed:
 
 def _numbers(own: Booleans, size: int) -> list[Integers]:
     """For each example the numbers of things, some of which are its own: the copies come after the first ones."""
-    places, found = np.flatnonzero(own), []
+    positions, found = np.flatnonzero(own), []
     for example in range(size):
         numbers = np.arange(len(own))
         if example:
-            numbers[places] = len(own) + (example - 1) * len(places) + np.arange(len(places))
+            numbers[positions] = len(own) + (example - 1) * len(positions) + np.arange(len(positions))
         found.append(numbers)
     return found

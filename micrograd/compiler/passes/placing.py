@@ -1,7 +1,7 @@
 """Placing: where each number of a program lies in the buffer, and which numbers are a group.
 
-The nodes that are alike become a group, and lie side by side. A group gets its places before what reads it is rolled,
-so that an operand is known by its group, and by the places of its numbers:
+The nodes that are alike become a group, and lie side by side. A group gets its positions before what reads it is
+rolled, so that an operand is known by its group, and by the positions of its numbers:
 
     group 3    y0 y1 y2    at 12 13 14
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.ir.index_maps import Places, accesses
+from micrograd.compiler.ir.index_maps import Positions, accesses
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import Access, Reduction, Segment
 from micrograd.compiler.passes.alike import different_rows
@@ -34,8 +34,8 @@ CONSTANTS = NOTHING - 1
 class Placing:
     """Where each node of a graph lies, in which group it is, and the kernels so far.
 
-    Of the body of a loop, what is said of a node is so at the first turn, and ``turn_step`` is how far it then moves
-    at each turn. The nodes of a group move equally far.
+    Of the body of a loop, what is said of a node is so at the first iteration, and ``iteration_step`` is how far it
+    then moves at each iteration. The nodes of a group move equally far.
     """
 
     def __init__(self, graph: Graph, layout: Layout, groups: Iterator[int]) -> None:
@@ -43,19 +43,19 @@ class Placing:
         self.position = np.zeros(graph.size, dtype=np.int64)
         self.reserved = np.zeros(graph.size, dtype=np.int64)  # not 0 for what has a position before it is rolled
         self.group = np.append(np.full(graph.size, CONSTANTS), NOTHING)  # the last entry is that of ONE
-        self.turn_step = np.zeros(graph.size, dtype=np.int64)
-        self.placed: list[Integers] = []  # groups, in the order in which they got their places
+        self.iteration_step = np.zeros(graph.size, dtype=np.int64)
+        self.placed: list[Integers] = []  # groups, in the order in which they got their positions
         self.kernels: list[Kernel | Loop | Singles] = []
 
     def reserve(self, nodes: Integers) -> slice:
-        """Give nodes a place each, side by side, before they are rolled."""
+        """Give nodes a position each, side by side, before they are rolled."""
         start = self.layout.stretch(len(nodes))
         self.position[nodes] = np.arange(start, start + len(nodes))
         self.reserved[nodes] = 1
         return slice(start, start + len(nodes))
 
-    def place(self, nodes: Integers) -> None:
-        """Give nodes a place each, side by side, unless one is reserved for them; and make them a group."""
+    def lay_out(self, nodes: Integers) -> None:
+        """Give nodes a position each, side by side, unless one is reserved for them; and make them a group."""
         if not self.reserved[nodes].any():
             self.placed.append(nodes)
             start = self.layout.stretch_in_lines(len(nodes))
@@ -63,7 +63,7 @@ class Placing:
         self.group[nodes] = next(self.groups)
 
     def laid_out(self, count: int) -> tuple[Integers, int]:
-        """Where each of the first so many nodes lies among those of a turn, and how many numbers a turn takes."""
+        """Where each of the first nodes lies among those of an iteration, and how many numbers an iteration has."""
         layout, offsets = Layout(), np.zeros(count, dtype=np.int64)
         for nodes in self.placed:
             offsets[nodes] = layout.stretch_in_lines(len(nodes)) + np.arange(len(nodes))
@@ -75,36 +75,36 @@ class Placing:
         groups = np.array([next(self.groups) for _ in range(int(which.max(initial=-1)) + 1)], dtype=np.int64)
         return groups[which]
 
-    def copy(self, nodes: Integers, places: Integers) -> None:
-        """Copy the numbers of nodes to some places."""
+    def copy(self, nodes: Integers, positions: Integers) -> None:
+        """Copy the numbers of nodes to some positions."""
         if len(nodes):
-            operand = Places.of(self.positions(nodes[:, None]))
-            rows, columns, target, (access,) = accesses(Places.of(places[:, None]), [operand])
+            operand = Positions.of(self.positions(nodes[:, None]))
+            rows, columns, target, (access,) = accesses(Positions.of(positions[:, None]), [operand])
             self.kernels.append(Reduction(rows, columns, target, (Segment(1.0, 1, access, None),)))
 
     def outputs(self, nodes: Integers) -> Integers:
         """Where nodes are, constants among them too."""
-        places = self.position[nodes]
+        positions = self.position[nodes]
         for number in np.flatnonzero(self.graph.is_constant[nodes]).tolist():
-            places[number] = self.positions(nodes[number].reshape(1, 1)).item()
-        return places
+            positions[number] = self.positions(nodes[number].reshape(1, 1)).item()
+        return positions
 
-    def target(self, nodes: Integers) -> Places:
+    def target(self, nodes: Integers) -> Positions:
         """Where the nodes of a group lie."""
-        return Places.of(self.position[nodes][:, None], int(self.turn_step[nodes[0]]))
+        return Positions.of(self.position[nodes][:, None], int(self.iteration_step[nodes[0]]))
 
     def target_of_one(self, node: int) -> Access:
         """The index map of a node."""
-        return Access(int(self.position[node]), turn_step=int(self.turn_step[node]))
+        return Access(int(self.position[node]), iteration_step=int(self.iteration_step[node]))
 
-    def operand(self, nodes: Integers, across: bool = False) -> Places:
+    def operand(self, nodes: Integers, across: bool = False) -> Positions:
         """Where a matrix of nodes of one group lies; see _positions."""
-        return Places.of(self.positions(nodes, across), int(self.turn_step[nodes[0, 0]]))
+        return Positions.of(self.positions(nodes, across), int(self.iteration_step[nodes[0, 0]]))
 
     def operand_of_one(self, nodes: Integers) -> tuple[list[int], int]:
-        """Where the terms of a single result lie, which are nodes of one group; and how far they move at each turn."""
+        """Where the terms of a single result lie, which are nodes of one group; and how far they move an iteration."""
         if self.group[nodes[0]] != CONSTANTS:
-            return self.position[nodes].tolist(), int(self.turn_step[nodes[0]])
+            return self.position[nodes].tolist(), int(self.iteration_step[nodes[0]])
         numbers = self.graph.constants[nodes]
         if len({*numbers.view(np.int64).tolist()}) > 1:
             return self._constants(numbers).tolist(), 0

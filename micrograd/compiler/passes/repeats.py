@@ -4,15 +4,15 @@ A recurrent program has levels that come again and again. In
 
     for x in xs: h = tanh(w * h + x)
 
-every second level is a sum and every second one a tanh. The nodes of one turn stand beside those of the next one
-by one, and each operand is one of three things, the same in all turns:
+every second level is a sum and every second one a tanh. The nodes of one iteration stand beside those of the next one
+by one, and each operand is one of three things, the same in all iterations:
 
-    of a turn     h of this turn, or of the turn before it
+    of an iteration     h of this iteration, or of the iteration before it
     the same      w, or a constant
-    further on    x, which lies a step further in the buffer at each turn
+    further on    x, which lies a step further in the buffer at each iteration
 
-A Repeat is such a stretch. Whether it can be rolled is decided by looking at every operand of every turn, never by
-the shape of the program alone. Turns at its begin or its end that do not fit are left out.
+A Repeat is such a stretch. Whether it can be rolled is decided by looking at every operand of every iteration, never by
+the shape of the program alone. Iterations at its begin or its end that do not fit are left out.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.numbers import Integers
 
-FEWEST_TURNS = 8  # fewer are left as they are
-_FEWEST_LEVELS = 16  # of all turns together
-_LONGEST_PERIOD = 1024  # levels of a turn
+FEWEST_ITERATIONS = 8  # fewer are left as they are
+_FEWEST_LEVELS = 16  # of all iterations together
+_LONGEST_PERIOD = 1024  # levels of an iteration
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Repeat:
 
     Attributes:
         first: the first level.
-        period: how many levels a turn has.
-        nodes: those of each turn, of shape (turns, nodes of a turn); below a node stand its likes.
+        period: how many levels an iteration has.
+        nodes: those of each iteration, of shape (iterations, nodes of an iteration); below a node stand its likes.
         alike: for each node of a turn a number: the same for nodes of one level that are made in the same way.
-        terms: which terms of the graph are theirs, of shape (turns, terms of a turn).
+        terms: which terms of the graph are theirs, of shape (iterations, terms of an iteration).
         applications: for each of the graph's applications, which of its rows are theirs, in the same way.
     """
 
@@ -56,17 +56,17 @@ class Repeat:
     applications: tuple[Integers, ...]
 
     @property
-    def turns(self) -> int:
+    def iterations(self) -> int:
         """How many there are."""
         return len(self.nodes)
 
     @property
     def end(self) -> int:
         """The level after the last."""
-        return self.first + self.period * self.turns
+        return self.first + self.period * self.iterations
 
     def part(self, begin: int, end: int) -> Repeat:
-        """Some of the turns."""
+        """Some of the iterations."""
         return Repeat(
             self.first + begin * self.period,
             self.period,
@@ -91,13 +91,13 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     starts = np.searchsorted(levels[order], np.arange(count + 1))
     described = _described(kinds[order], starts)
     found = []
-    for first, period, turns in _periodic(described):
-        of_turns = order[starts[first] : starts[first + period * turns]].reshape(turns, -1)
-        _, alike = different_rows(np.stack([levels[of_turns[0]], kinds[of_turns[0]]], axis=1))
-        of_turn = counts[of_turns[0]]
-        terms = np.repeat(first_terms[of_turns], of_turn, axis=1) + _counted(of_turn)
-        rows = [row[of_turns[:, made_by[of_turns[0]] == number]] for number in range(len(graph.applications))]
-        found.append(Repeat(first, period, of_turns, alike, terms, tuple(rows)))
+    for first, period, iterations in _periodic(described):
+        of_iterations = order[starts[first] : starts[first + period * iterations]].reshape(iterations, -1)
+        _, alike = different_rows(np.stack([levels[of_iterations[0]], kinds[of_iterations[0]]], axis=1))
+        of_iteration = counts[of_iterations[0]]
+        terms = np.repeat(first_terms[of_iterations], of_iteration, axis=1) + _counted(of_iteration)
+        rows = [row[of_iterations[:, made_by[of_iterations[0]] == number]] for number in range(len(graph.applications))]
+        found.append(Repeat(first, period, of_iterations, alike, terms, tuple(rows)))
     return found
 
 
@@ -132,30 +132,30 @@ def _described(kinds: Integers, starts: Integers) -> Integers:
 
 
 def _periodic(described: Integers) -> list[tuple[int, int, int]]:
-    """The first level, the period and the number of turns of stretches that do not overlap, in order.
+    """The first level, the period and the number of iterations of stretches that do not overlap, in order.
 
-    Where several overlap, the longest one is taken, and of equally long ones that with the shortest turns.
+    Where several overlap, the longest one is taken, and of equally long ones that with the shortest iterations.
     """
     found = [np.zeros((3, 0), dtype=np.int64)]
-    for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_TURNS) + 1):
-        stride = period * (FEWEST_TURNS - 1)
+    for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_ITERATIONS) + 1):
+        stride = period * (FEWEST_ITERATIONS - 1)
         if not (described[:-period:stride] == described[period::stride]).any():
-            continue  # a stretch of enough turns has one of these places in it
+            continue  # a stretch of enough iterations has one of these positions in it
         same = described[:-period] == described[period:]
         changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         starts, stops = changes[::2], changes[1::2]
-        turns = (stops - starts) // period + 1
-        enough = (turns >= FEWEST_TURNS) & (turns * period >= _FEWEST_LEVELS)
-        found.append(np.stack([starts, np.full(len(starts), period), turns])[:, enough])
+        iterations = (stops - starts) // period + 1
+        enough = (iterations >= FEWEST_ITERATIONS) & (iterations * period >= _FEWEST_LEVELS)
+        found.append(np.stack([starts, np.full(len(starts), period), iterations])[:, enough])
     candidates = np.concatenate(found, axis=1)
     order = np.lexsort((candidates[1], -candidates[1] * candidates[2]))
     taken = np.zeros(len(described), dtype=bool)
     chosen = []
-    for first, period, turns in candidates.T[order].tolist():
-        stretch = slice(first, first + period * turns)
+    for first, period, iterations in candidates.T[order].tolist():
+        stretch = slice(first, first + period * iterations)
         if not taken[stretch].any():
             taken[stretch] = True
-            chosen.append((first, period, turns))
+            chosen.append((first, period, iterations))
     return sorted(chosen)
 
 

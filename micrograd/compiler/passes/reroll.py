@@ -2,7 +2,7 @@
 
 Two nodes are alike when three things hold. They stand on the same level, which is the number of steps from
 the inputs. They are made by the same primitive, or have equally many terms. And their operands come from the
-same groups, place by place. Each group lies in the buffer without gaps, so the operands of its nodes mostly
+same groups, position by position. Each group lies in the buffer without gaps, so the operands of its nodes mostly
 stand there at regular distances, and a loop over them is a loop over an array. In
 
     y[o] = w[o][0] * x[0] + w[o][1] * x[1]        for three o
@@ -13,7 +13,7 @@ factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matri
 In an irregular program hardly two nodes are alike. So after many kernels, those that are like few others are found all
 at once (see alone.py), and come between the levels as single numbers, not as a kernel each.
 
-Where the levels repeat (see repeats.py and turn_graph.py), the kernels of one turn become a loop.
+Where the levels repeat (see repeats.py and iteration_graph.py), the kernels of one iteration become a loop.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.graph import ONE
-from micrograd.compiler.ir.index_maps import Places, access_of_one, accesses, are_even, step
+from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, are_even, step
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
 from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
+from micrograd.compiler.passes.iteration_graph import iteration_graph_of
 from micrograd.compiler.passes.placing import CONSTANTS
 from micrograd.compiler.passes.repeats import repeats
 from micrograd.compiler.passes.sums import Owners, Sums
-from micrograd.compiler.passes.turn_graph import turn_graph_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.vectors import Combinations, Dots
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.alone import Made
-    from micrograd.compiler.passes.turn_graph import TurnGraph
+    from micrograd.compiler.passes.iteration_graph import IterationGraph
 
 _IN_TABLE = CONSTANTS - 1  # the group of what a loop reads from its table
 _FEW = IN_ORDER - 1  # up to so many runs of numbers are checked by a kernel each: with a result they stay a short sum
@@ -57,7 +57,7 @@ def reroll(graph: Graph, start: int) -> Program:
 
     Args:
         graph: in normal form, and what is whole is of one piece; see in_pieces.
-        start: the place from which on all but the first group of inputs lies. Programs that share a buffer have
+        start: the position from which on all but the first group of inputs lies. Programs that share a buffer have
             the first group in common, and begin each where the one before it ends.
 
     Returns:
@@ -65,7 +65,7 @@ def reroll(graph: Graph, start: int) -> Program:
     """
     rolling = _Rolling(graph, Layout(), numbers())
     for nodes in (*graph.inputs, graph.seeds):
-        rolling.place(nodes)
+        rolling.lay_out(nodes)
         rolling.layout.end = max(rolling.layout.end, start)
     gradients = rolling.reserve(graph.gradients)
     rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=True)
@@ -129,11 +129,11 @@ class _Rolling(Sums):
         for repeat in repeats(self.graph, levels) if with_loops else ():
             self._roll_levels(done, repeat.first, with_singles)
             done = repeat.first
-            turn = turn_graph_of(self.graph, repeat, self.position, self.reserved != 0)
-            if turn is not None:
-                self._roll_levels(done, turn.repeat.first, with_singles)
-                self._loop(turn)
-                done = turn.repeat.end
+            iteration = iteration_graph_of(self.graph, repeat, self.position, self.reserved != 0)
+            if iteration is not None:
+                self._roll_levels(done, iteration.repeat.first, with_singles)
+                self._loop(iteration)
+                done = iteration.repeat.end
         self._roll_levels(done, int(levels.max(initial=-1)) + 1, with_singles)
 
     def _by_level(self, owners: Owners, applications: Sequence[Applications]) -> _ByLevel:
@@ -195,78 +195,87 @@ class _Rolling(Sums):
         free = made.nodes[self.reserved[made.nodes] == 0]
         self.position[free] = self.layout.stretch(len(free)) + np.arange(len(free))
         numbers, coefficients = np.unique(made.coefficients.view(np.int64), return_inverse=True)
-        arrays = (self.position[made.nodes], made.functions, made.counts, *self._places_of(made), coefficients)
+        arrays = (self.position[made.nodes], made.functions, made.counts, *self._positions_of(made), coefficients)
         narrow: Any = (array.astype(np.int32) for array in arrays)  # of millions, it is what takes the memory
         targets, functions, counts, first, second, which = narrow
         of_all = numbers.view(np.float64), self.alone.primitives
         self.kernels.append(Singles(targets, functions, counts, first, second, which, *of_all))
 
-    def _places_of(self, made: Made) -> Integers:
+    def _positions_of(self, made: Made) -> Integers:
         """Where the factors lie; -1 for ONE."""
         factors = np.stack([made.first, made.second])
-        places = np.where(factors == ONE, -1, self.position[factors])
+        positions = np.where(factors == ONE, -1, self.position[factors])
         constants = (factors != ONE) & self.graph.is_constant[factors]
         if constants.any():
             numbers, which = np.unique(self.graph.constants[factors[constants]].view(np.int64), return_inverse=True)
-            places[constants] = self.layout.constant(numbers.view(np.float64)) + which
-        return places
+            positions[constants] = self.layout.constant(numbers.view(np.float64)) + which
+        return positions
 
-    def _loop(self, turn: TurnGraph) -> None:
-        """Roll a loop. Its first turn is rolled twice: before, to see which groups its nodes make."""
-        repeat, own = turn.repeat, turn.repeat.nodes.shape[1]
+    def _loop(self, iteration: IterationGraph) -> None:
+        """Roll a loop. Its first iteration is rolled twice: before, to see which groups its nodes make."""
+        repeat, own = iteration.repeat, iteration.repeat.nodes.shape[1]
         reserved = np.where(self.reserved[repeat.nodes[0]] != 0, 1, 0)
         if reserved.any():
             moves = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
             reserved = np.where(reserved, 1 + np.unique(moves, return_inverse=True)[1], 0)
-        table = self._table(turn.table)
-        trial = self._of_turn(turn, Layout(), *table)
+        table = self._table(iteration.table)
+        trial = self._of_iteration(iteration, Layout(), *table)
         trial.reserved[:own] = reserved
         trial.position[:own] = np.where(reserved, self.position[repeat.nodes[0]], 0)
-        earlier = np.flatnonzero(turn.owners >= 0)
-        trial.group[own + earlier] = self.new_groups(repeat.alike[turn.owners[earlier]], turn.lags[earlier])
+        earlier = np.flatnonzero(iteration.owners >= 0)
+        trial.group[own + earlier] = self.new_groups(repeat.alike[iteration.owners[earlier]], iteration.lags[earlier])
         trial.roll(with_loops=False)
 
-        offsets, turn_step = trial.laid_out(own)
-        turns_before = int(turn.lags.max(initial=0))
-        start = self.layout.stretch_in_lines(turn_step * (turns_before + repeat.turns)) + turns_before * turn_step
-        at_turn = start + offsets + turn_step * np.arange(repeat.turns)[:, None]
-        self.position[repeat.nodes] = np.where(reserved, self.position[repeat.nodes], at_turn)
-        self.copy(turn.given, start + offsets[turn.given_owners] + turn_step * turn.given_turns)
+        offsets, iteration_step = trial.laid_out(own)
+        iterations_before = int(iteration.lags.max(initial=0))
+        start = (
+            self.layout.stretch_in_lines(iteration_step * (iterations_before + repeat.iterations))
+            + iterations_before * iteration_step
+        )
+        at_iteration = start + offsets + iteration_step * np.arange(repeat.iterations)[:, None]
+        self.position[repeat.nodes] = np.where(reserved, self.position[repeat.nodes], at_iteration)
+        self.copy(
+            iteration.given, start + offsets[iteration.given_owners] + iteration_step * iteration.given_iterations
+        )
 
-        rolling = self._of_turn(turn, self.layout, *table)
+        rolling = self._of_iteration(iteration, self.layout, *table)
         rolling.position[:own] = self.position[repeat.nodes[0]]
-        rolling.turn_step[:own] = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
+        rolling.iteration_step[:own] = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
         rolling.reserved[:own] = 1 + reserved
-        owners = turn.owners[earlier]
-        rolling.turn_step[own + earlier] = rolling.turn_step[owners]
-        rolling.position[own + earlier] = rolling.position[owners] - turn.lags[earlier] * rolling.turn_step[owners]
+        owners = iteration.owners[earlier]
+        rolling.iteration_step[own + earlier] = rolling.iteration_step[owners]
+        rolling.position[own + earlier] = (
+            rolling.position[owners] - iteration.lags[earlier] * rolling.iteration_step[owners]
+        )
         rolling.group[own + earlier] = trial.group[owners]
         rolling.roll(with_loops=False)
         kernels = cast("list[Reduction | Map]", rolling.kernels)  # no take repeats, and there is no loop inside
-        self.kernels.append(Loop(repeat.turns, tuple(kernels)))
+        self.kernels.append(Loop(repeat.iterations, tuple(kernels)))
         self.group[repeat.nodes] = rolling.group[:own]
 
     def _table(self, nodes: Integers) -> tuple[Integers, Integers]:
-        """Put nodes into a table with a row for each turn: where each column starts, and how far apart the rows are."""
+        """Put nodes into a table, a row an iteration: where each column starts, and how far apart the rows are."""
         count = int(self.graph.is_constant[nodes].all(axis=0).sum())  # constants come first
         constants, others = np.split(nodes, [count], axis=1)
         start = self.layout.constant(self.graph.constants[constants]) if constants.size else 0
-        places = self.layout.stretch(others.size) + np.arange(others.size).reshape(others.shape)
-        self.copy(others.ravel(), places.ravel())
-        starts = np.concatenate([start + np.arange(count), places[0], [0]])  # the last is of what is in no table
+        positions = self.layout.stretch(others.size) + np.arange(others.size).reshape(others.shape)
+        self.copy(others.ravel(), positions.ravel())
+        starts = np.concatenate([start + np.arange(count), positions[0], [0]])  # the last is of what is in no table
         return starts, np.repeat([count, others.shape[1], 0], [count, others.shape[1], 1])
 
-    def _of_turn(self, turn: TurnGraph, layout: Layout, starts: Integers, turn_steps: Integers) -> _Rolling:
-        """The rolling of a loop's first turn; what it reads of others has its place and its group."""
-        rolling = _Rolling(turn.graph, layout, self.groups)
-        in_table = turn.columns >= 0
-        position = np.where(in_table, starts[turn.columns], self.position[turn.sources])
-        turn_step = np.where(in_table, turn_steps[turn.columns], turn.turn_steps)
-        group = self.new_groups(np.where(in_table, _IN_TABLE, self.group[turn.sources]), turn_step)
-        own = turn.repeat.nodes.shape[1]
-        is_constant = turn.graph.is_constant[own:]
+    def _of_iteration(
+        self, iteration: IterationGraph, layout: Layout, starts: Integers, iteration_steps: Integers
+    ) -> _Rolling:
+        """The rolling of a loop's first iteration; what it reads of others has its place and its group."""
+        rolling = _Rolling(iteration.graph, layout, self.groups)
+        in_table = iteration.columns >= 0
+        position = np.where(in_table, starts[iteration.columns], self.position[iteration.sources])
+        iteration_step = np.where(in_table, iteration_steps[iteration.columns], iteration.iteration_steps)
+        group = self.new_groups(np.where(in_table, _IN_TABLE, self.group[iteration.sources]), iteration_step)
+        own = iteration.repeat.nodes.shape[1]
+        is_constant = iteration.graph.is_constant[own:]
         rolling.position[own:] = position
-        rolling.turn_step[own:] = turn_step
+        rolling.iteration_step[own:] = iteration_step
         rolling.group[own:-1] = np.where(is_constant, CONSTANTS, group)
         return rolling
 
@@ -274,13 +283,13 @@ class _Rolling(Sums):
         """Where the outputs are that are NaN if one of these nodes is not finite."""
         if not len(nodes) or not len(outputs):
             return outputs
-        places = np.sort(self.position[nodes])
-        runs = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1)
+        positions = np.sort(self.position[nodes])
+        runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
         if len(runs) > _FEW:
-            runs = [places]
+            runs = [positions]
         start = self.layout.stretch(len(runs))
         for number, run in enumerate(runs):
-            *_, (access,) = accesses(Places.of(run[:1, None]), [Places.of(run[None, :])])
+            *_, (access,) = accesses(Positions.of(run[:1, None]), [Positions.of(run[None, :])])
             self.kernels.append(Reduction.zero_if_finite(start + number, len(run), access))
         made = self.layout.stretch(len(outputs))
         apart = Access(int(outputs[0]), column_step=step(outputs))
@@ -294,7 +303,7 @@ class _Rolling(Sums):
         """Roll nodes of one primitive."""
         for _, alike in alike_rows(self.group[application.operands]):
             nodes, operands = application.nodes[alike], application.operands[alike]
-            self.place(nodes)
+            self.lay_out(nodes)
             if len(nodes) == 1:
                 rows, width, target = 1, 1, self.target_of_one(int(nodes[0]))
                 found = [access_of_one(*self.operand_of_one(column)) for column in operands.T]
@@ -311,8 +320,8 @@ class _Rolling(Sums):
         for _, alike in alike_rows(heads, self.group[application.operands]):
             nodes, indices = application.nodes[alike], application.operands[alike]
             elements = self.positions(np.stack([tables[row] for row in alike]))
-            self.place(nodes)
+            self.lay_out(nodes)
             rows, columns, target, (index, table) = accesses(
-                self.target(nodes), [self.operand(indices), Places.of(elements)]
+                self.target(nodes), [self.operand(indices), Positions.of(elements)]
             )
             self.kernels.append(Take(rows, columns, elements.shape[1], target, index, table))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from micrograd.compiler.ir.graph import MAXIMUM, SUM
-from micrograd.compiler.ir.index_maps import Places, access_of_one, accesses, affine_runs, runs_of_one
+from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, affine_runs, runs_of_one
 from micrograd.compiler.ir.program import IN_ORDER, Reduction, Segment
 from micrograd.compiler.ir.vectors import Combinations, Dots
 from micrograd.compiler.numbers import no_integers
@@ -80,7 +80,7 @@ class _Run(NamedTuple):
     """
 
     coefficient: float
-    factors: Callable[[], list[Places]]
+    factors: Callable[[], list[Positions]]
 
 
 class _Alike(NamedTuple):
@@ -158,7 +158,7 @@ class Sums(Placing):
         for alike in found:
             together[alike.described].append(alike)
         for group in together.values():
-            self.place(np.sort(np.concatenate([alike.nodes for alike in group])))
+            self.lay_out(np.sort(np.concatenate([alike.nodes for alike in group])))
             for alike in group:
                 alike.roll()
 
@@ -172,7 +172,7 @@ class Sums(Placing):
             alike, of_terms = nodes[chosen], signature.reshape(3, -1).T
             pieces = _pieces(of_terms)
             groups = frozenset(groups for groups, _ in pieces)
-            if len(chosen) == 1 and 2 * len(pieces) > max(count, _MANY_PIECES) and not self.turn_step.any():
+            if len(chosen) == 1 and 2 * len(pieces) > max(count, _MANY_PIECES) and not self.iteration_step.any():
                 order, pieces = self._in_few_pieces(first[chosen[0]], of_terms)
                 runs = self._runs(first[chosen][:, order], second[chosen][:, order], pieces)
                 make = partial(self._reduction, alike, runs)
@@ -237,14 +237,14 @@ class Sums(Placing):
         return joined
 
     def _lie_alike(self, nodes: Integers) -> bool:
-        """Whether the terms of all rows lie equally far from the first, at each turn of a loop."""
-        moves = self.turn_step[nodes]
-        return Places.of(self.position[nodes]).steps is not None and bool((moves == moves[0, 0]).all())
+        """Whether the terms of all rows lie equally far from the first, at each iteration of a loop."""
+        moves = self.iteration_step[nodes]
+        return Positions.of(self.position[nodes]).steps is not None and bool((moves == moves[0, 0]).all())
 
-    def _factors(self, first: Integers, second: Integers | None) -> list[Places]:
+    def _factors(self, first: Integers, second: Integers | None) -> list[Positions]:
         """Where factors lie, given a matrix of nodes for each."""
-        places = [self.operand(first)]
-        return places if second is None else [*places, self.operand(second, across=places[0].lie_apart())]
+        positions = [self.operand(first)]
+        return positions if second is None else [*positions, self.operand(second, across=positions[0].lie_apart())]
 
     def _dots(self, dots: Dots) -> Iterator[_Alike]:
         """Sums that a dot product is a part of. What else they have comes first; of so many, any order will do."""
@@ -273,21 +273,21 @@ class Sums(Placing):
                 make = partial(self._reduction, owners[rows], runs, False, from_zero)
                 yield _Alike(owners[rows], described, make)
 
-    def _rows(self, vectors: Integers, first: Integers, second: Integers) -> list[Places]:
+    def _rows(self, vectors: Integers, first: Integers, second: Integers) -> list[Positions]:
         """Where the factors of dot products lie, given which vectors they are."""
-        places: list[Places] = []
+        positions: list[Positions] = []
         for which in (first, second):
             used, rows = np.unique(which, return_inverse=True)
-            matrix = self.positions(vectors[used], across=bool(places) and places[0].lie_apart())
-            places.append(Places.of(matrix).rows(rows.ravel()))
-        return places
+            matrix = self.positions(vectors[used], across=bool(positions) and positions[0].lie_apart())
+            positions.append(Positions.of(matrix).rows(rows.ravel()))
+        return positions
 
     def _combinations(self, part: Combinations) -> Iterator[_Alike]:
         """Linear combinations, whose elements are made alike."""
         vectors, patterns, which, pattern = self._patterns(part.elements, part.vectors)
         scalars, group = part.scalars, self.group[part.scalars]
-        places = self.position[vectors[:, 0]][which], self.position[scalars]
-        order = np.lexsort((*places, pattern, group))  # the same for all, and as they lie in the buffer
+        positions = self.position[vectors[:, 0]][which], self.position[scalars]
+        order = np.lexsort((*positions, pattern, group))  # the same for all, and as they lie in the buffer
         scalars, group, which, pattern = (
             np.take_along_axis(matrix, order, axis=1) for matrix in (scalars, group, which, pattern)
         )
@@ -306,19 +306,19 @@ class Sums(Placing):
             described = SUM, reserved, from_zero, frozenset(groups)
             yield _Alike(nodes, described, partial(self._reduction, nodes, runs, False, from_zero))
 
-    def _columns(self, scalars: Integers, vectors: Integers, which: Integers, scalars_first: bool) -> list[Places]:
+    def _columns(self, scalars: Integers, vectors: Integers, which: Integers, scalars_first: bool) -> list[Positions]:
         """Where the factors of linear combinations lie, given the scalars and which vectors they are."""
         results, terms = scalars.shape
         length = vectors.shape[1]
         used, rows = np.unique(which, return_inverse=True)
-        of_vectors = Places.of(self.positions(vectors[used]))
+        of_vectors = Positions.of(self.positions(vectors[used]))
         rows = rows.reshape(results, terms)
-        bases = Places.of(of_vectors.starts[rows])
+        bases = Positions.of(of_vectors.starts[rows])
         if of_vectors.steps is None or bases.steps is None:
-            elements = Places.of(of_vectors.positions()[rows].transpose(0, 2, 1).reshape(-1, terms))
+            elements = Positions.of(of_vectors.positions()[rows].transpose(0, 2, 1).reshape(-1, terms))
         else:
-            elements = Places((bases.starts[:, None] + of_vectors.steps).ravel(), bases.steps)
-        repeated = Places.of(self.positions(scalars)).rows(np.repeat(np.arange(results), length))
+            elements = Positions((bases.starts[:, None] + of_vectors.steps).ravel(), bases.steps)
+        repeated = Positions.of(self.positions(scalars)).rows(np.repeat(np.arange(results), length))
         return [repeated, elements] if scalars_first else [elements, repeated]
 
     def _patterns(self, elements: Integers, which: Integers) -> tuple[Integers, Integers, Integers, Integers]:
@@ -334,10 +334,10 @@ class Sums(Placing):
         parts: list[tuple[float, int, bool]] = []
         operands = []
         for coefficient, factors in runs:
-            places = factors()
-            for start, end in affine_runs(places):
-                operands += [factor.part(start, end) for factor in places]
-                parts.append((coefficient, end - start, len(places) == 2))
+            positions = factors()
+            for start, end in affine_runs(positions):
+                operands += [factor.part(start, end) for factor in positions]
+                parts.append((coefficient, end - start, len(positions) == 2))
         rows, width, target, found = accesses(self.target(nodes), operands)
         given = iter(found)
         segments = tuple(
@@ -350,15 +350,15 @@ class Sums(Placing):
     ) -> None:
         """The kernel of a node of few terms that is alike no other.
 
-        Irregular programs have thousands of them. So their places are Python's own integers: a call of NumPy takes as
-        long as ten operations on these, however few numbers it is for.
+        Irregular programs have thousands of them. So their positions are Python's own integers: a call of NumPy takes
+        as long as ten operations on these, however few numbers it is for.
         """
         segments = []
         for (_, other, bits), columns in pieces:
             operands = [first] if other == NOTHING else [first, second]
             factors = [self.operand_of_one(nodes[columns]) for nodes in operands]
-            for start, end in runs_of_one([places for places, _ in factors]):
-                found = [access_of_one(places[start:end], turn_step) for places, turn_step in factors]
+            for start, end in runs_of_one([positions for positions, _ in factors]):
+                found = [access_of_one(positions[start:end], iteration_step) for positions, iteration_step in factors]
                 segments.append(Segment(_number(bits), end - start, found[0], found[1] if len(found) > 1 else None))
         self.kernels.append(Reduction(1, 1, self.target_of_one(node), tuple(segments), largest, from_zero))
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.ir.arrays import Arrays
-from micrograd.compiler.ir.index_maps import Places, accesses
+from micrograd.compiler.ir.index_maps import Positions, accesses
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def transposed(program: Program) -> Program:
     for start, numbers in program.constants:
         rows = numbers.reshape(samples, -1) if start in chosen.arrays else numbers
         moved.append((start, np.ascontiguousarray(rows.T).ravel()))
-    return replace(program, kernels=kernels, outputs=chosen.places[program.outputs], constants=tuple(moved))
+    return replace(program, kernels=kernels, outputs=chosen.positions[program.outputs], constants=tuple(moved))
 
 
 class _Chosen:
@@ -60,7 +60,7 @@ class _Chosen:
 
     Attributes:
         arrays: where they begin, and how many numbers they have.
-        places: for each place in the buffer where its number is then.
+        positions: for each position in the buffer where its number is then.
     """
 
     def __init__(self, program: Program, samples: int) -> None:
@@ -82,28 +82,28 @@ class _Chosen:
             found = found.union(*(numbers & possible for numbers in touched.values() if numbers & found))
         self.arrays = {int(self._arrays.starts[number]): int(self._sizes[number]) for number in sorted(found)}
         self._kernels = {key for key, numbers in touched.items() if numbers & found}
-        self.places = np.arange(program.size)
+        self.positions = np.arange(program.size)
         for start, size in self.arrays.items():
-            self.places[start : start + size] = start + np.arange(size).reshape(-1, samples).T.ravel()
+            self.positions[start : start + size] = start + np.arange(size).reshape(-1, samples).T.ravel()
 
     def moved(self, kernel: Kernel | Loop | Singles) -> Kernel | Loop | Singles:
-        """A kernel where all numbers have their new places."""
+        """A kernel where all numbers have their new positions."""
         if id(kernel) not in self._kernels or isinstance(kernel, Loop | Take):
             return kernel
         if isinstance(kernel, Singles):
-            return kernel.moved(self.places)
+            return kernel.moved(self.positions)
         targets, *operands = (
-            self._places(kernel, access, terms) for access, terms in [(kernel.target, 1), *kernel.reads]
+            self._positions(kernel, access, terms) for access, terms in [(kernel.target, 1), *kernel.reads]
         )
         order = np.argsort(targets[:, 0])
-        places = [Places.of(operand[order]) for operand in operands]
-        rows, columns, target, found = accesses(Places.of(targets[order]), places)
+        positions = [Positions.of(operand[order]) for operand in operands]
+        rows, columns, target, found = accesses(Positions.of(targets[order]), positions)
         given = iter([target, *found])
         return replace(kernel.changed(lambda _: next(given)), rows=rows, columns=columns)
 
-    def _places(self, kernel: Reduction | Map, access: Access, terms: int) -> Integers:
-        """Where the numbers of an operand are then: a row for each result, with a place for each term."""
-        return self.places[access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms)]
+    def _positions(self, kernel: Reduction | Map, access: Access, terms: int) -> Integers:
+        """Where the numbers of an operand are then: a row for each result, with a position for each term."""
+        return self.positions[access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms)]
 
     def _of_samples(self, kernel: Kernel | Loop | Singles) -> list[int]:
         """The numbers of the arrays in which a kernel of samples goes from one sample to the next, row by row."""
@@ -147,5 +147,5 @@ def _is_in_vectors(kernel: Kernel | Singles) -> bool:
 def _time(kernel: Kernel | Loop | Singles) -> int:
     """How long a kernel takes, as numbers in vectors."""
     if isinstance(kernel, Loop):
-        return kernel.turns * sum(map(_time, kernel.kernels))
+        return kernel.iterations * sum(map(_time, kernel.kernels))
     return kernel.rows * kernel.columns * kernel.terms * (1 if _is_in_vectors(kernel) else _ALONE)

@@ -169,8 +169,8 @@ def gradients(graph: Graph, wanted: Integers, point: Point) -> Elements:
 
 
 def _add(adjoints: Elements, nodes: Integers, values: Elements, chosen: Any = slice(None)) -> None:
-    reached, places = np.unique(nodes[chosen], return_inverse=True)
-    adjoints[reached] = plus(adjoints[reached], total(values[chosen], places, len(reached)))
+    reached, positions = np.unique(nodes[chosen], return_inverse=True)
+    adjoints[reached] = plus(adjoints[reached], total(values[chosen], positions, len(reached)))
 
 
 def _between(graph: Graph, inputs: Integers) -> Booleans:
@@ -239,13 +239,13 @@ def _through_rules(
     written, results = rules_on_symbols(part.primitive, [bool(column.any()) for column in flows], known)
     given = {"gradient": adjoints[part.nodes], "output": memory.read(part.nodes)}
     made: list[Elements] = []
-    for operation, *places in written.operations:
+    for operation, *positions in written.operations:
         if operation is INPUT:
-            made.append(given[places[0]] if places[0] in given else memory.read(operands[places[0]]))
+            made.append(given[positions[0]] if positions[0] in given else memory.read(operands[positions[0]]))
         elif operation is LITERAL:
-            made.append(element_of(np.full(len(part.nodes), places[0])))
+            made.append(element_of(np.full(len(part.nodes), positions[0])))
         else:
-            made.append(applied(operation, *(made[place] for place in places)))
-    for column, place in results:
-        values = element_of(np.full(len(part.nodes), place)) if isinstance(place, float) else made[place]
+            made.append(applied(operation, *(made[position] for position in positions)))
+    for column, position in results:
+        values = element_of(np.full(len(part.nodes), position)) if isinstance(position, float) else made[position]
         _add(adjoints, operands[column], values, flows[column])

@@ -9,7 +9,7 @@ lanes.py           operations on arrays of symbols, written for all elements at 
 gradients_in_lanes.py  and their gradients
 array_gradients.py  the gradients of functions of whole arrays, which a program calls as it calls these
 dependence.py      what lies between the inputs of a transform and its results
-turns.py           the loops of a traced function, of which a vmap over many items is written down once
+iterations.py           the loops of a traced function, of which a vmap over many items is written down once
 alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
 colours.py         the columns of a sparse Jacobian that one direction computes together
 body.py            what one iteration of such a vmap writes down

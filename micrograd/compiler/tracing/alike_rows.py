@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE
 from micrograd.engine import further_primitives, primitives, special_functions
 from micrograd.engine.primitive import Primitive
 
@@ -51,12 +51,12 @@ class Alike(NamedTuple):
 
     Attributes:
         rows: their numbers.
-        places: for each row, the places of its result, its operations and their operands.
-        passed: in which columns of places those are that gradients come to.
+        positions: for each row, the positions of its result, its operations and their operands.
+        passed: in which columns of positions those are that gradients come to.
     """
 
     rows: Integers
-    places: Integers
+    positions: Integers
     passed: list[int]
 
 
@@ -64,9 +64,9 @@ def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[i
     """The rows that are alike.
 
     Args:
-        roots: by their numbers, the places of the rows' results.
-        dependence: what lies between the places to differentiate by and these.
-        wanted: the places to differentiate by.
+        roots: by their numbers, the positions of the rows' results.
+        dependence: what lies between the positions to differentiate by and these.
+        wanted: the positions to differentiate by.
 
     Yields:
         Three rows or more at a time.
@@ -82,9 +82,9 @@ def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[i
     for looking_alike in np.split(by_label, np.flatnonzero(np.diff(labels[by_label])) + 1):
         left, tries = looking_alike, 0
         while len(left) >= _FEWEST and tries < _TRIES and (followed := program.followed(ends[left])) is not None:
-            are_alike, places, passed = followed
+            are_alike, positions, passed = followed
             if np.count_nonzero(are_alike) >= _FEWEST:
-                yield Alike(rows[left[are_alike]], places[are_alike], passed)
+                yield Alike(rows[left[are_alike]], positions[are_alike], passed)
             else:
                 are_alike[1:] = False
                 tries += 1
@@ -95,7 +95,7 @@ class _Program:
     """A trace in arrays, in which many rows are followed at once.
 
     Attributes:
-        equal: for each place, the first one that is equal to it.
+        equal: for each position, the first one that is equal to it.
     """
 
     def __init__(self, dependence: Dependence, wanted: Collection[int]) -> None:
@@ -105,12 +105,12 @@ class _Program:
         self.equal = np.array(dependence.equal)
         self._applied, self._dependence = applied, dependence
         columns = [entries.first[:size], entries.second[:size]]
-        further = [(place, others) for place, others in entries.further.items() if place < size]
+        further = [(position, others) for position, others in entries.further.items() if position < size]
         width = max((len(others) for _, others in further), default=0)
-        self._operands = np.full((2 + width, size), NO_PLACE)
+        self._operands = np.full((2 + width, size), NO_POSITION)
         self._operands[:2] = columns
-        for place, others in further:
-            self._operands[2 : 2 + len(others), place] = others
+        for position, others in further:
+            self._operands[2 : 2 + len(others), position] = others
         kinds = np.fromiter(map(id, applied), np.uint64, size)
         is_literal = kinds == id(LITERAL)
         numbers = np.array(entries.numbers, dtype=float).view(np.uint64)
@@ -122,17 +122,17 @@ class _Program:
         self._kinds = kinds * np.uint64(8) + marks
         # of these, operands are numbers of something else; the rules are asked for rows that they are in
         has_none = is_literal | np.isin(kinds, [id(primitive) for primitive in _NOT_COPIED])
-        self._operands[:, has_none] = NO_PLACE
+        self._operands[:, has_none] = NO_POSITION
 
     def labels(self) -> Integers:
-        """A number for each place, by what is computed there: rows that are alike end at places with equal ones."""
+        """A number for each position, by what is computed there: rows that are alike end where these are equal."""
         labels = self._kinds
         for _ in range(_ROUNDS):
             mixed = self._kinds.copy()
             for operands in self._operands:
                 mixed *= np.uint64(0x9E3779B97F4A7C15)
                 mixed ^= mixed >> np.uint64(29)
-                mixed += np.where(operands == NO_PLACE, np.uint64(0), labels[operands])
+                mixed += np.where(operands == NO_POSITION, np.uint64(0), labels[operands])
             labels = mixed
         return labels.view(np.int64)
 
@@ -140,97 +140,104 @@ class _Program:
         """Which rows do what the first one does, from their results on.
 
         Args:
-            ends: the places of the results.
+            ends: the positions of the results.
 
         Returns:
-            Whether each row is alike, its places, and in which columns those are that gradients come to. None if the
+            Whether each row is alike, its positions, and in which columns those are that gradients come to. None if the
             rules have to run for the first row.
         """
         kinds, are_alike = self._kinds, np.ones(len(ends), dtype=bool)
         columns, numbers, passed = [ends], {int(ends[0]): 0}, [0]
 
-        def number_of(places: Integers) -> int:
+        def number_of(positions: Integers) -> int:
             """The number of the column of an operand, which is a new one if the first row has not met it before."""
-            number = numbers.setdefault(int(places[0]), len(columns))
+            number = numbers.setdefault(int(positions[0]), len(columns))
             if number == len(columns):
-                columns.append(places)
-                np.logical_and(are_alike, kinds[places] == kinds[places[0]], out=are_alike)
+                columns.append(positions)
+                np.logical_and(are_alike, kinds[positions] == kinds[positions[0]], out=are_alike)
             else:
-                np.logical_and(are_alike, places == columns[number], out=are_alike)
+                np.logical_and(are_alike, positions == columns[number], out=are_alike)
             return number
 
         met = {0}
         for column in passed:  # which grows
-            place = int(columns[column][0])
-            if not self._dependence.passes_on(place):
+            position = int(columns[column][0])
+            if not self._dependence.passes_on(position):
                 continue
-            if self._applied[place] not in OF_LIBRARY or self._applied[place] in _NOT_COPIED or len(columns) > _MOST:
+            if (
+                self._applied[position] not in OF_LIBRARY
+                or self._applied[position] in _NOT_COPIED
+                or len(columns) > _MOST
+            ):
                 return None
             for operands in self._operands:
                 of_rows = operands[columns[column]]
                 first = int(of_rows[0])
-                if first == NO_PLACE:
-                    np.logical_and(are_alike, of_rows == NO_PLACE, out=are_alike)
+                if first == NO_POSITION:
+                    np.logical_and(are_alike, of_rows == NO_POSITION, out=are_alike)
                     continue
                 number_of(of_rows)
                 number = number_of(self.equal[of_rows])
                 if first in self._dependence and number not in met:
                     met.add(number)
                     passed.append(number)
-        places = np.stack(columns, axis=1)
-        in_order = sorted(passed, key=lambda column: places[0, column])  # as gradients are added up
-        are_alike &= (np.diff(places[:, in_order], axis=1) > 0).all(axis=1)
-        are_alike &= (np.diff(np.sort(places, axis=1), axis=1) > 0).all(axis=1)  # no two are one here and not there
-        return are_alike, places, passed
+        positions = np.stack(columns, axis=1)
+        in_order = sorted(passed, key=lambda column: positions[0, column])  # as gradients are added up
+        are_alike &= (np.diff(positions[:, in_order], axis=1) > 0).all(axis=1)
+        are_alike &= (np.diff(np.sort(positions, axis=1), axis=1) > 0).all(axis=1)  # no two are one here and not there
+        return are_alike, positions, passed
 
 
 class Copied:
     """What was written for one row, to be written for others."""
 
     def __init__(
-        self, entries: Entries, begin: int, places: Sequence[int], checked: Sequence[int], found: Mapping[int, int]
+        self, entries: Entries, begin: int, positions: Sequence[int], checked: Sequence[int], found: Mapping[int, int]
     ) -> None:
-        """Keep what was written from a place on.
+        """Keep what was written from a position on.
 
         Args:
             entries: what is written.
-            begin: the place.
-            places: those that the row reads.
+            begin: the position.
+            positions: those that the row reads.
             checked: those of the new ones that are checked.
-            found: for the places to differentiate by, those of their gradients.
+            found: for the positions to differentiate by, those of their gradients.
         """
         block = range(begin, len(entries))
         self._applied = entries.primitives[begin:]
-        self._further = [(place - begin, entries.further[place]) for place in block if place in entries.further]
+        self._further = [
+            (position - begin, entries.further[position]) for position in block if position in entries.further
+        ]
         columns = [entries.first[begin:], entries.second[begin:], checked, found.keys(), found.values()]
         columns += [row for _, row in self._further]
-        read = {place for column in columns for place in column}
-        self._fixed = [place for place in read - set(places) if place < begin]
-        numbers = {place: number for number, place in enumerate([*places, *self._fixed, *block])}
+        read = {position for column in columns for position in column}
+        self._fixed = [position for position in read - set(positions) if position < begin]
+        numbers = {position: number for number, position in enumerate([*positions, *self._fixed, *block])}
         self.is_whole = _NOT_COPIED.isdisjoint(self._applied) and all(
-            place == NO_PLACE or entries.primitives[place] is LITERAL for place in self._fixed
+            position == NO_POSITION or entries.primitives[position] is LITERAL for position in self._fixed
         )
         self._first, self._second, self._checked, self._by, self._gradients, *self._others = (
-            [numbers[place] for place in column] for column in columns
+            [numbers[position] for position in column] for column in columns
         )
 
     def write(
-        self, entries: Entries, rows: Integers, places: Integers, checked: dict[int, None]
+        self, entries: Entries, rows: Integers, positions: Integers, checked: dict[int, None]
     ) -> Iterator[tuple[Integers, Integers, Integers]]:
         """Write it for other rows.
 
         Args:
             entries: where it is written.
             rows: their numbers.
-            places: those that these rows read, row by row.
+            positions: those that these rows read, row by row.
             checked: takes those of the new ones that are checked.
 
         Yields:
-            The numbers of some rows, and for each of them the places to differentiate by and those of their gradients.
+            The numbers of some rows, and for each of them the positions to differentiate by and those of their
+            gradients.
         """
         size = len(self._applied)
-        for start in range(0, len(places), _AT_ONCE):
-            given, begin = places[start : start + _AT_ONCE], len(entries)
+        for start in range(0, len(positions), _AT_ONCE):
+            given, begin = positions[start : start + _AT_ONCE], len(entries)
             count = len(given)
             fixed = np.broadcast_to(np.array(self._fixed, dtype=np.int64), (count, len(self._fixed)))
             every = np.concatenate([given, fixed, begin + np.arange(count * size).reshape(count, size)], axis=1)
@@ -238,7 +245,7 @@ class Copied:
             entries.second.frombytes(every[:, self._second].tobytes())
             for (offset, _), chosen in zip(self._further, self._others, strict=True):
                 of_rows = zip(range(begin + offset, begin + count * size, size), every[:, chosen].tolist(), strict=True)
-                entries.further.update((place, tuple(others)) for place, others in of_rows)
+                entries.further.update((position, tuple(others)) for position, others in of_rows)
             entries.in_lanes += count * size
             entries.primitives += self._applied * count  # the last, so that what is half written is seen
             checked.update(dict.fromkeys(every[:, self._checked].ravel().tolist()))

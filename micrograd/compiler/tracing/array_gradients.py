@@ -50,8 +50,12 @@ def gradient_of(function: ArrayFunction, needed: tuple[bool, ...]) -> ArrayFunct
 
     def rule(gradients: Any, results: Any, operands: Any, moving: Sequence[bool]) -> list[Any]:
         arrays = [_leaves(each) if moves else each for each, moves in zip(operands, moving, strict=True)]
-        found = [share for share, wanted in zip(function.rule(*split(arrays), needed), needed, strict=True) if wanted]
-        total = sum((g * share).sum() for g, share in zip(gradients, found, strict=True))
+        found = [
+            contribution
+            for contribution, wanted in zip(function.rule(*split(arrays), needed), needed, strict=True)
+            if wanted
+        ]
+        total = sum((g * contribution).sum() for g, contribution in zip(gradients, found, strict=True))
         leaves = [leaf for array, moves in zip(arrays, moving, strict=True) if moves for leaf in array.flat]
         tracer = tracer_on_top()
         slopes = adjoints(total, 1.0, tracer is not None, leaves) if isinstance(total, Value) else {}

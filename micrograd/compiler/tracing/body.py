@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class UnlikeError(Exception):
-    """There is something among what is given or returned that cannot be handed on from turn to turn."""
+    """There is something among what is given or returned that cannot be handed on from iteration to iteration."""
 
 
 def told(
@@ -47,10 +47,10 @@ def told(
     of_value: Callable[[Value], Any],
     of_array: Callable[[list[Any]], Any] | None = None,
 ) -> Any:
-    """What a turn is told by: the containers, what is static in them, and what a function says of each Value.
+    """What an iteration is told by: the containers, what is static in them, and what a function says of each Value.
 
     Args:
-        nested: what is given or returned in the turn.
+        nested: what is given or returned in the iteration.
         of_value: what to say of a Value.
         of_array: what to say of all elements of an array; None if they are told one by one.
 
@@ -88,8 +88,8 @@ def filled(nested: Any, of_value: Callable[[Value], Any]) -> Any:
     if not issubclass(kind, np.ndarray):
         return nested
     elements = np.empty(nested.size, dtype=object)
-    for place, part in enumerate(nested.ravel().tolist()):
-        elements[place] = filled(part, of_value)
+    for position, part in enumerate(nested.ravel().tolist()):
+        elements[position] = filled(part, of_value)
     return elements.reshape(nested.shape).view(kind)
 
 
@@ -102,7 +102,7 @@ def _is_sequence(kind: type) -> bool:
 
 
 class Leaves:
-    """The Values among what a turn is given, each once.
+    """The Values among what an iteration is given, each once.
 
     Attributes:
         all: in order.
@@ -120,12 +120,12 @@ class Leaves:
         return number
 
     def described(self, leaf: Value) -> Any:
-        """What a turn is told by, of a Value.
+        """What an iteration is told by, of a Value.
 
         Raises:
             UnlikeError: if it is of a class of the user's, or has attributes of the user's.
         """
-        is_own = leaf._place in leaf._tape.attributes if isinstance(leaf, Symbol) else type(leaf) is not Value
+        is_own = leaf._position in leaf._tape.attributes if isinstance(leaf, Symbol) else type(leaf) is not Value
         if is_own or user_attributes(leaf):
             raise UnlikeError
         return self.number(leaf), isinstance(leaf, Symbol) or leaf.requires_grad
@@ -152,14 +152,14 @@ def are_plain_rows(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 _attributes_of = attrgetter("__dict__")
-_place_of_symbol, _tape_of = attrgetter("_place"), attrgetter("_tape")
+_position_of_symbol, _tape_of = attrgetter("_position"), attrgetter("_tape")
 
 
 # One iteration
 
 
 class _Given(Symbol):
-    """A symbol in the place of a Value that is another one in each turn: what only that one knows is refused."""
+    """A symbol in the place of a Value that is another one in each iteration: what only that one knows is refused."""
 
     __slots__ = ()
 
@@ -169,30 +169,31 @@ class _Given(Symbol):
 
     def _refuse(self, *_: object) -> NoReturn:
         self._tape.has_refused = True
-        refuse("which Value is given in a turn of a loop", "Write the loop in Python.")
+        refuse("which Value is given in an iteration of a loop", "Write the loop in Python.")
 
     __hash__ = __copy__ = __repr__ = __str__ = _refuse
     label = is_leaf = requires_grad = property(_refuse, _refuse)
 
 
 class Body(Tape):
-    """What a function writes down in one turn.
+    """What a function writes down in one iteration.
 
     Args:
         outer: the tape around it, whose numbers are inputs here, as Values from outside are.
 
     Attributes:
-        written: all that two turns have in common if the function does the same in both.
-        has_refused: whether the turn has asked what only another Value knows, and may have gone on without the answer.
-        asks_what_is_reached: whether what the turn does depends on which gradients flow to what it is given.
+        written: all that two iterations have in common if the function does the same in both.
+        has_refused: whether the iteration has asked what only another Value knows, and may have gone on without the
+            answer.
+        asks_what_is_reached: whether what the iteration does depends on which gradients flow to what it is given.
     """
 
     def __init__(self, outer: Tape) -> None:
         super().__init__(outer.as_floats, outer.is_recorded)
         self._outer = outer
         self._given: list[Symbol] = []
-        self._outside: dict[int, int] = {}  # the place here of what has a place on the tape around
-        # For the place of what is from outside: where on the tape, and as what, it is first used.
+        self._outside: dict[int, int] = {}  # the position here of what has a place on the tape around
+        # For the position of what is from outside: where on the tape, and as what, it is first used.
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
         self.written: Any = None
@@ -238,15 +239,16 @@ class Body(Tape):
         filled(self._result, lambda leaf: self._note(leaf, own))
         if not own or self.asks_what_is_reached or self.takes_numbers:
             return []
-        fixed = self._places_outside()
+        fixed = self._positions_outside()
         if all(isinstance(leaf, Symbol) for leaf in rows[0]) and {outer}.issuperset(map(_tape_of, chain(*rows))):
-            moving = np.fromiter(map(_place_of_symbol, chain(*rows)), np.int64).reshape(len(rows), -1)
+            moving = np.fromiter(map(_position_of_symbol, chain(*rows)), np.int64).reshape(len(rows), -1)
         else:
-            uses = [self._uses[place][1:] if place in self._uses else () for place in range(len(self._given))]
+            uses = [self._uses[position][1:] if position in self._uses else () for position in range(len(self._given))]
             moving = np.array(
-                [[outer.place(leaf, *use) for leaf, use in zip(row, uses, strict=True)] for row in rows], dtype=np.int64
+                [[outer.position(leaf, *use) for leaf, use in zip(row, uses, strict=True)] for row in rows],
+                dtype=np.int64,
             )
-        inputs = tuple(place for _, place in self._fixed), tuple(range(len(self._given)))
+        inputs = tuple(position for _, position in self._fixed), tuple(range(len(self._given)))
         trace = self._entries._replace(inputs=inputs, outputs=tuple(own))
         results = (
             outer.write_out(trace, fixed, moving) if outer.writes_out else outer.add_map(trace, fixed, moving).results
@@ -254,32 +256,32 @@ class Body(Tape):
         if self._is_own(self._result):
             return outer.symbols(results.ravel().tolist(), type(self._result))
         return [
-            self._result_of(given, dict(zip(own, places, strict=True)))
-            for given, places in zip(rows, results.tolist(), strict=True)
+            self._result_of(given, dict(zip(own, positions, strict=True)))
+            for given, positions in zip(rows, results.tolist(), strict=True)
         ]
 
     def part(self, outputs: Sequence[int]) -> tuple[Trace, list[int]]:
-        """What was recorded, with outputs at these places, and where its inputs are on the tape around.
+        """What was recorded, with outputs at these positions, and where its inputs are on the tape around.
 
         The last inputs are what was given, which is nowhere there yet.
         """
-        inputs = [[*(place for _, place in self._fixed), *range(len(self._given))]]
+        inputs = [[*(position for _, position in self._fixed), *range(len(self._given))]]
         inputs += [each.made for each in self.decisions]
         decisions, needed = numbered(self.decisions, inputs, len(self._entries.operations))
         trace = self._entries._replace(
             inputs=tuple(map(tuple, inputs)), outputs=(*outputs, *needed), decisions=decisions, needed=len(needed)
         )
-        return trace, self._places_outside()
+        return trace, self._positions_outside()
 
-    def _places_outside(self) -> list[int]:
+    def _positions_outside(self) -> list[int]:
         """Where on the tape around its inputs are, but for what is given."""
         return [
-            self._outer.place(source, *self._uses[place][1:]) if isinstance(source, Value) else source
-            for source, place in self._fixed
+            self._outer.position(source, *self._uses[position][1:]) if isinstance(source, Value) else source
+            for source, position in self._fixed
         ]
 
     def _describing(self) -> Callable[[Value], Any]:
-        """What says of a Value in the result: was it made in the turn, given, or is it from outside?"""
+        """What says of a Value in the result: was it made in the iteration, given, or is it from outside?"""
         objects: dict[int, int] = {}
 
         def described(leaf: Any) -> Any:
@@ -287,7 +289,7 @@ class Body(Tape):
                 raise UnlikeError
             if not self._is_own(leaf):
                 return id(leaf)
-            return leaf._place, self._is_given(leaf), objects.setdefault(id(leaf), len(objects))
+            return leaf._position, self._is_given(leaf), objects.setdefault(id(leaf), len(objects))
 
         return described
 
@@ -295,45 +297,47 @@ class Body(Tape):
         return isinstance(leaf, Symbol) and leaf._tape is self
 
     def _is_given(self, leaf: Any) -> bool:
-        return leaf._place < len(self._given) and self._given[leaf._place] is leaf
+        return leaf._position < len(self._given) and self._given[leaf._position] is leaf
 
-    def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
-        """The place of an operand; see Tape. What is from outside becomes an input."""
+    def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
+        """The position of an operand; see Tape. What is from outside becomes an input."""
         if not isinstance(operand, Value):
-            return super().place(operand, primitive, index)
+            return super().position(operand, primitive, index)
         if isinstance(operand, Symbol):
             if operand._tape is not self:
-                outside = self._outer.place(operand)
+                outside = self._outer.position(operand)
                 if outside not in self._outside:
                     self._outside[outside] = self.operations.append_input(("outside", outside))
                 return self._outside[outside]
-            place = operand._place
-            if place >= len(self._given):
-                return place
+            position = operand._position
+            if position >= len(self._given):
+                return position
         else:
             if operand not in self.values:
                 self.values[operand] = self.operations.append_input(operand)
-            place = self.values[operand]
-        self._uses.setdefault(place, (len(self.operations), primitive, index))
-        return place
+            position = self.values[operand]
+        self._uses.setdefault(position, (len(self.operations), primitive, index))
+        return position
 
-    def places(self, numbers: Sequence[Any]) -> list[int]:
-        """The places of several; each is noted."""
-        return list(map(self.place, numbers))
+    def positions(self, numbers: Sequence[Any]) -> list[int]:
+        """The positions of several; each is noted."""
+        return list(map(self.position, numbers))
 
     def asked(self) -> None:
-        """Nothing takes questions: another turn may have another answer."""
+        """Nothing takes questions: another iteration may have another answer."""
         self.has_refused = True
 
     def at_home(self, leaf: Any) -> Any:
         """The symbol on this tape for one of a tape around; all else as it is."""
-        return self._symbol(self.place(leaf), Symbol) if isinstance(leaf, Symbol) and leaf._tape is not self else leaf
+        return (
+            self._symbol(self.position(leaf), Symbol) if isinstance(leaf, Symbol) and leaf._tape is not self else leaf
+        )
 
-    def outside(self, place: int) -> Symbol | None:
+    def outside(self, position: int) -> Symbol | None:
         """The symbol for what has a place on the tape around; None if nothing was read from there."""
-        found = self._outside.get(place)
+        found = self._outside.get(position)
         if found is None:
-            found = next((own for value, own in self.values.items() if self._outer.place(value) == place), None)
+            found = next((own for value, own in self.values.items() if self._outer.position(value) == position), None)
         return None if found is None else self._symbol(found, Symbol)
 
     @property
@@ -342,12 +346,12 @@ class Body(Tape):
         return self._outer.outermost
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
+        """The gradients of a symbol, by copies that were made in this iteration: others lead to iterations before."""
         self._check_own([root], wanted or ())
         return super().adjoints(root, wanted, create_graph)
 
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-        """The gradients of symbols, by copies that were made in this turn."""
+        """The gradients of symbols, by copies that were made in this iteration."""
         self._check_own(outputs, inputs)
         return super().jacobian(outputs, inputs, create_graph)
 
@@ -359,7 +363,7 @@ class Body(Tape):
         return super().sparse_entries(outputs, inputs, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
-        """The tangents of symbols, from those of copies that were made in this turn."""
+        """The tangents of symbols, from those of copies that were made in this iteration."""
         self._check_own(outputs, [value for given in directions for value in given])
         return super().tangents(outputs, directions, create_graph)
 
@@ -376,13 +380,13 @@ class Body(Tape):
             return self._outer.is_reached(result, source)
         return super().is_reached(result, source)
 
-    def _is_source(self, place: int, source: Any) -> bool:
-        if self.operations.primitives[place] is INPUT and isinstance(name := self.operations[place][1], tuple):
+    def _is_source(self, position: int, source: Any) -> bool:
+        if self.operations.primitives[position] is INPUT and isinstance(name := self.operations[position][1], tuple):
             kind, number = name
             if kind == "given":
                 return self._outer.is_reached(self._now[number], source)
-            return self._outer.place_is_reached(number, source)
-        return super()._is_source(place, source)
+            return self._outer.position_is_reached(number, source)
+        return super()._is_source(position, source)
 
     def _has_source(self, source: Any) -> bool:
         """What is given may be one, or come from one."""
@@ -390,28 +394,28 @@ class Body(Tape):
 
     def _check_own(self, results: Collection[Any], sources: Collection[Any]) -> None:
         if not all(map(self._is_own, results)) or not all(
-            self._is_own(source) and source._place in self._copies for source in sources
+            self._is_own(source) and source._position in self._copies for source in sources
         ):
             self.has_refused = True
-            refuse("a derivative by what was there before a turn of a loop", "Write the loop in Python.")
+            refuse("a derivative by what was there before an iteration of a loop", "Write the loop in Python.")
 
-    def _note(self, leaf: Any, places: dict[int, int]) -> Any:
-        """Number the place of what was made in the turn."""
+    def _note(self, leaf: Any, positions: dict[int, int]) -> Any:
+        """Number the position of what was made in the iteration."""
         if self._is_own(leaf) and not self._is_given(leaf):
-            places.setdefault(leaf._place, len(places))
+            positions.setdefault(leaf._position, len(positions))
         return leaf
 
-    def _result_of(self, given: Sequence[Value], places: Mapping[int, int]) -> Any:
-        """What the function returns where these Values are given, and what it makes is at these places around."""
+    def _result_of(self, given: Sequence[Value], positions: Mapping[int, int]) -> Any:
+        """What the function returns where these Values are given, and what it makes is at these positions around."""
         made: dict[int, Any] = {}
 
         def now(leaf: Any) -> Any:
             if not self._is_own(leaf):
                 return leaf
             if self._is_given(leaf):
-                return given[leaf._place]
+                return given[leaf._position]
             if id(leaf) not in made:
-                made[id(leaf)] = self._outer._symbol(places[leaf._place], type(leaf))
+                made[id(leaf)] = self._outer._symbol(positions[leaf._position], type(leaf))
             return made[id(leaf)]
 
         return filled(self._result, now)

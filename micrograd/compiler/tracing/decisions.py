@@ -57,7 +57,7 @@ class _Parts(NamedTuple):
 def chosen(tape: Tape, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """What ``mg.cond`` returns where the program is to decide."""
     with tape.following_errors():
-        place = tape.place(predicate)
+        position = tape.position(predicate)
         functions = [lambda branch=branch: Structure(branch(*operands), returned=True) for branch in branches]
         recorded = [_recorded(tape, function, []) for function in functions]
         first, second = recorded
@@ -72,24 +72,24 @@ def chosen(tape: Tape, predicate: Any, branches: Sequence[Callable[..., Any]], o
         if not kinds:
             return first.result.nested
         kinds = [_kind_of_both(x, y) for x, y in zip(kinds, others, strict=True)]
-        results = _written(tape, recorded, _Parts(functions, kinds), predicate=place)
+        results = _written(tape, recorded, _Parts(functions, kinds), predicate=position)
         return first.result.rebuilt(_symbols(tape, results, kinds))
 
 
 def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """What ``mg.switch`` returns where the program is to decide."""
     with tape.following_errors():
-        number = tape._symbol(tape.place(index), FloatSymbol)
-        holds = [tape.apply(EQUAL, number, float(place)) for place in range(len(branches))]
+        number = tape._symbol(tape.position(index), FloatSymbol)
+        holds = [tape.apply(EQUAL, number, float(position)) for position in range(len(branches))]
         found: Any = sum(holds[1:], holds[0])
         tape.apply(primitives.sqrt, found - 1.0)  # of an index without a branch it is NaN, which is noticed
 
-        def beginning(place: int) -> Callable[..., Any]:
+        def beginning(position: int) -> Callable[..., Any]:
             """The branches from this one on."""
-            if place == len(branches) - 1:
-                return branches[place]
-            two = branches[place], beginning(place + 1)
-            return lambda *given: chosen(cast("Tape", recorder_on_top()), holds[place], two, given)
+            if position == len(branches) - 1:
+                return branches[position]
+            two = branches[position], beginning(position + 1)
+            return lambda *given: chosen(cast("Tape", recorder_on_top()), holds[position], two, given)
 
         return beginning(0)(*operands)
 
@@ -98,7 +98,7 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
     """What ``mg.while_loop`` returns where the program is to decide."""
     with tape.following_errors():
         first = Structure(state, returned=True)
-        places, kinds, form = [tape.place(leaf) for leaf in first.leaves], _kinds(first), form_of(state)
+        positions, kinds, form = [tape.position(leaf) for leaf in first.leaves], _kinds(first), form_of(state)
         if not kinds:
             refuse("a loop whose state has no numbers", "Let the state be what body computes.")
 
@@ -107,17 +107,17 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
 
         functions = handed_on(condition), handed_on(body)
         while True:
-            following = _recorded(tape, functions[1], _symbols(tape, places, kinds))
+            following = _recorded(tape, functions[1], _symbols(tape, positions, kinds))
             if form_of(following.result.nested) != form:
                 raise ValueError(f"the state must keep its structure, and body was given {state!r:.60}")
             both = [_kind_of_both(x, y) for x, y in zip(kinds, _kinds(following.result), strict=True)]
             if both == kinds:
                 break
             kinds = both  # a plain number in the first state only
-        asked = _recorded(tape, functions[0], _symbols(tape, places, kinds))
+        asked = _recorded(tape, functions[0], _symbols(tape, positions, kinds))
         if len(asked.result.leaves) != 1:
             refuse("a condition that is no number", "Let it be a comparison, or a number.")
-        results = _written(tape, [asked, following], _Parts(functions, kinds), state=places, limit=limit)
+        results = _written(tape, [asked, following], _Parts(functions, kinds), state=positions, limit=limit)
         return first.rebuilt(_symbols(tape, results, kinds))
 
 
@@ -130,7 +130,7 @@ def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[l
     Args:
         tape: that it is on.
         decided: the decision.
-        reads: the places of what to differentiate by, of all that it reads.
+        reads: the positions of what to differentiate by, of all that it reads.
 
     Returns:
         For each of these, the derivative of each result.
@@ -144,11 +144,11 @@ def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[l
         """The results of a part, and then their tangents in each direction."""
         given, inner = state[:results], cast("Body", recorder_on_top())
         found = [inner.at_home(leaf) for leaf in function(*given).leaves]
-        own = [inner._symbol(symbol._place, Symbol) for symbol in given]
+        own = [inner._symbol(symbol._position, Symbol) for symbol in given]
         directions: list[dict[Any, Any]] = [{} for _ in reads]
-        for number, place in enumerate(reads):
+        for number, position in enumerate(reads):
             directions[number].update(zip(own, state[results * (number + 1) :], strict=False))
-            if (outside := inner.outside(place)) is not None:
+            if (outside := inner.outside(position)) is not None:
                 directions[number][outside] = 1.0
         tangents = Tape.tangents(inner, found, directions, True)
         return [*found, *(tangent for row in tangents for tangent in row)]
@@ -169,10 +169,10 @@ def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[l
                 lambda *state: Structure(sloping(body, *state), returned=True),
             ]
             kinds = [*parts.kinds, *[Symbol] * (results * count)]
-            starts = [tape.place(float(place == read)) for read in reads for place in decided.state.tolist()]
-            places = [*decided.state.tolist(), *starts]
-            recorded = [_recorded(tape, function, _symbols(tape, places, kinds)) for function in functions]
-            made = _written(tape, recorded, _Parts(functions, kinds), state=places, limit=decided.limit)[results:]
+            starts = [tape.position(float(position == read)) for read in reads for position in decided.state.tolist()]
+            positions = [*decided.state.tolist(), *starts]
+            recorded = [_recorded(tape, function, _symbols(tape, positions, kinds)) for function in functions]
+            made = _written(tape, recorded, _Parts(functions, kinds), state=positions, limit=decided.limit)[results:]
     symbols = _symbols(tape, made, [Symbol] * len(made))
     return [symbols[begin : begin + results] for begin in range(0, len(symbols), results)]
 
@@ -196,7 +196,7 @@ def _recorded(tape: Tape, function: Callable[..., Structure], state: Sequence[Sy
 
     def run(*given: Any) -> None:
         result = function(*given)
-        found.append((result, [body.place(leaf) for leaf in result.leaves]))
+        found.append((result, [body.position(leaf) for leaf in result.leaves]))
 
     body.record(run, list(state), leaves)
     ((result, outputs),) = found
@@ -211,7 +211,7 @@ def _written(
     state: Sequence[int] = (),
     limit: int | None = None,
 ) -> list[int]:
-    """The places of the results of a decision, which are new inputs of the tape around."""
+    """The positions of the results of a decision, which are new inputs of the tape around."""
     results = [*tape.operations.append_inputs(["decided"] * len(parts.kinds))]
     given = results if state else []
     reads = tuple(np.array([*part.reads, *given], dtype=np.int64) for part in recorded)
@@ -234,6 +234,6 @@ def _kind_of_both(x: type[Symbol], y: type[Symbol]) -> type[Symbol]:
     return Symbol if Symbol in (x, y) else FloatSymbol
 
 
-def _symbols(tape: Tape, places: Sequence[int], kinds: Sequence[type[Symbol]]) -> list[Symbol]:
-    """A symbol of its own for each place."""
-    return [tape._symbol(place, kind) for place, kind in zip(places, kinds, strict=True)]
+def _symbols(tape: Tape, positions: Sequence[int], kinds: Sequence[type[Symbol]]) -> list[Symbol]:
+    """A symbol of its own for each position."""
+    return [tape._symbol(position, kind) for position, kind in zip(positions, kinds, strict=True)]

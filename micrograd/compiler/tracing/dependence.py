@@ -1,15 +1,15 @@
 """Dependence: what lies between the inputs of a transform and its outputs.
 
 A function may ask for many derivatives, each of a little. So only what was written since the inputs of a transform is
-looked at, in arrays with an element for each place:
+looked at, in arrays with an element for each position:
 
-    place   written        operands   depends on x   the result depends on it
+    position   written        operands   depends on x   the result depends on it
     0       input  x       -          yes            yes
     1       mul  0 0       0, 0       yes            yes
     2       sin  0         0          yes            no
     3       exp  1         1          yes            yes: it is the result
 
-Gradients flow through what has both. Places that are equal to an earlier one give way to it.
+Gradients flow through what has both. Positions that are equal to an earlier one give way to it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
-from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.traversals import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Mapping, Sequence
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 class Dependence:
     """What some roots depend on, as far as that depends on some sources itself.
 
-    In the arrays, an element stands for each place since that of the first source.
+    In the arrays, an element stands for each position since that of the first source.
 
     Attributes:
         written: the trace.
-        equal: for each place of the trace, the first one that is equal to it.
-        begin: the place of the first source.
-        kinds: for each place, a number for its primitive; see is_kind.
-        operands: the places of the first operands of all, of the second ones, and so on; NO_PLACE where there is none,
-            or where it is in a row or a table.
+        equal: for each position of the trace, the first one that is equal to it.
+        begin: the position of the first source.
+        kinds: for each position, a number for its primitive; see is_kind.
+        operands: the positions of the first operands of all, of the second ones, and so on; NO_POSITION where there is
+            none, or where it is in a row or a table.
         targets: for the operands, where in the arrays the first ones are that are equal to them.
-        inside: through which places gradients flow.
-        counts: to how many operands they flow from each place.
+        inside: through which positions gradients flow.
+        counts: to how many operands they flow from each position.
         steps: to how many they flow in all.
     """
 
@@ -53,7 +53,7 @@ class Dependence:
         first = np.array(equal[begin:], dtype=np.int64) - begin
         self.kinds = np.fromiter(map(id, entries.primitives[begin : len(equal)]), np.int64, size)
         self.operands = self._columns()
-        self.targets = np.where(self.operands < begin, NO_PLACE, first[np.maximum(self.operands - begin, 0)])
+        self.targets = np.where(self.operands < begin, NO_POSITION, first[np.maximum(self.operands - begin, 0)])
         self._is_first, first_inside = first == np.arange(size), np.maximum(first, 0)  # before 0 is outside
         users, used = self._edges(first, self._is_first)
         of_roots = np.array([equal[root] - begin for root in roots], dtype=np.int64)
@@ -64,54 +64,55 @@ class Dependence:
         counts = self._counted(users, used)
         self.steps, self.counts = int(counts.sum()), np.where(self.inside, counts[first_inside], 0)
         self._is_inside, self._count = self.inside.tobytes(), self.counts.tolist()
-        self._passed: dict[int, list[int]] = {}  # by order, the operands of the places that it has come to
+        self._passed: dict[int, list[int]] = {}  # by order, the operands of the positions that it has come to
 
     def _columns(self) -> Integers:
         """All first operands, all second ones, and so on."""
         begin, end, entries = self.begin, len(self.equal), self.written.operations
         further = {}
-        for place in reversed(entries.further):  # they are in order
-            if place < begin:
+        for position in reversed(entries.further):  # they are in order
+            if position < begin:
                 break
-            further[place - begin] = entries.further[place]
-        columns = np.full((2 + max(map(len, further.values()), default=0), end - begin), NO_PLACE)
+            further[position - begin] = entries.further[position]
+        columns = np.full((2 + max(map(len, further.values()), default=0), end - begin), NO_POSITION)
         columns[0], columns[1] = entries.first[begin:end], entries.second[begin:end]
         if further:
-            places = list(further)
+            positions = list(further)
             for number, column in enumerate(columns[2:]):
-                column[places] = [each[number] if number < len(each) else NO_PLACE for each in further.values()]
-        columns[:, self.is_kind(INPUT, LITERAL, TAKE)] = NO_PLACE
-        columns[1:, self.is_kind(SUM_OF_PRODUCTS)] = NO_PLACE
+                column[positions] = [each[number] if number < len(each) else NO_POSITION for each in further.values()]
+        columns[:, self.is_kind(INPUT, LITERAL, TAKE)] = NO_POSITION
+        columns[1:, self.is_kind(SUM_OF_PRODUCTS)] = NO_POSITION
         return columns
 
     def _edges(self, first: Integers, is_first: Booleans) -> tuple[Integers, Integers]:
-        """From each place to its operands; by stand-ins beyond the others where these are in rows or tables."""
+        """From each position to its operands; by stand-ins beyond the others where these are in rows or tables."""
         written, begin, size = self.written, self.begin, len(first)
         parts = [
-            np.stack([places := np.flatnonzero(is_first & (column >= 0)), column[places]]) for column in self.targets
+            np.stack([positions := np.flatnonzero(is_first & (column >= 0)), column[positions]])
+            for column in self.targets
         ]
         entries, sequences = written.operations, [*written.rows, *written.tables]
         users: list[int] = []
         used: list[int] = []
-        for place in np.flatnonzero(is_first & self.is_kind(SUM_OF_PRODUCTS, TAKE)).tolist():
-            second = entries.second[begin + place]
-            of_table = entries.primitives[begin + place] is TAKE
-            numbers = (len(written.rows) + second,) if of_table else (second, *entries.further[begin + place])
-            users += [place] * len(numbers)
+        for position in np.flatnonzero(is_first & self.is_kind(SUM_OF_PRODUCTS, TAKE)).tolist():
+            second = entries.second[begin + position]
+            of_table = entries.primitives[begin + position] is TAKE
+            numbers = (len(written.rows) + second,) if of_table else (second, *entries.further[begin + position])
+            users += [position] * len(numbers)
             used += [size + number for number in numbers]
-        for number in {place - size for place in used}:
+        for number in {position - size for position in used}:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
         for mapped in (*written.maps, *written.decisions):
-            for place in mapped.made if mapped.made[0] >= begin else ():
-                operands = mapped.operands_of(place)
-                users += [place - begin] * len(operands)
+            for position in mapped.made if mapped.made[0] >= begin else ():
+                operands = mapped.operands_of(position)
+                users += [position - begin] * len(operands)
                 used += [self._at(operand) for operand in operands]
         found: Integers = np.concatenate([*parts, np.array([users, used], dtype=np.int64)], axis=1)
         return found[0, found[1] >= 0], found[1, found[1] >= 0]
 
     def _counted(self, users: Integers, used: Integers) -> Integers:
-        """For each place, how many edges lead inside."""
+        """For each position, how many edges lead inside."""
         size = len(self.inside)
         count = max(size, 1 + int(max(users.max(initial=0), used.max(initial=0))))
         leads = used < size
@@ -121,28 +122,28 @@ class Dependence:
         np.add.at(counts, users[by_others], counts[used[by_others]])
         return np.where(self.inside, counts[:size], 0)
 
-    def _at(self, place: int) -> int:
+    def _at(self, position: int) -> int:
         """Where the first place is that is equal to one; negative where that is outside."""
-        return max(self.equal[place] - self.begin, NO_PLACE)
+        return max(self.equal[position] - self.begin, NO_POSITION)
 
     def is_kind(self, *primitives: Any) -> Booleans:
-        """Which places apply one of these primitives."""
+        """Which positions apply one of these primitives."""
         return np.isin(self.kinds, list(map(id, primitives)))
 
-    def __contains__(self, place: Any) -> bool:
-        """Whether gradients flow through a place."""
-        return place >= self.begin and bool(self._is_inside[place - self.begin])
+    def __contains__(self, position: Any) -> bool:
+        """Whether gradients flow through a position."""
+        return position >= self.begin and bool(self._is_inside[position - self.begin])
 
-    def holds_any(self, places: Integers) -> bool:
-        """Whether gradients flow through one of some places."""
-        return bool(self.inside[places[places >= self.begin] - self.begin].any())
+    def holds_any(self, positions: Integers) -> bool:
+        """Whether gradients flow through one of some positions."""
+        return bool(self.inside[positions[positions >= self.begin] - self.begin].any())
 
-    def passes_on(self, place: int) -> int:
-        """To how many operands of a place gradients flow."""
-        return self._count[place - self.begin] if place >= self.begin else 0
+    def passes_on(self, position: int) -> int:
+        """To how many operands of a position gradients flow."""
+        return self._count[position - self.begin] if position >= self.begin else 0
 
-    def places(self) -> list[int]:
-        """All places through which gradients flow, in order."""
+    def positions(self) -> list[int]:
+        """All positions through which gradients flow, in order."""
         found: list[int] = (np.flatnonzero(self.inside) + self.begin).tolist()
         return found
 
@@ -151,15 +152,15 @@ class Dependence:
         return np.flatnonzero(self._is_first & (self.counts > 0))
 
     def order(self, root: int) -> list[int]:
-        """The places that a root depends on, in order; none if no source reaches it."""
+        """The positions that a root depends on, in order; none if no source reaches it."""
         if root not in self:
             return []
         found, stack, passed = {root}, [root], self._passed
         while stack:
-            place = stack.pop()
-            if (operands := passed.get(place)) is None:
-                every = self.written.operands(place) if self.passes_on(place) else ()
-                passed[place] = operands = [first for operand in every if (first := self.equal[operand]) in self]
+            position = stack.pop()
+            if (operands := passed.get(position)) is None:
+                every = self.written.operands(position) if self.passes_on(position) else ()
+                passed[position] = operands = [first for operand in every if (first := self.equal[operand]) in self]
             for operand in operands:
                 if operand not in found:
                     found.add(operand)
@@ -177,23 +178,23 @@ class Dependence:
 
         Args:
             count: how many rows there are.
-            roots: the places of their results, by their numbers; no source reaches the others.
+            roots: the positions of their results, by their numbers; no source reaches the others.
             alike: rows that are alike; see alike_rows.py.
-            sources: the places of the sources.
+            sources: the positions of the sources.
         """
         rows: list[list[int]] = [[]] * count
         left, steps = dict(roots), 0
-        for numbers, places, passed in alike:
-            of_first = places[0].tolist()
+        for numbers, positions, passed in alike:
+            of_first = positions[0].tolist()
             steps += len(numbers) * sum([self.passes_on(of_first[column]) for column in passed])
             chosen = [column for column in passed if of_first[column] in sources]
-            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
+            for number, row in zip(numbers.tolist(), positions[:, chosen].tolist(), strict=True):
                 rows[number] = row
                 del left[number]
         for number, root in left.items():
             order = self.order(self.equal[root])
-            rows[number] = [place for place in order if place in sources]
-            steps += sum([self.passes_on(place) for place in order])
+            rows[number] = [position for position in order if position in sources]
+            steps += sum([self.passes_on(position) for position in order])
         return rows, (steps - 1) // max(self.steps, 1)
 
     def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int], library: Collection[Any]) -> bool:
@@ -208,14 +209,14 @@ class Dependence:
         """
         if not self.is_kind(*library)[self.inside].all():
             return False
-        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
-        return all((place, row) in entries for row, place in entries)
+        entries = {(columns[number], position) for number, row in enumerate(rows) for position in row}
+        return all((position, row) in entries for row, position in entries)
 
     def is_large(self, roots: Sequence[Any], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
         left = times * self.steps
         for root in roots:
-            left -= sum(self.passes_on(place) for place in self.order(self.equal[root._place]))
+            left -= sum(self.passes_on(position) for position in self.order(self.equal[root._position]))
             if left < 0:
                 return True
         return False

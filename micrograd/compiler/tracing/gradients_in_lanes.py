@@ -5,7 +5,7 @@ when all that read its result are done. On a level, the rule of a primitive runs
 of its operations.
 
     x           lanes at 0, 1, 2                 gradients at 9, 10, 11
-    x * x       mul  0 0, 1 1, 2 2               shares  9 * 0 ..., twice; for each x, the sum of two
+    x * x       mul  0 0, 1 1, 2 2               contributions  9 * 0 ..., twice; for each x, the sum of two
 
 What the rules give is added up as it is when operations are gone through one by one: in the order of the operations
 from the last to the first, and for each of them in the order of its operands. So the sums are the same.
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE, Called
-from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
+from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
 from micrograd.compiler.tracing.trace import Symbol
@@ -46,7 +46,7 @@ class GradientsInLanes:
     What only a sum reads has the gradient of that sum. So all terms of a chain ``((a + b) + c) + d`` have that of its
     last sum, and are on its level, however long it is.
 
-    In the arrays, an element stands for each place since that of the first source; see Dependence.
+    In the arrays, an element stands for each position since that of the first source; see Dependence.
 
     Attributes:
         tape: where they are written.
@@ -74,7 +74,7 @@ class GradientsInLanes:
         levels = Edges(size, [alias[self._source]], [self._target]).levels()
         self._alias, self._levels = alias, levels[alias]
         self._depth = 1 + int(self._levels.max(initial=0))
-        self._found = np.full(size, NO_PLACE)  # where the gradient of each is
+        self._found = np.full(size, NO_POSITION)  # where the gradient of each is
 
     @property
     def are_wide(self) -> bool:
@@ -90,25 +90,25 @@ class GradientsInLanes:
             (node, number, dependence.equal[operand] - self._begin)
             for node in nodes[dependence.is_kind(SUM_OF_PRODUCTS, TAKE, INPUT)[nodes]].tolist()
             for number, operand in enumerate(dependence.written.operands(node + self._begin))
-            if operand in dependence and (number or dependence.operands[0, node] == NO_PLACE)  # the start is there
+            if operand in dependence and (number or dependence.operands[0, node] == NO_POSITION)  # the start is there
         ]
         in_rows = np.array(further, dtype=np.int64).reshape(-1, 3).T
         return np.concatenate([[nodes[rows], index, targets[rows, index]], in_rows], axis=1)
 
     def write(self, wanted: Collection[int]) -> dict[int, Symbol]:
-        """Write them, and give those of the places wanted."""
+        """Write them, and give those of the positions wanted."""
         order: Integers = np.lexsort((self._index, -self._source, self._target, self._levels[self._target]))
         self._source, self._index, self._target = self._source[order], self._index[order], self._target[order]
-        self._shares = np.full(len(order), NO_PLACE)
+        self._contributions = np.full(len(order), NO_POSITION)
         rows: Integers = np.searchsorted(-self._nodes, -self._source)
         self._slots: Integers = np.full(
-            self._operands.shape, NO_PLACE
-        )  # of the shares that operations give to their operands
+            self._operands.shape, NO_POSITION
+        )  # of the contributions that operations give to their operands
         usual = np.flatnonzero(self._index < self._slots.shape[1])
         self._slots[rows[usual], self._index[usual]] = usual
         self._by_row = np.lexsort((self._index, rows))
         self._rows = rows[self._by_row]
-        self._found[self._root] = self.tape.place(1.0)
+        self._found[self._root] = self.tape.position(1.0)
         groups, levels = self._groups(), self._levels[self._nodes]
         nodes = np.lexsort((groups, levels))
         bounds = 1 + np.flatnonzero((np.diff(groups[nodes]) != 0) | (np.diff(levels[nodes]) != 0))
@@ -121,8 +121,8 @@ class GradientsInLanes:
             while done < len(pieces) and levels[pieces[done][0]] == level:
                 self._through(pieces[done])
                 done += 1
-        places = {place: int(self._found[self._alias[place - self._begin]]) for place in wanted}
-        return {place: self.tape._symbol(at, Symbol) for place, at in places.items() if at != NO_PLACE}
+        positions = {position: int(self._found[self._alias[position - self._begin]]) for position in wanted}
+        return {position: self.tape._symbol(at, Symbol) for position, at in positions.items() if at != NO_POSITION}
 
     def _groups(self) -> Integers:
         """A number for each operation: those with equal ones have one primitive, and literals that its rules allow."""
@@ -130,8 +130,11 @@ class GradientsInLanes:
         groups = np.unique(self._dependence.kinds[self._nodes], return_inverse=True)[1]
         asked = np.flatnonzero(~self._dependence.is_kind(*_TAKE_LITERALS, SUM_OF_PRODUCTS, TAKE)[self._nodes])
         for column in self._operands[asked].T:
-            places, inverse = np.unique(column, return_inverse=True)
-            literals = [place if place >= 0 and applied[place] is LITERAL else NO_PLACE for place in places.tolist()]
+            positions, inverse = np.unique(column, return_inverse=True)
+            literals = [
+                position if position >= 0 and applied[position] is LITERAL else NO_POSITION
+                for position in positions.tolist()
+            ]
             keys = groups.copy()
             keys[asked] += (1 + len(groups)) * (1 + np.array(literals, dtype=np.int64)[inverse])
             groups = np.unique(keys, return_inverse=True)[1]
@@ -140,76 +143,78 @@ class GradientsInLanes:
     def _through(self, rows: Integers) -> None:
         """Go through operations of one group on one level, which are given by their numbers among all."""
         gradients = self._found[self._alias[self._nodes[rows]]]
-        rows, gradients = rows[gradients != NO_PLACE], gradients[gradients != NO_PLACE]
-        places = self._nodes[rows] + self._begin
-        primitive = self._dependence.written.operations.primitives[places[0]] if len(rows) >= FEWEST_LANES else None
+        rows, gradients = rows[gradients != NO_POSITION], gradients[gradients != NO_POSITION]
+        positions = self._nodes[rows] + self._begin
+        primitive = self._dependence.written.operations.primitives[positions[0]] if len(rows) >= FEWEST_LANES else None
         if primitive not in _IN_LANES:
             applied = self._dependence.written.operations.primitives
-            for row, place, at in zip(rows.tolist(), places.tolist(), gradients.tolist(), strict=True):
-                of_call = applied[place] is INPUT  # no other input passes gradients on
-                called = next(each for each in self._calls if place in each) if of_call else None
+            for row, position, at in zip(rows.tolist(), positions.tolist(), gradients.tolist(), strict=True):
+                of_call = applied[position] is INPUT  # no other input passes gradients on
+                called = next(each for each in self._calls if position in each) if of_call else None
                 if called is None:
-                    self._one_by_one(row, place, at)
-                elif place == called.hub[0]:
+                    self._one_by_one(row, position, at)
+                elif position == called.hub[0]:
                     self._through_call(row, called)
                 else:  # a result: the call is gone through later, if there is a gradient of one
                     self._found[called.hub[0] - self._begin] = at
             return
         assert primitive is not None
         for slots, rule in zip(self._slots[rows].T, primitive.derivatives, strict=False):
-            lanes = np.flatnonzero(slots != NO_PLACE)
+            lanes = np.flatnonzero(slots != NO_POSITION)
             if rule is not None and len(lanes):
                 tape = LanesTape(self.tape, len(lanes))
                 columns = self._operands[rows[lanes], : len(primitive.derivatives)].T
-                gradient, output = (tape._symbol(column[lanes], Symbol) for column in (gradients, places))
+                gradient, output = (tape._symbol(column[lanes], Symbol) for column in (gradients, positions))
                 with using(tape):
-                    share = rule(gradient, output, *(self._given(tape, column) for column in columns))
-                self._shares[slots[lanes]] = share._place if is_lanes(share) else self.tape.place(share)
+                    contribution = rule(gradient, output, *(self._given(tape, column) for column in columns))
+                self._contributions[slots[lanes]] = (
+                    contribution._position if is_lanes(contribution) else self.tape.position(contribution)
+                )
 
     def _given(self, tape: LanesTape, column: Integers) -> Any:
         """An operand of all lanes: a number where it is the same literal for all."""
-        entries, place = self._dependence.written.operations, int(column[0])
-        if entries.primitives[place] is LITERAL and (column == place).all():
-            return entries.numbers[entries.first[place]]
+        entries, position = self._dependence.written.operations, int(column[0])
+        if entries.primitives[position] is LITERAL and (column == position).all():
+            return entries.numbers[entries.first[position]]
         return tape._symbol(column, Symbol)
 
-    def _one_by_one(self, row: int, place: int, at: int) -> None:
-        """Go through an operation at a place, whose gradient is at another one."""
+    def _one_by_one(self, row: int, position: int, at: int) -> None:
+        """Go through an operation at a position, whose gradient is at another one."""
         begin, end = np.searchsorted(self._rows, [row, row + 1])
         slots = iter(self._by_row[begin:end].tolist())
         gradient, dependence = self.tape._symbol(at, Symbol), self._dependence
-        for operand, share in self.tape._shares(place, dependence.written, gradient, dependence):
+        for operand, contribution in self.tape._contributions(position, dependence.written, gradient, dependence):
             target = dependence.equal[operand] - self._begin
             if self._alias[target] == target:
                 slot = next(slot for slot in slots if self._target[slot] == target)
-                self._shares[slot] = self.tape.place(share)
+                self._contributions[slot] = self.tape.position(contribution)
 
     def _through_call(self, row: int, called: Called) -> None:
         """Go through a call of a function of arrays, whose results are done."""
         seeds = []
-        for places in called.results:
-            at = self._found[self._alias[places - self._begin]]
-            is_nothing = (at == NO_PLACE).all()
-            seeds.append(np.zeros(at.shape) if is_nothing else np.where(at < 0, self.tape.place(0.0), at))
+        for positions in called.results:
+            at = self._found[self._alias[positions - self._begin]]
+            is_nothing = (at == NO_POSITION).all()
+            seeds.append(np.zeros(at.shape) if is_nothing else np.where(at < 0, self.tape.position(0.0), at))
         slots = self._by_row[slice(*np.searchsorted(self._rows, [row, row + 1]))]
         numbers, begin = self._index[slots], 0  # of the elements of all operands that are given
-        shares = self.tape.shares_of_call(called, seeds, self._dependence)
-        for operand, is_given, share in zip(called.operands, called.is_given, shares, strict=True):
+        contributions = self.tape.contributions_of_call(called, seeds, self._dependence)
+        for operand, is_given, contribution in zip(called.operands, called.is_given, contributions, strict=True):
             end = begin + operand.size * is_given
-            if share is not None:
+            if contribution is not None:
                 of_operand = (numbers >= begin) & (numbers < end)
-                self._shares[slots[of_operand]] = share.ravel()[numbers[of_operand] - begin]
+                self._contributions[slots[of_operand]] = contribution.ravel()[numbers[of_operand] - begin]
             begin = end
 
     def _add(self, slots: slice) -> None:
-        """Add up the shares of the operations on a level."""
-        given = self._shares[slots] != NO_PLACE
-        targets, shares = self._target[slots][given], self._shares[slots][given]
+        """Add up the contributions of the operations on a level."""
+        given = self._contributions[slots] != NO_POSITION
+        targets, contributions = self._target[slots][given], self._contributions[slots][given]
         begins = np.append(True, targets[1:] != targets[:-1])[: len(targets)]
         adds = ~begins
-        places = np.where(adds, len(self.tape.operations) + np.cumsum(adds) - 1, shares)
+        positions = np.where(adds, len(self.tape.operations) + np.cumsum(adds) - 1, contributions)
         if adds.any():
-            before = np.append(NO_PLACE, places[:-1])
-            self.tape.operations.append_chains(primitives.add, before[adds], shares[adds])
+            before = np.append(NO_POSITION, positions[:-1])
+            self.tape.operations.append_chains(primitives.add, before[adds], contributions[adds])
         ends = np.append(begins[1:], True)[: len(targets)]
-        self._found[targets[ends]] = places[ends]
+        self._found[targets[ends]] = positions[ends]

@@ -1,9 +1,9 @@
 """Lanes: an operation on arrays of symbols, written down for all elements at once.
 
 For ``x * y`` of two arrays, NumPy would call an operator for each element. Here one symbol stands for all elements of
-an array: its place is an array of places, a lane for each element. Operators, functions of micrograd and the rules of
-numpy_functions.py run once on such symbols, as they run on single ones, and each operation that they write is written
-for all lanes:
+an array: its position is an array of positions, a lane for each element. Operators, functions of micrograd and the
+rules of numpy_functions.py run once on such symbols, as they run on single ones, and each operation that they write is
+written for all lanes:
 
     x           lanes at 0, 1, 2
     y           lanes at 3, 4, 5
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 FEWEST = 16  # elements; of fewer, NumPy's loops are as quick
 _LARGEST_INT = 2**53  # not all of the larger ones are floats
-_place_of, _tape_of = attrgetter("_place"), attrgetter("_tape")
+_position_of, _tape_of = attrgetter("_position"), attrgetter("_tape")
 _new: Callable[[Any], Any] = object.__new__
 
 
@@ -78,7 +78,8 @@ class LanesTape(Tracer):
         size: how many lanes there are.
         observer: what looks for sources, which operators let go on.
         checked: takes the places of what raises where it is not finite.
-        written: the operations so far: a primitive, its operands and its places, as arrays of lanes or single places.
+        written: the operations so far: a primitive, its operands and its positions, as arrays of lanes or single
+            positions.
     """
 
     def __init__(self, tape: Tape, size: int) -> None:
@@ -95,28 +96,29 @@ class LanesTape(Tracer):
         if issubclass(kind, IntSymbol):
             raise _Declined  # whose range is checked one by one
         if primitive in REWRITES and (instead := REWRITES[primitive](self, *operands)) is not None:
-            return self._symbol(instead._place, kind)
-        places = [self.place(operand, primitive, index) for index, operand in enumerate(operands)]
-        begin = self.tape.operations.append_block([primitive], 1, self.size, [places])
+            return self._symbol(instead._position, kind)
+        positions = [self.position(operand, primitive, index) for index, operand in enumerate(operands)]
+        begin = self.tape.operations.append_block([primitive], 1, self.size, [positions])
         made = np.arange(begin, begin + self.size)
-        self.written.append((primitive, places, made))
+        self.written.append((primitive, positions, made))
         return self._symbol(made, kind)
 
     compared = Tape.compared
 
-    def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> Any:
-        """The places of an operand; a single one where it is the same for all lanes."""
+    def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> Any:
+        """The positions of an operand; a single one where it is the same for all lanes."""
         if not is_lanes(operand):
-            return self.tape.place(operand, primitive, index)
-        if operand._place.dtype == object:  # Values from outside, whose role is noted when they are used first
-            operand._place = _places_of_values(self.tape, operand._place, primitive, index)
-        return operand._place
+            return self.tape.position(operand, primitive, index)
+        if operand._position.dtype == object:  # Values from outside, whose role is noted when they are used first
+            operand._position = _positions_of_values(self.tape, operand._position, primitive, index)
+        return operand._position
 
-    def _symbol(self, place: Any, kind: type[Symbol]) -> Symbol:
-        """A symbol at these places."""
+    def _symbol(self, position: Any, kind: type[Symbol]) -> Symbol:
+        """A symbol at these positions."""
         made: Any = kind
         symbol = _new(made if hasattr(made, "of_lane") else _lanes_of(made))
-        symbol._place = np.full(self.size, place) if isinstance(place, int) else place  # one may be that of all lanes
+        # one may be that of all lanes
+        symbol._position = np.full(self.size, position) if isinstance(position, int) else position
         symbol._tape, symbol._is_used = self, True
         return symbol
 
@@ -132,15 +134,15 @@ class LanesTape(Tracer):
 
 
 class _Checked:
-    """Where places of many lanes are noted, as those of single symbols are."""
+    """Where positions of many lanes are noted, as those of single symbols are."""
 
     def __init__(self, checked: dict[int, None]) -> None:
         self._checked = checked
         self.noted: list[Integers] = []
 
-    def __setitem__(self, places: Integers, _: None) -> None:
-        self.noted.append(places)
-        self._checked.update(dict.fromkeys(places.tolist()))
+    def __setitem__(self, positions: Integers, _: None) -> None:
+        self.noted.append(positions)
+        self._checked.update(dict.fromkeys(positions.tolist()))
 
 
 def is_lanes(x: object) -> bool:
@@ -154,9 +156,9 @@ def _lanes_of(kind: Any) -> type[Symbol]:
     return type(kind.__name__, (kind,), {"__slots__": (), "of_lane": kind, "__hash__": kind.__hash__})
 
 
-def _places_of_values(tape: Tape, values: Array, primitive: Primitive | None, index: int) -> Integers:
-    places = [tape.place(value, primitive, index) for value in values.ravel().tolist()]
-    return np.array(places, dtype=np.int64).reshape(values.shape)
+def _positions_of_values(tape: Tape, values: Array, primitive: Primitive | None, index: int) -> Integers:
+    positions = [tape.position(value, primitive, index) for value in values.ravel().tolist()]
+    return np.array(positions, dtype=np.int64).reshape(values.shape)
 
 
 # Arrays of symbols, and lanes for them
@@ -167,12 +169,12 @@ class _Elements(NamedTuple):
 
     Attributes:
         kind: the class of the symbols.
-        places: where they are; or Values from outside, in an array of objects.
+        positions: where they are; or Values from outside, in an array of objects.
         is_known: whether they are literals.
     """
 
     kind: type[Symbol]
-    places: Array
+    positions: Array
     is_known: bool = False
 
 
@@ -202,7 +204,7 @@ def _elements(tape: Tape, array: Any) -> _Elements:
         raise _Declined
     if kind is Value:
         return _Elements(Symbol, array)
-    return _Elements(kind, np.fromiter(map(_place_of, elements), np.int64, len(elements)).reshape(array.shape))
+    return _Elements(kind, np.fromiter(map(_position_of, elements), np.int64, len(elements)).reshape(array.shape))
 
 
 def _literals(tape: Tape, array: Array) -> _Elements:
@@ -215,9 +217,9 @@ def _literals(tape: Tape, array: Array) -> _Elements:
     bits = np.ascontiguousarray(array, dtype=float).view(np.int64).ravel()
     _, first, inverse = np.unique(bits, return_index=True, return_inverse=True)
     order = np.argsort(first)  # in the order of the elements, not of their sizes
-    places = np.empty(len(first), dtype=np.int64)
-    places[order] = tape.places_of_literals(bits[first[order]].view(np.float64).tolist())
-    return _Elements(kind, places[inverse].reshape(array.shape), is_known=True)
+    positions = np.empty(len(first), dtype=np.int64)
+    positions[order] = tape.positions_of_literals(bits[first[order]].view(np.float64).tolist())
+    return _Elements(kind, positions[inverse].reshape(array.shape), is_known=True)
 
 
 def _array_of(symbol: Any, shape: tuple[int, ...], layout: Array | None = None) -> Any:
@@ -228,7 +230,7 @@ def _array_of(symbol: Any, shape: tuple[int, ...], layout: Array | None = None) 
     if not is_lanes(symbol):
         raise _Declined
     tape = symbol._tape.tape
-    made = tape.symbols(symbol._place.tolist(), type(symbol).of_lane)
+    made = tape.symbols(symbol._position.tolist(), type(symbol).of_lane)
     if not shape:
         return made[0]
     array = np.fromiter(made, object, len(made)).reshape(shape)
@@ -330,7 +332,7 @@ def _applied(
                 elements = _elements(tape, x)
                 if elements.is_known and not takes_literals:
                     return None
-                x = lanes._symbol(np.broadcast_to(elements.places, shape).ravel(), elements.kind)
+                x = lanes._symbol(np.broadcast_to(elements.positions, shape).ravel(), elements.kind)
             elif not isinstance(x, (Operand, float, int)):
                 return None
             operands.append(x)
@@ -348,8 +350,8 @@ def _applied(
 
 def _check_different(lanes: LanesTape, operands: Sequence[Any]) -> None:
     """Decline operands that have a lane in common."""
-    places = [lanes.place(operand, primitives.where) for operand in operands if isinstance(operand, Value)]
-    if any(np.equal(x, y).any() for x, y in combinations(places, 2)):
+    positions = [lanes.position(operand, primitives.where) for operand in operands if isinstance(operand, Value)]
+    if any(np.equal(x, y).any() for x, y in combinations(positions, 2)):
         raise _Declined
 
 
@@ -361,8 +363,8 @@ def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
     try:
         tape = _tape_in_use()
         elements = _elements(tape, array)
-        found = _along(elements.places, plain_array(array).strides, settings)
-        if found is None or elements.kind is BoolSymbol or elements.is_known or elements.places.dtype == object:
+        found = _along(elements.positions, plain_array(array).strides, settings)
+        if found is None or elements.kind is BoolSymbol or elements.is_known or elements.positions.dtype == object:
             return None
         rows, shape = found
         rule: Any = _REDUCED[name] or _rule(name)
@@ -386,23 +388,23 @@ def _is_plain(settings: dict[str, Any]) -> bool:
 
 
 def _along(
-    places: Integers, strides: Sequence[int], settings: dict[str, Any]
+    positions: Integers, strides: Sequence[int], settings: dict[str, Any]
 ) -> tuple[Integers, tuple[int, ...]] | None:
-    """Places with those that are reduced in columns, in the order in which NumPy comes to them, and a result's shape.
+    """Positions, those that are reduced in columns, in the order in which NumPy comes to them; and a result's shape.
 
     NumPy goes through an array as it lies in memory; None where that is not the order of its axes.
     """
     axis = settings.get("axis", 0)
-    axes = range(places.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    axes = sorted(each % places.ndim for each in axes)
-    steps = [strides[each] for each in axes if places.shape[each] > 1]
+    axes = range(positions.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = sorted(each % positions.ndim for each in axes)
+    steps = [strides[each] for each in axes if positions.shape[each] > 1]
     if not steps or steps != sorted(steps, reverse=True) or steps[-1] <= 0:
         return None
-    kept = [each for each in range(places.ndim) if each not in axes]
-    shape = tuple(places.shape[each] for each in kept)
-    rows = places.transpose(*axes, *kept).reshape(-1, math.prod(shape))
+    kept = [each for each in range(positions.ndim) if each not in axes]
+    shape = tuple(positions.shape[each] for each in kept)
+    rows = positions.transpose(*axes, *kept).reshape(-1, math.prod(shape))
     if settings.get("keepdims"):
-        shape = tuple(1 if each in axes else length for each, length in enumerate(places.shape))
+        shape = tuple(1 if each in axes else length for each, length in enumerate(positions.shape))
     return (rows, shape) if len(rows) > 1 and rows.shape[1] else None
 
 
@@ -413,21 +415,21 @@ def product(first: Any, second: Any) -> Any:
         x, y = _elements(tape, first), _elements(tape, second)
         if BoolSymbol in (x.kind, y.kind) or (x.is_known and y.is_known):
             return None
-        left = x.places[None, :] if x.places.ndim == 1 else x.places
-        right = y.places[:, None] if y.places.ndim == 1 else y.places
+        left = x.positions[None, :] if x.positions.ndim == 1 else x.positions
+        right = y.positions[:, None] if y.positions.ndim == 1 else y.positions
         if left.shape[-1] != right.shape[-2] or left.shape[-1] < 2:
             return None
         left, right = np.broadcast_arrays(left[..., :, None, :], right.swapaxes(-1, -2)[..., None, :, :])
         if left.size < FEWEST:
             return None
         *shape, rows, columns, length = left.shape
-        shape += [rows] * (x.places.ndim > 1) + [columns] * (y.places.ndim > 1)
+        shape += [rows] * (x.positions.ndim > 1) + [columns] * (y.positions.ndim > 1)
         lanes = LanesTape(tape, left.size)
         pairs = [np.moveaxis(each, -1, 0).ravel() for each in (left, right)]
         with using(lanes.recorder()):
             terms: Any = lanes._symbol(pairs[0], x.kind) * lanes._symbol(pairs[1], y.kind)
         return _array_of(
-            _chain(tape, operator.add, type(terms).of_lane, terms._place.reshape(length, -1)), tuple(shape)
+            _chain(tape, operator.add, type(terms).of_lane, terms._position.reshape(length, -1)), tuple(shape)
         )
     except _WRONG:
         return None
@@ -442,7 +444,7 @@ def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integ
         tape: where it is written.
         rule: the function.
         kind: the class of the symbols.
-        rows: their places, with a row for each step.
+        rows: their positions, with a row for each step.
         start: a number that comes before the first row.
     """
     width = rows.shape[1]
@@ -453,7 +455,7 @@ def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integ
         before, step = result, LanesTape(tape, width)
         x = step._symbol(row, kind)
         if is_lanes(before):
-            before = step._symbol(before._place, type(before))
+            before = step._symbol(before._position, type(before))
         with using(step.recorder()):
             result = rule(before, x)
     left, operations = rows[2:], [id(made) for *_, made in step.written]
@@ -461,18 +463,18 @@ def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integ
         return result
     assert type(result) is type(before)
     begin, steps, size = len(tape.operations), len(left), len(operations)
-    places = begin + np.arange(steps * size * width).reshape(steps, size, width)
-    last = operations.index(id(result._place))
-    fillings: dict[int, Any] = {made: places[:, number] for number, made in enumerate(operations)}
-    fillings[id(x._place)] = left
-    fillings[id(before._place)] = np.concatenate([result._place[None], places[:-1, last]])
+    positions = begin + np.arange(steps * size * width).reshape(steps, size, width)
+    last = operations.index(id(result._position))
+    fillings: dict[int, Any] = {made: positions[:, number] for number, made in enumerate(operations)}
+    fillings[id(x._position)] = left
+    fillings[id(before._position)] = np.concatenate([result._position[None], positions[:-1, last]])
     operands = [
         [each if isinstance(each, int) else fillings[id(each)] for each in of_one] for _, of_one, _ in step.written
     ]
     tape.operations.append_block([primitive for primitive, *_ in step.written], steps, width, operands)
     for noted in step.checked.noted:
         tape.checked.update(dict.fromkeys(fillings[id(noted)].ravel().tolist()))
-    return step._symbol(places[-1, last], type(result))
+    return step._symbol(positions[-1, last], type(result))
 
 
 def plain_array(array: Any) -> Array:

@@ -47,13 +47,13 @@ class Question(NamedTuple):
     """A decision on a number.
 
     Attributes:
-        place: of the answer on the tape.
+        position: of the answer on the tape.
         answer: what it was: 1 or 0 for a truth, or an int.
         line: which of the user's lines asked.
         text: what was asked, with the numbers.
     """
 
-    place: int
+    position: int
     answer: float
     line: str
     text: str
@@ -72,7 +72,7 @@ class Questions:
         self._asked: list[Question] = []
         self._undecided_by: UndecidedError | None = None
         self._tape, self._leaves, self._rounding = tape, leaves, rounding
-        self._numbers: dict[int, float] = {}  # of each place that was asked for, and of what it depends on
+        self._numbers: dict[int, float] = {}  # of each position that was asked for, and of what it depends on
         self._called: dict[int, list[float]] = {}  # the results of calls
         self._exactness: dict[int, int] = {}
         self._rows: list[tuple[int, ...]] = []
@@ -102,52 +102,52 @@ class Questions:
                 raise
             raise UndecidedError(str(error)) from error
 
-    def truth(self, place: int, is_bool: bool) -> bool:
-        """Whether the number at a place is not 0; a bool is 1 or 0."""
-        number = self._number(place)
-        answer = place if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, place))
-        self._ask(answer, self._closeness(answer), float(number != 0), self._text_of_truth(place, number))
+    def truth(self, position: int, is_bool: bool) -> bool:
+        """Whether the number at a position is not 0; a bool is 1 or 0."""
+        number = self._number(position)
+        answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
+        self._ask(answer, self._closeness(answer), float(number != 0), self._text_of_truth(position, number))
         return number != 0
 
-    def whole(self, place: int, of_number: Callable[[float], int]) -> int:
-        """The int of the number at a place: by int, round, math.floor or math.ceil."""
-        number = self._number(place)
+    def whole(self, position: int, of_number: Callable[[float], int]) -> int:
+        """The int of the number at a position: by int, round, math.floor or math.ceil."""
+        number = self._number(position)
         try:
             answer = of_number(number)
         except (ValueError, OverflowError) as error:  # of NaN, and of infinity
             raise self._undecided() from error
-        below = self._write(further_primitives.floor, place)
-        written = _WHOLE[of_number](self, place, below)
-        zero = self._tape.place(0.0)
+        below = self._write(further_primitives.floor, position)
+        written = _WHOLE[of_number](self, position, below)
+        zero = self._tape.position(0.0)
         written = self._write(primitives.where, self._write(EQUAL, written, zero), zero, written)  # and not -0
         close: list[int] = []
-        if not self._is_exact(place):
-            above = self._write(primitives.sub, place, below)
-            half = self._size_of(primitives.sub, above, self._tape.place(0.5))
-            distance = half if of_number is round else self._write(primitives.sub, self._tape.place(0.5), half)
-            close = [self._is_less(distance, self._magnitude(place))]
+        if not self._is_exact(position):
+            above = self._write(primitives.sub, position, below)
+            half = self._size_of(primitives.sub, above, self._tape.position(0.5))
+            distance = half if of_number is round else self._write(primitives.sub, self._tape.position(0.5), half)
+            close = [self._is_less(distance, self._magnitude(position))]
         self._ask(written, close, float(answer), f"{of_number.__name__}({number:.6g})")
         return answer
 
-    def _ask(self, place: int, close: list[int], answer: float, text: str) -> None:
-        half = self._tape.place(0.5)
+    def _ask(self, position: int, close: list[int], answer: float, text: str) -> None:
+        half = self._tape.position(0.5)
         for one in dict.fromkeys(close):
-            place = self._write(primitives.where, one, half, place)
-        self._asked.append(Question(place, answer, running_line(), text))
+            position = self._write(primitives.where, one, half, position)
+        self._asked.append(Question(position, answer, running_line(), text))
 
-    def _text_of_truth(self, place: int, number: float) -> str:
+    def _text_of_truth(self, position: int, number: float) -> str:
         written = self._tape.operations
-        if written.primitives[place] not in _COMPARISONS:
+        if written.primitives[position] not in _COMPARISONS:
             return f"{number:.6g}"
-        symbol = {LESS: "<", LESS_EQUAL: "<=", EQUAL: "=="}[written.primitives[place]]
-        x, y = (self._number(operand) for operand in written.operands(place))
+        symbol = {LESS: "<", LESS_EQUAL: "<=", EQUAL: "=="}[written.primitives[position]]
+        x, y = (self._number(operand) for operand in written.operands(position))
         return f"{x:.6g} {symbol} {y:.6g}"
 
     # The numbers of this call
 
-    def _number(self, place: int) -> float:
-        """The number at a place, and what it depends on, computed as Python does it."""
-        known, stack = self._numbers, [place]
+    def _number(self, position: int) -> float:
+        """The number at a position, and what it depends on, computed as Python does it."""
+        known, stack = self._numbers, [position]
         while stack:
             operands = () if stack[-1] in known else self._operands(stack[-1])
             if unknown := [operand for operand in operands if operand not in known]:
@@ -159,7 +159,7 @@ class Questions:
                     known[this] = self._computed(this, [known[operand] for operand in operands])
                 except (ArithmeticError, ValueError, IndexError) as error:
                     raise self._undecided() from error
-        return known[place]
+        return known[position]
 
     def _undecided(self) -> UndecidedError:
         self._undecided_by = UndecidedError(
@@ -167,15 +167,15 @@ class Questions:
         )
         return self._undecided_by
 
-    def _operands(self, place: int) -> Sequence[int]:
-        """The places that the number at a place is computed from."""
+    def _operands(self, position: int) -> Sequence[int]:
+        """The positions that the number at a position is computed from."""
         written, tape = self._tape.operations, self._tape
-        primitive = written.primitives[place]
-        if primitive is INPUT and (called := self._call_at(place)) is not None:
-            return called.read().tolist() if place == called.hub[0] else called.hub.tolist()
+        primitive = written.primitives[position]
+        if primitive is INPUT and (called := self._call_at(position)) is not None:
+            return called.read().tolist() if position == called.hub[0] else called.hub.tolist()
         if primitive is INPUT or primitive is LITERAL:
             return ()
-        operands = written.operands(place)
+        operands = written.operands(position)
         if primitive is TAKE:
             if operands[1] >= len(self._tables):
                 self._tables = list(tape.tables)
@@ -186,17 +186,17 @@ class Questions:
             return operands[0], *self._rows[operands[1]], *self._rows[operands[2]]
         return operands
 
-    def _computed(self, place: int, numbers: list[float]) -> float:
+    def _computed(self, position: int, numbers: list[float]) -> float:
         written = self._tape.operations
-        primitive, first = written.primitives[place], written.first[place]
+        primitive, first = written.primitives[position], written.first[position]
         if primitive is LITERAL:
             return written.numbers[first]
-        if primitive is INPUT and (called := self._call_at(place)) is not None:
+        if primitive is INPUT and (called := self._call_at(position)) is not None:
             hub = int(called.hub[0])
-            if place == hub:
+            if position == hub:
                 self._called[hub] = called.computed(numbers)
                 return 0.0
-            return self._called[hub][place - hub - 1]
+            return self._called[hub][position - hub - 1]
         if primitive is INPUT:
             name = written.names[first]
             leaf = name if isinstance(name, Value) else self._leaves[name]
@@ -211,19 +211,19 @@ class Questions:
             return total
         return float(primitive.forward(*numbers))
 
-    def _call_at(self, place: int) -> Called | None:
-        """The call of a function of arrays that a place belongs to."""
-        return next((each for each in self._tape.maps if place in each), None)
+    def _call_at(self, position: int) -> Called | None:
+        """The call of a function of arrays that a position belongs to."""
+        return next((each for each in self._tape.maps if position in each), None)
 
     # What rounding might decide
 
-    def _is_exact(self, place: int) -> bool:
-        """Whether a program has Python's number at a place: what was rounded once at most."""
-        return self._rounding == ROUNDING["float64"] and self._rounded(place) <= _ROUNDED_ONCE
+    def _is_exact(self, position: int) -> bool:
+        """Whether a program has Python's number at a position: what was rounded once at most."""
+        return self._rounding == ROUNDING["float64"] and self._rounded(position) <= _ROUNDED_ONCE
 
-    def _rounded(self, place: int) -> int:
-        """How often the number at a place was rounded: not at all, once, or more often."""
-        known, stack = self._exactness, [place]
+    def _rounded(self, position: int) -> int:
+        """How often the number at a position was rounded: not at all, once, or more often."""
+        known, stack = self._exactness, [position]
         while stack:
             this = stack[-1]
             operands = () if this in known else self._operands(this)
@@ -243,22 +243,22 @@ class Questions:
                     known[this] = worst
             else:
                 known[this] = worst if not operands or primitive in _CHOICES or primitive is TAKE else _ROUNDED
-        return known[place]
+        return known[position]
 
-    def _is_one(self, place: int) -> bool:
+    def _is_one(self, position: int) -> bool:
         written = self._tape.operations
-        return written.primitives[place] is LITERAL and written.numbers[written.first[place]] == 1.0
+        return written.primitives[position] is LITERAL and written.numbers[written.first[position]] == 1.0
 
-    def _closeness(self, place: int) -> list[int]:
-        """Places of 1 where rounding might decide the truth at a place: of each comparison that it is made of."""
-        found, stack = [], [place]
+    def _closeness(self, position: int) -> list[int]:
+        """Positions of 1 where rounding might decide the truth at a position: of each comparison that it is made of."""
+        found, stack = [], [position]
         while stack:
-            place = stack.pop()
-            primitive, operands = self._tape.operations.primitives[place], self._operands(place)
+            position = stack.pop()
+            primitive, operands = self._tape.operations.primitives[position], self._operands(position)
             if primitive in _COMPARISONS:
                 found += self._close(*operands)
             elif primitive is primitives.is_zero and self._tape.operations.primitives[operands[0]] not in _TRUTHS:
-                found += self._close(operands[0], self._tape.place(0.0))
+                found += self._close(operands[0], self._tape.position(0.0))
             elif primitive in _TRUTHS:
                 stack += operands
         return found
@@ -270,12 +270,12 @@ class Questions:
         return [self._is_less(self._size_of(primitives.sub, x, y), size)]
 
     def _is_less(self, distance: int, size: int) -> int:
-        error = self._write(primitives.mul, size, self._tape.place(self._rounding))
-        return self._write(LESS, distance, self._write(primitives.add, error, self._tape.place(_LEAST)))
+        error = self._write(primitives.mul, size, self._tape.position(self._rounding))
+        return self._write(LESS, distance, self._write(primitives.add, error, self._tape.position(_LEAST)))
 
-    def _magnitude(self, place: int, depth: int = 0) -> int:
-        """The place of what the rounding error of a number is relative to: of a difference, the sum of sizes."""
-        primitive, operands = self._tape.operations.primitives[place], self._operands(place)
+    def _magnitude(self, position: int, depth: int = 0) -> int:
+        """The position of what the rounding error of a number is relative to: of a difference, the sum of sizes."""
+        primitive, operands = self._tape.operations.primitives[position], self._operands(position)
         if depth < _DEEPEST and primitive in (primitives.add, primitives.sub, primitives.mul):
             combine = primitives.mul if primitive is primitives.mul else primitives.add
             return self._write(combine, *[self._magnitude(operand, depth + 1) for operand in operands])
@@ -287,30 +287,30 @@ class Questions:
             for x, y in zip(operands[1:half], operands[half:], strict=True):
                 total = self._write(primitives.add, total, self._size_of(primitives.mul, x, y))
             return total
-        return self._write(primitives.abs, place)
+        return self._write(primitives.abs, position)
 
     def _size_of(self, primitive: Any, x: int, y: int) -> int:
         return self._write(primitives.abs, self._write(primitive, x, y))
 
-    def _write(self, primitive: Any, *places: int) -> int:
-        return self._tape.operations.append(primitive, *places)
+    def _write(self, primitive: Any, *positions: int) -> int:
+        return self._tape.operations.append(primitive, *positions)
 
     # What the program computes for the int of a number
 
-    def _truncated(self, place: int, below: int) -> int:
-        negative = self._write(LESS, place, self._tape.place(0.0))
-        return self._write(primitives.where, negative, self._upwards(place, below), below)
+    def _truncated(self, position: int, below: int) -> int:
+        negative = self._write(LESS, position, self._tape.position(0.0))
+        return self._write(primitives.where, negative, self._upwards(position, below), below)
 
-    def _upwards(self, place: int, below: int) -> int:
-        negated = self._write(further_primitives.floor, self._write(primitives.neg, place))
+    def _upwards(self, position: int, below: int) -> int:
+        negated = self._write(further_primitives.floor, self._write(primitives.neg, position))
         return self._write(primitives.neg, negated)
 
-    def _downwards(self, place: int, below: int) -> int:
+    def _downwards(self, position: int, below: int) -> int:
         return below
 
-    def _nearest(self, place: int, below: int) -> int:
+    def _nearest(self, position: int, below: int) -> int:
         """What is behind the point decides; of a half, whether the int below is odd."""
-        half, part = self._tape.place(0.5), self._write(primitives.sub, place, below)
+        half, part = self._tape.position(0.5), self._write(primitives.sub, position, below)
         halved = self._write(primitives.mul, below, half)
         odd = self._write(LESS, self._write(further_primitives.floor, halved), halved)
         upwards = self._write(LESS, half, part)

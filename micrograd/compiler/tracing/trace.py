@@ -1,7 +1,7 @@
 """Trace: run a function once on symbols, and write down every operation that is done to them.
 
 A Symbol stands for a number that is not known yet. It has the operators and the methods of a Value,
-and each of them appends to the tape: the primitive, and the places of its operands on the tape. For
+and each of them appends to the tape: the primitive, and the positions of its operands on the tape. For
 ``x * y + x`` the tape says
 
     0  input        x
@@ -73,7 +73,7 @@ AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 _FEWEST_STEPS = 2000  # that gradients are written many at a time for
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
-# The primitive of each of Python's comparisons, and whether the operands change places.
+# The primitive of each of Python's comparisons, and whether the operands change positions.
 _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.lt: (LESS, False),
     operator.gt: (LESS, True),
@@ -102,19 +102,19 @@ def _unobserved(method: AnyMethod) -> AnyMethod:
 
 
 class Tape(Tracer):
-    """The operations of one trace, in order; an operation's place is its number.
+    """The operations of one trace, in order; an operation's position is its number.
 
     Attributes:
         operations: what is written.
-        known: the places of operations whose operands have all been operands before.
-        values: the place of each Value that was read from outside.
-        placed: the places of these, and of plain numbers, where operators find them quickly; 0 has its sign there.
+        known: the positions of operations whose operands have all been operands before.
+        values: the position of each Value that was read from outside.
+        placed: the positions of these, and of plain numbers, where operators find them quickly; 0 has its sign there.
         roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
-        tables: the number of each table, by the places of its elements.
-        rows: the number of each row of factors, by their places.
-        checked: the places of products that stand for powers, which raise where they overflow.
-        attributes: for the places of arguments, the names of the attributes that the user has set on them.
-        bounds: for the places of plain integers, between which two each of them is known to be.
+        tables: the number of each table, by the positions of its elements.
+        rows: the number of each row of factors, by their positions.
+        checked: the positions of products that stand for powers, which raise where they overflow.
+        attributes: for the positions of arguments, the names of the attributes that the user has set on them.
+        bounds: for the positions of plain integers, between which two each of them is known to be.
         remarks: what explain() says of how derivatives are computed.
         as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
         tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
@@ -145,7 +145,7 @@ class Tape(Tracer):
         self.as_floats, self.is_recorded = as_floats, is_recorded
         self.observer = observing()
         self.tells_apart = self.depends_on_recording = self.takes_numbers = False
-        self._arguments = 0  # the places before this one are those of the arguments
+        self._arguments = 0  # the positions before this one are those of the arguments
         self.operations = Entries()
         self.known: dict[tuple[Any, ...], int] = {}
         self._equals = EqualsInOrder()
@@ -156,10 +156,10 @@ class Tape(Tracer):
         self.rows: dict[tuple[int, ...], int] = {}
         # Rows that were written: by their first factor if it is a Value, else the last one on that side.
         self._rows_known: dict[Value | int, tuple[tuple[Any, ...], int]] = {}
-        self._start: tuple[Any, int] = _NONE_KNOWN  # what the last sum of products began with, and its place
+        self._start: tuple[Any, int] = _NONE_KNOWN  # what the last sum of products began with, and its position
         self._copies: dict[int, Any] = {}  # which transform differentiates by it
-        self._trained: set[int] = set()  # the places of arguments that require a gradient
-        self._reached: dict[Any, _Reached] = {}  # the places that a gradient flows from to the inputs of a transform
+        self._trained: set[int] = set()  # the positions of arguments that require a gradient
+        self._reached: dict[Any, _Reached] = {}  # the positions that a gradient flows from to the inputs of a transform
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
@@ -186,7 +186,7 @@ class Tape(Tracer):
         symbol = self.input(number, Value if isinstance(leaf, Value) else kind)
         if isinstance(symbol, IntSymbol):
             low, high = promotion.limits(symbol.kind)
-            self.bounds[symbol._place] = max(low, bounds[0]), min(high, bounds[1])
+            self.bounds[symbol._position] = max(low, bounds[0]), min(high, bounds[1])
         return symbol
 
     def all_given(self) -> None:
@@ -195,7 +195,7 @@ class Tape(Tracer):
 
     def tell_apart(self, symbol: Symbol) -> None:
         """Take note that somebody asks which symbol this is."""
-        self.tells_apart = self.tells_apart or symbol._place < self._arguments
+        self.tells_apart = self.tells_apart or symbol._position < self._arguments
 
     def input(self, name: object, kind: Any = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value or of a plain number of a kind."""
@@ -205,47 +205,47 @@ class Tape(Tracer):
         """New numbers of one kind that are given from outside."""
         return self.symbols(self.operations.append_inputs(names), class_of(kind))
 
-    def symbols(self, places: Sequence[int], kind: type[Symbol]) -> list[Symbol]:
-        """New symbols for what stands at some places."""
-        made = list(map(_new, repeat(kind, len(places))))
-        for symbol, place in zip(made, places, strict=True):
-            symbol._place, symbol._tape, symbol._is_used = place, self, True
+    def symbols(self, positions: Sequence[int], kind: type[Symbol]) -> list[Symbol]:
+        """New symbols for what stands at some positions."""
+        made = list(map(_new, repeat(kind, len(positions))))
+        for symbol, position in zip(made, positions, strict=True):
+            symbol._position, symbol._tape, symbol._is_used = position, self, True
         return made
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
         if not self.is_open:
             return self.passed_over(primitive, operands)
-        places: tuple[int, ...]
+        positions: tuple[int, ...]
         if len(operands) == 2:  # nearly all operations have two
             x, y = operands
             of_x, of_y, known = type(x), type(y), self.placed.get
             first = (
-                x._place
+                x._position
                 if of_x is Symbol and x._tape is self
-                else (known(x) if of_x is float or of_x is Value else None) or self.place(x, primitive)
+                else (known(x) if of_x is float or of_x is Value else None) or self.position(x, primitive)
             )
             second = (
-                y._place
+                y._position
                 if of_y is Symbol and y._tape is self
-                else (known(y) if of_y is float or of_y is Value else None) or self.place(y, primitive, 1)
+                else (known(y) if of_y is float or of_y is Value else None) or self.position(y, primitive, 1)
             )
-            places = first, second
+            positions = first, second
             if of_x is Symbol or of_y is Symbol or of_x is Value or of_y is Value:
                 kind = Symbol
             else:
                 kind = kind_of_result(primitive, operands)
         else:
-            places = tuple([self.place(operand, primitive, index) for index, operand in enumerate(operands)])
+            positions = tuple([self.position(operand, primitive, index) for index, operand in enumerate(operands)])
             kind = kind_of_result(primitive, operands)
         if type(primitive) is not Primitive:
             refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
         if primitive in REWRITES and (instead := REWRITES[primitive](self, *operands)) is not None:
-            return self._symbol(self.place(instead, primitive), kind)
+            return self._symbol(self.position(instead, primitive), kind)
         fresh = [operand for operand in operands if isinstance(operand, Symbol) and not operand._is_used]
         for operand in fresh:
             operand._is_used = True
-        symbol = self._written((primitive, *places), not fresh, kind)
+        symbol = self._written((primitive, *positions), not fresh, kind)
         if issubclass(kind, IntSymbol) and primitive is not TAKE:
             self._keep_exact(primitive, operands, symbol)
         if not symbol._is_used and primitive.composite is not None and not is_of_library(primitive):
@@ -265,7 +265,7 @@ class Tape(Tracer):
         if isinstance(operand, BoolSymbol):
             return 0, 1
         allowed = promotion.limits(kind if operand.kind is int else operand.kind)
-        return self.require(operand, allowed, self.bounds.get(operand._place))
+        return self.require(operand, allowed, self.bounds.get(operand._position))
 
     def require(
         self, integer: Any, allowed: promotion.Bounds, known: promotion.Bounds | None = None
@@ -280,23 +280,23 @@ class Tape(Tracer):
         Returns:
             Those that it is in.
         """
-        (low, high), place = allowed, integer._place
+        (low, high), position = allowed, integer._position
         if known is None or known[0] < low or known[1] > high:
             known = low, high
-            distance = primitives.abs(self._symbol(place, FloatSymbol) - (low + high) / 2)
+            distance = primitives.abs(self._symbol(position, FloatSymbol) - (low + high) / 2)
             self.apply(primitives.sqrt, (high - low) / 2 - distance)  # it is NaN, which is noticed
-        self.bounds[place] = known
+        self.bounds[position] = known
         return known
 
     def _written(self, operation: tuple[Any, ...], is_repeatable: bool, kind: type[Symbol]) -> Symbol:
         """A symbol for an operation: for the one that stands there already, where it may be repeated."""
-        place = self.known.get(operation) if is_repeatable else None
-        if place is not None:
-            return self._symbol(place, kind)
-        place = self.operations.append(*operation)
+        position = self.known.get(operation) if is_repeatable else None
+        if position is not None:
+            return self._symbol(position, kind)
+        position = self.operations.append(*operation)
         if is_repeatable:
-            self.known[operation] = place
-        symbol = self._symbol(place, kind)
+            self.known[operation] = position
+        symbol = self._symbol(position, kind)
         symbol._is_used = False
         return symbol
 
@@ -308,12 +308,12 @@ class Tape(Tracer):
             primitive.composite(Operations(lambda operation: operation), *operands)
         self.questions = questions
 
-    def size_from(self, place: int) -> int:
-        """How many operations are written from a place on, where a sum of products is as many as it has."""
+    def size_from(self, position: int) -> int:
+        """How many operations are written from a position on, where a sum of products is as many as it has."""
         written, rows = self.operations, list(self.rows)
         return sum(
             len(rows[written.second[further]]) if written.primitives[further] is SUM_OF_PRODUCTS else 1
-            for further in range(place, len(written))
+            for further in range(position, len(written))
         )
 
     def write_iterations(self) -> None:
@@ -324,8 +324,8 @@ class Tape(Tracer):
         """What writes on this tape under no_grad."""
         return QuietTape(self)
 
-    def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
-        """The place of an operand: a symbol, a Value from outside, or a plain number.
+    def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
+        """The position of an operand: a symbol, a Value from outside, or a plain number.
 
         Args:
             operand: which is written down where it is not yet.
@@ -341,20 +341,20 @@ class Tape(Tracer):
         if isinstance(operand, Symbol):
             if operand._tape is not self:
                 raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
-            return operand._place
+            return operand._position
         if isinstance(operand, Value):
             if operand not in self.values:
                 self.values[operand] = self.placed[operand] = self.operations.append_input(operand)
                 self.roles.setdefault((primitive, index), []).append(operand)
             return self.values[operand]
-        return self.place(required_number(operand, "an operand"))
+        return self.position(required_number(operand, "an operand"))
 
-    def places_of_literals(self, numbers: Sequence[float]) -> list[int]:
-        """The places of plain numbers, no two of which are the same; they are written down where they are not yet."""
+    def positions_of_literals(self, numbers: Sequence[float]) -> list[int]:
+        """The positions of plain numbers, no two of which are the same; new ones are written down."""
         names = [number or (number, math.copysign(1.0, number)) for number in numbers]
         fresh = [(name, number) for name, number in zip(names, numbers, strict=True) if name not in self.placed]
-        places = self.operations.append_literals([number for _, number in fresh])
-        self.placed.update(zip([name for name, _ in fresh], places, strict=True))
+        positions = self.operations.append_literals([number for _, number in fresh])
+        self.placed.update(zip([name for name, _ in fresh], positions, strict=True))
         return list(map(self.placed.__getitem__, names))
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
@@ -367,7 +367,7 @@ class Tape(Tracer):
                 return None  # what is made of integers may have to be checked step by step
             kind = Symbol if Value in kinds else FloatSymbol
         if start is not self._start[0]:  # nearly always it is the same 0.0
-            self._start = start, self.place(start, SUM_OF_PRODUCTS)
+            self._start = start, self.position(start, SUM_OF_PRODUCTS)
         before = len(self.rows)
         operands = self._start[1], self._row(xs, 1), self._row(ys, 2)
         return self._written((SUM_OF_PRODUCTS, *operands), len(self.rows) == before, kind)
@@ -379,15 +379,15 @@ class Tape(Tracer):
         found, number = self._rows_known.get(name, _NONE_KNOWN)
         if len(found) == len(factors) and all(map(operator.is_, found, factors)):
             return number
-        known, places = self.placed.get, []
+        known, positions = self.placed.get, []
         for operand in factors:  # large programs are rows of symbols mostly
             kind = type(operand)
             if kind is Symbol and operand._tape is self:
-                places.append(operand._place)
+                positions.append(operand._position)
             else:
-                place = known(operand) if kind is Value or kind is float else None
-                places.append(place or self.place(operand, SUM_OF_PRODUCTS, side))
-        number = self.rows.setdefault(tuple(places), len(self.rows))
+                position = known(operand) if kind is Value or kind is float else None
+                positions.append(position or self.position(operand, SUM_OF_PRODUCTS, side))
+        number = self.rows.setdefault(tuple(positions), len(self.rows))
         self._rows_known[name] = tuple(factors), number
         return number
 
@@ -399,11 +399,11 @@ class Tape(Tracer):
         if not isinstance(y, Value) and (y := _bound(compare, x, y)) is None:
             return NotImplemented  # Python then asks the other operand, which may be an array
         primitive, swapped = _COMPARISONS[compare]
-        return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
+        return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._position, BoolSymbol)
 
     def symbol(self, value: Any) -> Symbol:
         """What stands for a Value from outside."""
-        return self._symbol(self.place(value), Symbol)
+        return self._symbol(self.position(value), Symbol)
 
     def array(self, array: Any) -> Any:
         """The array as one whose comparisons are written down."""
@@ -473,22 +473,22 @@ class Tape(Tracer):
         refuse("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
-        """The element at a place that is not known yet."""
+        """The element at a position that is not known yet."""
         if not isinstance(index, Symbol):
             return super().take(elements, index)
-        table = tuple(map(self.place, elements))
+        table = tuple(map(self.position, elements))
         before = len(self.tables)
         number = self.tables.setdefault(table, before)
         return self._written(
-            (TAKE, self.place(index), number), number < before, kind_of_result(TAKE, (index, *elements))
+            (TAKE, self.position(index), number), number < before, kind_of_result(TAKE, (index, *elements))
         )
 
     def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
         """The numbers times one, which are products that no other operation is equal to."""
-        places = np.array(self.places(scalars), dtype=np.int64)
-        ones = self.operations.append_literals([1.0] * len(places))  # each of which is used nowhere else
-        begin = self.operations.append_block([primitives.mul], 1, len(places), [[places, np.array(ones)]])
-        made = range(begin, begin + len(places))
+        positions = np.array(self.positions(scalars), dtype=np.int64)
+        ones = self.operations.append_literals([1.0] * len(positions))  # each of which is used nowhere else
+        begin = self.operations.append_block([primitives.mul], 1, len(positions), [[positions, np.array(ones)]])
+        made = range(begin, begin + len(positions))
         self._copies.update(dict.fromkeys(made, source))
         return self.symbols(made, Symbol)
 
@@ -511,26 +511,26 @@ class Tape(Tracer):
     def is_reached(self, result: Value, source: Any) -> bool:
         """Whether a gradient flows to a symbol, or to a Value from outside, from a source."""
         if isinstance(result, Symbol):
-            return self.place_is_reached(self.place(result), source)
+            return self.position_is_reached(self.position(result), source)
         return source is None and self.is_recorded and result.requires_grad
 
-    def place_is_reached(self, place: int, source: Any) -> bool:
-        """Whether a gradient flows from a place to a source."""
+    def position_is_reached(self, position: int, source: Any) -> bool:
+        """Whether a gradient flows from a position to a source."""
         reached = self._reached.setdefault(source, _Reached())
         if reached.size < self._arguments:  # there may be a million; few of them are trained
             given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
             reached.update(each for each in given if self._is_source(each, source))
             reached.size = self._arguments
-        if reached.size <= place:
+        if reached.size <= position:
             if not reached and not self._has_source(source):
-                reached.size = place + 1
+                reached.size = position + 1
                 return False
             written = self._so_far()
-            for further in range(reached.size, place + 1):
+            for further in range(reached.size, position + 1):
                 if self._is_source(further, source) or not reached.isdisjoint(written.receivers(further)):
                     reached.add(further)
-            reached.size = place + 1
-        return place in reached
+            reached.size = position + 1
+        return position in reached
 
     def _has_source(self, source: Any) -> bool:
         """Whether an input of a transform is on the tape; for None, whether a Value is that requires a gradient."""
@@ -538,50 +538,52 @@ class Tape(Tracer):
             return any(each is source for each in self._copies.values())
         return bool(self._trained) or any(value.requires_grad for value in self.values)
 
-    def _is_source(self, place: int, source: Any) -> bool:
-        """Whether an input of a transform is at a place; for None, whether a Value is that requires a gradient."""
+    def _is_source(self, position: int, source: Any) -> bool:
+        """Whether an input of a transform is at a position; for None, whether a Value is that requires a gradient."""
         if source is not None:
-            return self._copies.get(place) is source
-        if self.operations.primitives[place] is not INPUT:
+            return self._copies.get(position) is source
+        if self.operations.primitives[position] is not INPUT:
             return False
-        return self.is_recorded and self._is_trained(place)
+        return self.is_recorded and self._is_trained(position)
 
-    def _is_trained(self, place: int) -> bool:
-        """Whether the input at a place stands for a Value that requires a gradient."""
-        name = self.operations[place][1]
-        return name.requires_grad if isinstance(name, Value) else place in self._trained
+    def _is_trained(self, position: int) -> bool:
+        """Whether the input at a position stands for a Value that requires a gradient."""
+        name = self.operations[position][1]
+        return name.requires_grad if isinstance(name, Value) else position in self._trained
 
     def number_of(self, value: Any) -> Any:
         """The plain number in the place of a Value, which is a derivative or was differentiated."""
-        place = self.place(value)
-        return self._symbol(self.operations.append(primitives.detach, place) if self.as_floats else place, FloatSymbol)
+        position = self.position(value)
+        return self._symbol(
+            self.operations.append(primitives.detach, position) if self.as_floats else position, FloatSymbol
+        )
 
     @_unobserved
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
             return None
-        places = self._places_of(wanted, create_graph)
-        dependence = self._dependence([root], set(places.values()))
-        return self._gradients_of_one(root, dependence, _by_place(places), create_graph)
+        positions = self._positions_of(wanted, create_graph)
+        dependence = self._dependence([root], set(positions.values()))
+        return self._gradients_of_one(root, dependence, _by_position(positions), create_graph)
 
     def _gradients_of_one(
         self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
-        """The gradients of a symbol by the Values at some places, written many at a time where that is quicker."""
+        """The gradients of a symbol by the Values at some positions, written many at a time where that is quicker."""
         if dependence.steps < _FEWEST_STEPS or self._has_iterations() or self.decisions:
-            return self._gradients(root._place, dependence, values, create_graph)
-        lanes = self.gradients_in_lanes(self, dependence, root._place)
+            return self._gradients(root._position, dependence, values, create_graph)
+        lanes = self.gradients_in_lanes(self, dependence, root._position)
         if not lanes.are_wide:
-            return self._gradients(root._place, dependence, values, create_graph)
+            return self._gradients(root._position, dependence, values, create_graph)
         found = lanes.write(values)
         if not create_graph:
-            at = np.array([slope._place for slope in found.values()], dtype=np.int64)
+            at = np.array([slope._position for slope in found.values()], dtype=np.int64)
             if self.as_floats:
                 begin = self.operations.append_block([primitives.detach], 1, len(at), [[at]])
                 at = np.arange(begin, begin + len(at))
             found = dict(zip(found, self.symbols(at.tolist(), FloatSymbol), strict=True))
-        return {value: slope for place, slope in found.items() for value in values[place]}
+        return {value: slope for position, slope in found.items() for value in values[position]}
 
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
@@ -589,18 +591,20 @@ class Tape(Tracer):
         roots = [output for output in outputs if isinstance(output, Symbol)]
         if len(roots) > 1:
             self._look_into_maps()
-        places = self._places_of(inputs, create_graph)
-        dependence = self._dependence(roots, set(places.values()))
+        positions = self._positions_of(inputs, create_graph)
+        dependence = self._dependence(roots, set(positions.values()))
         if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
-        values = _by_place(places)
+        values = _by_position(positions)
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
         of_rows, found = self._roots(outputs), list[Any]({} for _ in outputs)
         alike = [] if self.decisions else list(alike_rows.alike(of_rows, dependence, values))
-        for row, place, slope in zip(*self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True):
-            found[row].update(dict.fromkeys(values[place], slope))
+        for row, position, slope in zip(
+            *self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True
+        ):
+            found[row].update(dict.fromkeys(values[position], slope))
         return found
 
     @_unobserved
@@ -612,33 +616,33 @@ class Tape(Tracer):
         They are computed row by row, or by directions of several columns where that is less to do.
         """
         self._look_into_maps()
-        roots, places = self._roots(outputs), self.places(inputs)  # all inputs are copies, so each has its own
+        roots, positions = self._roots(outputs), self.positions(inputs)  # all inputs are copies, so each has its own
         written = self._so_far()
-        dependence = Dependence(list(roots.values()), set(places), written, self._equal(written))
-        alike = [] if self.decisions else list(alike_rows.alike(roots, dependence, places))
-        rows, least = dependence.rows(len(outputs), roots, alike, set(places))
+        dependence = Dependence(list(roots.values()), set(positions), written, self._equal(written))
+        alike = [] if self.decisions else list(alike_rows.alike(roots, dependence, positions))
+        rows, least = dependence.rows(len(outputs), roots, alike, set(positions))
         colours, is_star = coloured(rows, least), False
-        if symmetric and dependence.is_symmetric(rows, places, alike_rows.OF_LIBRARY):
+        if symmetric and dependence.is_symmetric(rows, positions, alike_rows.OF_LIBRARY):
             most = least if colours is None else max(colours.values(), default=0)
-            if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
+            if (fewer := star_coloured(dict(zip(positions, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
         if colours is None:
-            found = self._row_by_row(roots, alike, dependence, places, create_graph=False)
+            found = self._row_by_row(roots, alike, dependence, positions, create_graph=False)
             how = "each by its own expression, as directions would be no less work"
         else:
-            found = self._by_colours(outputs, inputs, rows, colours, places)
+            found = self._by_colours(outputs, inputs, rows, colours, positions)
             kind = "of a star colouring of the columns" if is_star else "of columns"
             how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
         self.remarks.append(f"Derivatives: {len(found[2]):,} entries of {len(outputs):,} rows, {how}")
-        numbers: Any = np.zeros(1 + max(places, default=0), dtype=np.int64)
-        numbers[places] = np.arange(len(places))
+        numbers: Any = np.zeros(1 + max(positions, default=0), dtype=np.int64)
+        numbers[positions] = np.arange(len(positions))
         return found[0], numbers[np.array(found[1], dtype=np.int64)], found[2]
 
     def _roots(self, outputs: Sequence[Any]) -> dict[int, int]:
-        """The places of the outputs that are symbols, by their numbers."""
+        """The positions of the outputs that are symbols, by their numbers."""
         if are_all(Symbol, outputs):
-            return dict(enumerate(self.places(outputs)))
-        return {row: self.place(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
+            return dict(enumerate(self.positions(outputs)))
+        return {row: self.position(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
 
     def _row_by_row(
         self,
@@ -648,17 +652,17 @@ class Tape(Tracer):
         sources: Collection[int],
         create_graph: bool,
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The entries of a Jacobian, each row from the gradients of its output: their rows, by which places, and they.
+        """The entries of a Jacobian, row by row from the gradients of its outputs: rows, positions, and entries.
 
         Args:
-            roots: the places of the outputs, by their rows.
+            roots: the positions of the outputs, by their rows.
             alike: rows that are alike.
             dependence: what gradients flow through.
-            sources: the places to differentiate by.
+            sources: the positions to differentiate by.
             create_graph: whether the entries are graphs.
         """
         rows, by, entries = array("q"), array("q"), list[Any]()
-        values, left = {place: [place] for place in sources}, dict(roots)
+        values, left = {position: [position] for position in sources}, dict(roots)
 
         def add(row: int, slopes: Mapping[int, Any]) -> None:
             rows.extend([row] * len(slopes))
@@ -686,24 +690,24 @@ class Tape(Tracer):
         inputs: Sequence[Any],
         rows: Sequence[Sequence[int]],
         colours: Mapping[int, int],
-        places: Sequence[int],
+        positions: Sequence[int],
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
         """The same from one direction for each colour; some of a Hessian from the column instead of the row."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
-        for value, place in zip(inputs, places, strict=True):
-            if place in colours:
-                directions[colours[place]][value] = 1.0
+        for value, position in zip(inputs, positions, strict=True):
+            if position in colours:
+                directions[colours[position]][value] = 1.0
         tangents = self.tangents(outputs, directions, False)
-        numbers, found = {place: number for number, place in enumerate(places)}, []
+        numbers, found = {position: number for number, position in enumerate(positions)}, []
         for number, row in enumerate(rows):
-            of_colour = Counter(colours[place] for place in row)
-            for place in row:
-                mirrored = of_colour[colours[place]] > 1
-                colour = colours[places[number] if mirrored else place]
-                slope = tangents[colour][numbers[place] if mirrored else number]
+            of_colour = Counter(colours[position] for position in row)
+            for position in row:
+                mirrored = of_colour[colours[position]] > 1
+                colour = colours[positions[number] if mirrored else position]
+                slope = tangents[colour][numbers[position] if mirrored else number]
                 if isinstance(slope, Symbol):
-                    found.append((number, place, slope))
-        return [row for row, _, _ in found], [place for _, place, _ in found], [slope for _, _, slope in found]
+                    found.append((number, position, slope))
+        return [row for row, _, _ in found], [position for _, position, _ in found], [slope for _, _, slope in found]
 
     def _of_alike(
         self,
@@ -716,38 +720,45 @@ class Tape(Tracer):
 
         Returns:
             Those of the first two. Then, for some of the others at a time, their numbers, and in arrays with a row for
-            each the places to differentiate by and those of the gradients; nothing if the others have to be asked for.
+            each the positions to differentiate by and those of the gradients; nothing if the others have to be asked
+            for.
         """
-        first = self._gradients(int(alike.places[0, 0]), dependence, values, create_graph)
+        first = self._gradients(int(alike.positions[0, 0]), dependence, values, create_graph)
         begin, checked, known = len(self.operations), len(self.checked), self.known
         self.known = {}  # all that the row needs is written again
         try:
-            second = self._gradients(int(alike.places[1, 0]), dependence, values, create_graph)
+            second = self._gradients(int(alike.positions[1, 0]), dependence, values, create_graph)
         finally:
             self.known = known
-        places = alike.places[1].tolist()
-        gradients = {place: self.place(second[place]) for place in dict.fromkeys(places) if place in second}
-        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], gradients)
+        positions = alike.positions[1].tolist()
+        gradients = {
+            position: self.position(second[position]) for position in dict.fromkeys(positions) if position in second
+        }
+        copied = alike_rows.Copied(self.operations, begin, positions, list(self.checked)[checked:], gradients)
         if not copied.is_whole:
             return [first, second], iter(())
-        return [first, second], copied.write(self.operations, alike.rows[2:], alike.places[2:], self.checked)
+        return [first, second], copied.write(self.operations, alike.rows[2:], alike.positions[2:], self.checked)
 
-    def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
-        """The places of what to differentiate by; a Value that the function has not read has none."""
+    def _positions_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
+        """The positions of what to differentiate by; a Value that the function has not read has none."""
         if any(map(is_plain, wanted)):
             _refuse_gradient()
         if not all(isinstance(value, Symbol) for value in wanted):
             self.tells_apart = True  # an argument may be one of these Values
-        found = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
-        places = {value: place for value, place in found.items() if place is not None}
+        found = {
+            value: self.position(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted
+        }
+        positions = {value: position for value, position in found.items() if position is not None}
         applied = self.operations.primitives
-        if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
-            refuse_constant("an argument of the compiled function")
-        if any(place in made for place in places.values() for made in (*self.maps, *self.decisions)) or not all(
-            place in self._copies or applied[place] is INPUT for place in places.values()
+        if create_graph and any(
+            applied[position] is INPUT and not self._is_trained(position) for position in positions.values()
         ):
+            refuse_constant("an argument of the compiled function")
+        if any(
+            position in made for position in positions.values() for made in (*self.maps, *self.decisions)
+        ) or not all(position in self._copies or applied[position] is INPUT for position in positions.values()):
             _refuse_gradient()
-        return places
+        return positions
 
     def _look_into_maps(self) -> None:
         """End a trace in which a function is written once for many iterations: it has to be written out."""
@@ -761,10 +772,10 @@ class Tape(Tracer):
 
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> Dependence:
         written = self._so_far()
-        return Dependence(self.places(roots), sources, written, self._equal(written))
+        return Dependence(self.positions(roots), sources, written, self._equal(written))
 
     def _equal(self, written: Trace) -> Sequence[int]:
-        """For each place, the first one that is equal to it.
+        """For each position, the first one that is equal to it.
 
         Where most operations were written many at a time, and many are new since the last time, it is quicker to go
         through all of them at once. Who asks for many derivatives would wait for the square of their number then.
@@ -777,32 +788,33 @@ class Tape(Tracer):
     def _gradients(
         self, root: int, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
-        """The gradients of what is at a place by the Values at some places, as far as it depends on them."""
+        """The gradients of what is at a position by the Values at some positions, as far as it depends on them."""
         equal, written = dependence.equal, dependence.written
         last = equal[root]
-        found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
+        found: dict[int, Any] = {last: self._symbol(self.position(1.0), Symbol)}
         passed: list[Mapped | Called | Decided] = []
-        for place in reversed(dependence.order(last)):
-            if dependence.passes_on(place) and place in found:
-                if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
+        for position in reversed(dependence.order(last)):
+            if dependence.passes_on(position) and position in found:
+                if self.maps and (mapped := next((made for made in self.maps if position in made), None)) is not None:
                     if isinstance(mapped, Called):
-                        self._through_call(mapped, place, dependence, found)
+                        self._through_call(mapped, position, dependence, found)
                     elif not any(mapped is made for made in passed):  # its last result, before which all are complete
                         passed.append(mapped)
                         self._through_map(mapped, dependence, found)
                     continue
-                if self.decisions and (decided := self._decided_at(place)) is not None:
+                if self.decisions and (decided := self._decided_at(position)) is not None:
                     if not any(decided is made for made in passed):
                         passed.append(decided)
                         self._through_decision(decided, dependence, found)
                     continue
-                for operand, share in self._shares(place, written, found[place], dependence):
+                for operand, contribution in self._contributions(position, written, found[position], dependence):
                     first = equal[operand]
-                    found[first] = found[first] + share if first in found else share
-        made = {value: found[place] for place in found for value in values.get(place, ())}
+                    found[first] = found[first] + contribution if first in found else contribution
+        made = {value: found[position] for position in found for value in values.get(position, ())}
         if not create_graph:
             made = {
-                value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
+                value: self.number_of(contribution) if isinstance(contribution, Symbol) else contribution
+                for value, contribution in made.items()
             }
         return made
 
@@ -811,15 +823,15 @@ class Tape(Tracer):
 
         Args:
             trace: of one iteration.
-            fixed: the places of the inputs that do not differ.
+            fixed: the positions of the inputs that do not differ.
             moving: those of the inputs that do, with a row for each iteration.
             sums: of so many outputs, the last ones, only the sums are asked for.
         """
         moving, width = np.array(moving, dtype=np.int64), len(trace.outputs) - sums
         size = len(moving) * width
-        places = np.array(self.operations.append_inputs(["mapped"] * (size + sums)))
-        results = places[:size].reshape(len(moving), width)
-        made = Mapped(trace, np.array(fixed, dtype=np.int64), moving, results, places[size:])
+        positions = np.array(self.operations.append_inputs(["mapped"] * (size + sums)))
+        results = positions[:size].reshape(len(moving), width)
+        made = Mapped(trace, np.array(fixed, dtype=np.int64), moving, results, positions[size:])
         self.maps.append(made)
         return made
 
@@ -828,11 +840,11 @@ class Tape(Tracer):
 
         Args:
             trace: of one iteration.
-            fixed: the places of the inputs that do not differ.
+            fixed: the positions of the inputs that do not differ.
             moving: those of the inputs that do, with a row for each iteration.
 
         Returns:
-            The places of the outputs, with a row for each iteration.
+            The positions of the outputs, with a row for each iteration.
         """
         given, count = trace.operations, len(moving)
         at: dict[int, Any] = dict(zip(trace.inputs[0], fixed, strict=True))  # an array where they differ
@@ -840,27 +852,27 @@ class Tape(Tracer):
 
         def numbered(known: dict[tuple[int, ...], int], sequence: Sequence[int]) -> Any:
             """The number of a row or a table in each iteration."""
-            columns = np.stack([np.broadcast_to(at[place], count) for place in sequence], axis=1)
+            columns = np.stack([np.broadcast_to(at[position], count) for position in sequence], axis=1)
             return np.array([known.setdefault(tuple(each), len(known)) for each in columns.tolist()])
 
-        for place, primitive in enumerate(given.primitives):
-            if place in at:
+        for position, primitive in enumerate(given.primitives):
+            if position in at:
                 continue
             if primitive is LITERAL:
-                at[place] = self.place(given.numbers[given.first[place]])
+                at[position] = self.position(given.numbers[given.first[position]])
                 continue
             if primitive is TAKE:
-                operands = [at[given.first[place]], numbered(self.tables, trace.tables[given.second[place]])]
+                operands = [at[given.first[position]], numbered(self.tables, trace.tables[given.second[position]])]
             elif primitive is SUM_OF_PRODUCTS:
-                start, *sequences = given.operands(place)
+                start, *sequences = given.operands(position)
                 operands = [at[start], *(numbered(self.rows, trace.rows[number]) for number in sequences)]
             else:
-                operands = [at[operand] for operand in given.operands(place)]
+                operands = [at[operand] for operand in given.operands(position)]
             begin = self.operations.append_block([primitive], 1, count, [operands])
-            at[place] = np.arange(begin, begin + count)
-        for place in trace.checked:
-            self.checked.update(dict.fromkeys(at[place].tolist()))
-        return np.stack([at[place] for place in trace.outputs], axis=1)
+            at[position] = np.arange(begin, begin + count)
+        for position in trace.checked:
+            self.checked.update(dict.fromkeys(at[position].tolist()))
+        return np.stack([at[position] for position in trace.outputs], axis=1)
 
     def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
         """Let the program call a function of arrays when it runs, and give its results; None where it may not."""
@@ -868,46 +880,46 @@ class Tape(Tracer):
             return None
         if self.decisions:
             self.follow()
-        operands = [a.astype(float) if a.dtype != object else self.places_in(a) for a in arrays]
+        operands = [a.astype(float) if a.dtype != object else self.positions_in(a) for a in arrays]
         elements = [x for a in arrays if a.dtype == object for x in set(map(type, a.flat))]
         kind = FloatSymbol if all(map(_is_plain_kind, elements)) else Symbol
-        return tuple(self.symbols_at(places, kind) for places in self._call(function, operands, has_gradient))
+        return tuple(self.symbols_at(positions, kind) for positions in self._call(function, operands, has_gradient))
 
     def _call(self, function: ArrayFunction, operands: Sequence[Any], has_gradient: bool = True) -> tuple[Any, ...]:
-        """Write a call down, and give the places of its results."""
+        """Write a call down, and give the positions of its results."""
         shapes = function.shapes(*(operand.shape for operand in operands))
         sizes = list(map(math.prod, shapes))
-        places = np.array(self.operations.append_inputs(["called"] * (1 + sum(sizes))))
-        parts = np.split(places[1:], np.cumsum(sizes)[:-1])
+        positions = np.array(self.operations.append_inputs(["called"] * (1 + sum(sizes))))
+        parts = np.split(positions[1:], np.cumsum(sizes)[:-1])
         results = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
-        self.maps.append(Called(function, tuple(operands), places[:1], results, has_gradient))
+        self.maps.append(Called(function, tuple(operands), positions[:1], results, has_gradient))
         return results
 
-    def places(self, numbers: Sequence[Any]) -> list[int]:
-        """The places of symbols, Values from outside, and plain numbers."""
+    def positions(self, numbers: Sequence[Any]) -> list[int]:
+        """The positions of symbols, Values from outside, and plain numbers."""
         if self._are_own(numbers):
-            return list(map(_place_of, numbers))
-        return list(map(self.place, numbers))
+            return list(map(_position_of, numbers))
+        return list(map(self.position, numbers))
 
     def _are_own(self, numbers: Sequence[Any]) -> bool:
         """Whether all are symbols on this tape."""
         return are_all(Symbol, numbers) and set(map(id, map(_tape_of, numbers))) <= {id(self)}
 
-    def places_in(self, array: Any) -> Any:
-        """The places of the elements of an array."""
-        return np.array(self.places(array.ravel().tolist()), dtype=np.int64).reshape(array.shape)
+    def positions_in(self, array: Any) -> Any:
+        """The positions of the elements of an array."""
+        return np.array(self.positions(array.ravel().tolist()), dtype=np.int64).reshape(array.shape)
 
-    def symbols_at(self, places: Any, kind: type[Symbol] | None = None) -> Any:
-        """The array of the symbols at some places; those of Values unless there is a kind."""
-        made = self.symbols(places.ravel().tolist(), kind or Symbol)
-        return self.array(np.fromiter(made, object, len(made)).reshape(places.shape))
+    def symbols_at(self, positions: Any, kind: type[Symbol] | None = None) -> Any:
+        """The array of the symbols at some positions; those of Values unless there is a kind."""
+        made = self.symbols(positions.ravel().tolist(), kind or Symbol)
+        return self.array(np.fromiter(made, object, len(made)).reshape(positions.shape))
 
-    def shares_of_call(self, called: Called, seeds: Sequence[Any], dependence: Dependence) -> list[Any]:
-        """For each operand of a call the places of the gradients of its elements; None where no gradient flows to it.
+    def contributions_of_call(self, called: Called, seeds: Sequence[Any], dependence: Dependence) -> list[Any]:
+        """For each operand of a call the positions of its elements' gradients; None where no gradient flows to it.
 
         Args:
             called: the call.
-            seeds: the places of the gradients of its results, or floats.
+            seeds: the positions of the gradients of its results, or floats.
             dependence: what gradients flow through.
         """
         pairs = list(zip(called.is_given, called.operands, strict=True))
@@ -915,11 +927,13 @@ class Tape(Tracer):
         if called.function.is_gradient:  # what it is made of is written
             given = [seed if seed.dtype == float else self.symbols_at(seed) for seed in seeds]
             made = called.function.rule(given, *self._symbols_of_call(called), needed)
-            shares = iter([self.places_in(share) for share, wanted in zip(made, needed, strict=True) if wanted])
+            contributions = iter(
+                [self.positions_in(contribution) for contribution, wanted in zip(made, needed, strict=True) if wanted]
+            )
         else:
             function = type(self).gradient_of(called.function, needed)
-            shares = iter(self._call(function, [*seeds, *called.results, *called.operands]))
-        return [next(shares) if wanted else None for wanted in needed]
+            contributions = iter(self._call(function, [*seeds, *called.results, *called.operands]))
+        return [next(contributions) if wanted else None for wanted in needed]
 
     def _symbols_of_call(self, called: Called) -> tuple[list[Any], list[Any]]:
         """What stands for the results of a call, and for its operands."""
@@ -927,26 +941,28 @@ class Tape(Tracer):
         operands = [self.symbols_at(operand) if is_given else operand for is_given, operand in pairs]
         return list(map(self.symbols_at, called.results)), operands
 
-    def _through_call(self, called: Called, place: int, dependence: Dependence, found: dict[int, Any]) -> None:
+    def _through_call(self, called: Called, position: int, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a call give to its operands. The call comes after all of its results."""
         (hub,) = called.hub.tolist()
-        if place != hub:
+        if position != hub:
             found.setdefault(hub, None)
             return
         seeds = []
-        for places in called.results:
-            slopes = [found.get(each, 0.0) for each in places.ravel().tolist()]
-            seed = np.array([self.place(slope) for slope in slopes], dtype=np.int64).reshape(places.shape)
-            seeds.append(seed if any(isinstance(slope, Value) for slope in slopes) else np.zeros(places.shape))
+        for positions in called.results:
+            slopes = [found.get(each, 0.0) for each in positions.ravel().tolist()]
+            seed = np.array([self.position(slope) for slope in slopes], dtype=np.int64).reshape(positions.shape)
+            seeds.append(seed if any(isinstance(slope, Value) for slope in slopes) else np.zeros(positions.shape))
         equal = dependence.equal
-        for places, shares in zip(called.operands, self.shares_of_call(called, seeds, dependence), strict=True):
-            if shares is None:
+        for positions, contributions in zip(
+            called.operands, self.contributions_of_call(called, seeds, dependence), strict=True
+        ):
+            if contributions is None:
                 continue
-            for operand, at in zip(places.ravel().tolist(), shares.ravel().tolist(), strict=True):
+            for operand, at in zip(positions.ravel().tolist(), contributions.ravel().tolist(), strict=True):
                 first = equal[operand]
                 if first in dependence:
-                    share = self._symbol(at, Symbol)
-                    found[first] = found[first] + share if first in found else share
+                    contribution = self._symbol(at, Symbol)
+                    found[first] = found[first] + contribution if first in found else contribution
 
     def _through_map(self, mapped: Mapped, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a map give to what its iterations read: another map, with a seed for each result."""
@@ -954,12 +970,12 @@ class Tape(Tracer):
         is_source = np.append(np.zeros(dependence.begin, dtype=bool), dependence.inside)
         fixed, moving = equal[mapped.fixed], equal[mapped.moving]
         rows = mapped.results.T.tolist()
-        seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
-        summed = [number for number, place in enumerate(mapped.sums.tolist()) if place in found]
+        seeded = [column for column, row in enumerate(rows) if any(position in found for position in row)]
+        summed = [number for number, position in enumerate(mapped.sums.tolist()) if position in found]
         wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
         trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, seeded, summed, *wanted)
-        seeds = [[self.place(found.get(place, 0.0)) for place in rows[column]] for column in seeded]
-        given = [self.place(found[place]) for place in mapped.sums[summed].tolist()]
+        seeds = [[self.position(found.get(position, 0.0)) for position in rows[column]] for column in seeded]
+        given = [self.position(found[position]) for position in mapped.sums[summed].tolist()]
         made = self.add_map(
             trace,
             [*mapped.fixed.tolist(), *given],
@@ -970,33 +986,35 @@ class Tape(Tracer):
             *zip(fixed[of_fixed].tolist(), made.sums.tolist(), strict=True),
             *zip(moving[:, of_moving].ravel().tolist(), made.results.ravel().tolist(), strict=True),
         ]
-        for place, share_at in pairs:
-            if is_source[place]:
-                share = self._symbol(share_at, Symbol)
-                found[place] = found[place] + share if place in found else share
+        for position, contribution_at in pairs:
+            if is_source[position]:
+                contribution = self._symbol(contribution_at, Symbol)
+                found[position] = found[position] + contribution if position in found else contribution
 
-    def _decided_at(self, place: int) -> Decided | None:
-        """The decision that has a result at a place."""
-        return next((each for each in self.decisions if place in each), None)
+    def _decided_at(self, position: int) -> Decided | None:
+        """The decision that has a result at a position."""
+        return next((each for each in self.decisions if position in each), None)
 
     def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a decision give to what it reads."""
-        reads = [place for place in decided.operands_of(0) if dependence.equal[place] in dependence]
+        reads = [position for position in decided.operands_of(0) if dependence.equal[position] in dependence]
         rows = Tape.derivatives_of(self, decided, reads)
-        for place, row in zip(reads, rows, strict=True):
-            first = dependence.equal[place]
+        for position, row in zip(reads, rows, strict=True):
+            first = dependence.equal[position]
             for result, slope in zip(decided.made, row, strict=True):
                 if result in found and not (isinstance(slope, float) and slope == 0.0):
-                    share = found[result] * slope
-                    found[first] = found[first] + share if first in found else share
+                    contribution = found[result] * slope
+                    found[first] = found[first] + contribution if first in found else contribution
 
     def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
         """The tangents of all results of a decision, from those of what it reads."""
-        reads = [place for place in decided.operands_of(0) if place in found]
+        reads = [position for position in decided.operands_of(0) if position in found]
         rows = Tape.derivatives_of(self, decided, reads)
-        for number in sorted({number for place in reads for number in found[place]}):
+        for number in sorted({number for position in reads for number in found[position]}):
             moving = [
-                (found[place][number], row) for place, row in zip(reads, rows, strict=True) if number in found[place]
+                (found[position][number], row)
+                for position, row in zip(reads, rows, strict=True)
+                if number in found[position]
             ]
             for result, *slopes in zip(decided.made, *(row for _, row in moving), strict=True):
                 terms = [tangent * slope for (tangent, _), slope in zip(moving, slopes, strict=True)]
@@ -1007,27 +1025,27 @@ class Tape(Tracer):
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         self._look_into_maps()
         written = self._so_far()
-        places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
-        found: dict[int, dict[int, Any]] = {}  # of each place, by the number of the direction
+        positions = [output._position if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
+        found: dict[int, dict[int, Any]] = {}  # of each position, by the number of the direction
         for number, given in enumerate(directions):
             for value, tangent in given.items():  # what is given is by copies
-                found.setdefault(value._place, {})[number] = self._symbol(self.place(tangent), Symbol)
-        ends = [place for place in places if place is not None]
-        for place in Dependence(ends, set(found), written, range(len(self.operations))).places():
-            operands = () if place in found else set(written.operands(place))
+                found.setdefault(value._position, {})[number] = self._symbol(self.position(tangent), Symbol)
+        ends = [position for position in positions if position is not None]
+        for position in Dependence(ends, set(found), written, range(len(self.operations))).positions():
+            operands = () if position in found else set(written.operands(position))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
-            if moving and self.decisions and (decided := self._decided_at(place)) is not None:
+            if moving and self.decisions and (decided := self._decided_at(position)) is not None:
                 self._tangents_of_decision(decided, found)  # all of them, at the first one
                 continue
-            called = next((each for each in written.maps if place in each), None) if moving else None
+            called = next((each for each in written.maps if position in each), None) if moving else None
             if isinstance(called, Called):
                 self._tangents_of_call(called, found)  # at the call itself, which comes before its results
                 continue
             for number in sorted({number for _, tangents in moving for number in tangents}):
                 of_one = {operand: tangents[number] for operand, tangents in moving if number in tangents}
-                if (tangent := self._tangent(place, written, of_one)) is not None:
-                    found.setdefault(place, {})[number] = tangent
-        of_outputs = [{} if place is None else found.get(place, {}) for place in places]
+                if (tangent := self._tangent(position, written, of_one)) is not None:
+                    found.setdefault(position, {})[number] = tangent
+        of_outputs = [{} if position is None else found.get(position, {}) for position in positions]
         made = [[tangents.get(number, 0.0) for tangents in of_outputs] for number in range(len(directions))]
         if create_graph:
             return made
@@ -1041,30 +1059,32 @@ class Tape(Tracer):
         needed = [given and any(each in found for each in operand.ravel().tolist())
                   for given, operand in zip(called.is_given, called.operands, strict=True)]  # fmt: skip
         seeds = []
-        for places in called.results:
-            made: Any = self.copies([1.0] * places.size, called)
-            seeds.append(self.array(np.fromiter(made, object, places.size).reshape(places.shape)))
-        shares = called.function.rule(seeds, *self._symbols_of_call(called), needed)
+        for positions in called.results:
+            made: Any = self.copies([1.0] * positions.size, called)
+            seeds.append(self.array(np.fromiter(made, object, positions.size).reshape(positions.shape)))
+        contributions = called.function.rule(seeds, *self._symbols_of_call(called), needed)
         pairs = [
-            (place, share)
-            for places, given, wanted in zip(called.operands, shares, needed, strict=True)
+            (position, contribution)
+            for positions, given, wanted in zip(called.operands, contributions, needed, strict=True)
             if wanted
-            for place, share in zip(places.ravel().tolist(), np.ravel(given).tolist(), strict=True)
-            if place in found
+            for position, contribution in zip(positions.ravel().tolist(), np.ravel(given).tolist(), strict=True)
+            if position in found
         ]
         leaves = [leaf for seed in seeds for leaf in seed.flat]
-        results = np.concatenate([places.ravel() for places in called.results]).tolist()
-        for number in sorted({number for place, _ in pairs for number in found[place]}):
-            terms = [share * found[place][number] for place, share in pairs if number in found[place]]
+        results = np.concatenate([positions.ravel() for positions in called.results]).tolist()
+        for number in sorted({number for position, _ in pairs for number in found[position]}):
+            terms = [
+                contribution * found[position][number] for position, contribution in pairs if number in found[position]
+            ]
             total: Any = sum(terms[1:], terms[0])
             slopes = self.adjoints(total, leaves, True) if isinstance(total, Symbol) else {}
-            for place, leaf in zip(results, leaves, strict=True):
+            for position, leaf in zip(results, leaves, strict=True):
                 if leaf in slopes:
-                    found.setdefault(place, {})[number] = slopes[leaf]
+                    found.setdefault(position, {})[number] = slopes[leaf]
 
-    def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
-        """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
-        primitive, *operands = written.operations[place]
+    def _tangent(self, position: int, written: Trace, found: Mapping[int, Any]) -> Any:
+        """The tangent of the operation at a position, from those of its operands; None where no derivative exists."""
+        primitive, *operands = written.operations[position]
         if primitive is TAKE:
             elements = [found.get(element, 0.0) for element in written.tables[operands[1]]]
             return self.take(elements, self._symbol(operands[0], Symbol))
@@ -1078,18 +1098,20 @@ class Tape(Tracer):
             factors = [self._symbol(other, Symbol) for _, other in moving]
             return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(start, -0.0))
         terms = [
-            share
+            contribution
             for moving in dict.fromkeys(operands)
             if moving in found
-            for _, share in self._shares(place, written, found[moving], {moving})
+            for _, contribution in self._contributions(position, written, found[moving], {moving})
         ]
         return sum(terms[1:], terms[0]) if terms else None
 
-    def _shares(self, place: int, written: Trace, gradient: Any, wanted: Container[int]) -> list[tuple[int, Any]]:
-        """What the operation at a place gives to those of its operands that are at the places wanted."""
-        primitive, operands = written.operations.primitives[place], written.operands(place)
+    def _contributions(
+        self, position: int, written: Trace, gradient: Any, wanted: Container[int]
+    ) -> list[tuple[int, Any]]:
+        """What the operation at a position gives to those of its operands that are at the positions wanted."""
+        primitive, operands = written.operations.primitives[position], written.operands(position)
         if primitive is TAKE:
-            index = self._symbol(written.operations.first[place], Symbol)
+            index = self._symbol(written.operations.first[position], Symbol)
             return [  # a negative index counts from the end, as in Python
                 (
                     element,
@@ -1108,7 +1130,7 @@ class Tape(Tracer):
             return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True) if p in wanted]
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
-        output = self._symbol(place, Symbol)
+        output = self._symbol(position, Symbol)
         rules = zip(operands, primitive.derivatives, strict=True)
         asked = [(p, rule) for p, rule in rules if rule is not None and p in wanted]
         with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.observer):
@@ -1155,15 +1177,15 @@ class Tape(Tracer):
         ):
             written.clear()
 
-    def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
-        """A new symbol for what stands at a place."""
+    def _symbol(self, position: int, kind: type[Symbol]) -> Symbol:
+        """A new symbol for what stands at a position."""
         symbol = _new(kind)
-        symbol._place, symbol._tape, symbol._is_used = place, self, True
+        symbol._position, symbol._tape, symbol._is_used = position, self, True
         return symbol
 
 
 class _Reached(set[int]):
-    """The places that a gradient flows from to a source, of those that were looked at: the first ones, up to size."""
+    """The positions, of the first ones up to size, from which a gradient flows to a source."""
 
     size = 0
 
@@ -1238,7 +1260,7 @@ class LoudTape(QuietTape):
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
-_place_of, _tape_of = operator.attrgetter("_place"), operator.attrgetter("_tape")
+_position_of, _tape_of = operator.attrgetter("_position"), operator.attrgetter("_tape")
 _attributes_of = operator.attrgetter("__dict__")
 
 
@@ -1246,11 +1268,11 @@ def _is_plain_kind(kind: type) -> bool:
     return not issubclass(kind, Value) or issubclass(kind, _Plain)
 
 
-def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
-    """The Values at each place."""
+def _by_position(positions: Mapping[Any, int]) -> dict[int, list[Any]]:
+    """The Values at each position."""
     found: dict[int, list[Any]] = {}
-    for value, place in places.items():
-        found.setdefault(place, []).append(value)
+    for value, position in positions.items():
+        found.setdefault(position, []).append(value)
     return found
 
 
@@ -1275,7 +1297,7 @@ def _whole(of_number: Callable[[float], int]) -> Callable[..., Any]:
             return refuse(THE_INT, FOR_AN_INDEX)
         if not is_plain(self):
             float_read()
-        return questions.whole(self._place, of_number)
+        return questions.whole(self._position, of_number)
 
     return whole
 
@@ -1310,27 +1332,27 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
         try:
             recording = recording_in_use()
             if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
-                kind, place, is_repeatable = type(other), None, self._is_used
+                kind, position, is_repeatable = type(other), None, self._is_used
                 if kind is Symbol:
                     if other._tape is tape:
-                        place = other._place
+                        position = other._position
                         is_repeatable = is_repeatable and other._is_used
                         other._is_used = True
                 elif takes_numbers:
                     if kind is float or kind is int:
-                        place = tape.placed.get(other)
-                        if not place:
-                            place, is_repeatable = tape.place(other), False
+                        position = tape.placed.get(other)
+                        if not position:
+                            position, is_repeatable = tape.position(other), False
                     elif kind is Value:
-                        place = tape.placed.get(other)  # where it is new, its role is noted
-                if place is not None:
-                    first, second = (place, self._place) if reflected else (self._place, place)
+                        position = tape.placed.get(other)  # where it is new, its role is noted
+                if position is not None:
+                    first, second = (position, self._position) if reflected else (self._position, position)
                     if is_repeatable:
                         return tape._written((primitive, first, second), True, Symbol)
                     self._is_used = True
                     written = tape.operations
                     symbol = _new(Symbol)
-                    symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
+                    symbol._position, symbol._tape, symbol._is_used = len(written.primitives), tape, False
                     written.first.append(first)  # as Entries.append does
                     written.second.append(second)
                     written.primitives.append(primitive)
@@ -1348,10 +1370,10 @@ class Symbol(Value):
 
     known = False
 
-    # A symbol has no uses, no gradient and no operands. The slots of these hold its place on the tape, the tape, and
+    # A symbol has no uses, no gradient and no operands. The slots of these hold its position on the tape, the tape, and
     # whether it has been an operand: an operation on one that has not is the first of its kind, so nobody looks for it.
     __slots__ = ()
-    _place: Any = Node.__dict__["_uses"]
+    _position: Any = Node.__dict__["_uses"]
     _tape: Any = Node.__dict__["_grad"]
     _is_used: Any = Node.__dict__["_x"]
     _data: Any = _Unknown()
@@ -1387,7 +1409,7 @@ class Symbol(Value):
     def __bool__(self) -> bool:
         """The truth for the numbers of this call, where the tape takes questions."""
         if (questions := self._tape.asked()) is not None:
-            return questions.truth(self._place, isinstance(self, bool))
+            return questions.truth(self._position, isinstance(self, bool))
         return refuse(
             "the truth of a number",
             "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or "
@@ -1435,26 +1457,26 @@ class Symbol(Value):
             if not (isinstance(x, bool) and isinstance(y, bool)):
                 x, y = promotion.like_numbers(x, y)
                 kind = class_of(promotion.kind_of_both(x, y))
-        return self._tape._symbol(self._tape.apply(primitives.where, self, x, y)._place, kind)
+        return self._tape._symbol(self._tape.apply(primitives.where, self, x, y)._position, kind)
 
     def negated(self) -> Any:
         """Whether this is 0."""
-        return self._tape._symbol(self._tape.apply(primitives.is_zero, self)._place, BoolSymbol)
+        return self._tape._symbol(self._tape.apply(primitives.is_zero, self)._position, BoolSymbol)
 
     def as_plain(self, kind: Any) -> Any:
         """The same number, as a plain one of a kind: float, int, bool or a dtype."""
-        return self._tape._symbol(self._place, class_of(kind))
+        return self._tape._symbol(self._position, class_of(kind))
 
     def only_finite(self) -> Any:
         """This symbol; where it is not finite, the function is to run eagerly."""
-        self._tape.checked[self._place] = None
+        self._tape.checked[self._position] = None
         return self
 
     def __copy__(self) -> Symbol:
-        return self._tape._symbol(self._place, type(self))
+        return self._tape._symbol(self._position, type(self))
 
     def __repr__(self) -> str:
-        return f"<symbol {self._place}>"
+        return f"<symbol {self._position}>"
 
 
 class Picked(Symbol):
@@ -1479,7 +1501,7 @@ class _Attributed(Symbol):
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse to read one: at the next call another Value may be given, with others."""
-        if name in self._tape.attributes.get(self._place, ()):
+        if name in self._tape.attributes.get(self._position, ()):
             refuse(f"the attribute {name!r} of an argument", "Give it as an argument, or close over the Value.")
         raise AttributeError(f"'Value' object has no attribute {name!r}")
 
@@ -1708,7 +1730,7 @@ def _power(tape: Tape, x: Any, y: Any) -> Any:
     if y not in (2, 3):
         return None
     product: Any = x * x if y == 2 else x * x * x
-    tape.checked[product._place] = None  # eager may round it otherwise, which questions ask
+    tape.checked[product._position] = None  # eager may round it otherwise, which questions ask
     return product
 
 
@@ -1794,7 +1816,7 @@ def traced_on(
     """What a function writes on a tape; ask makes what answers its questions."""
     with tracing(tape):
         for value in first:
-            tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
+            tape.position(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
         bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
         symbols: list[Symbol] = []
@@ -1826,13 +1848,13 @@ def traced_on(
             _check_attributes("an argument", symbols)
             _check_attributes("a result", result.leaves)
             leaves = result.leaves
-            outputs = tape.places(leaves if are_all(Value, leaves) else [x for x in leaves if isinstance(x, Value)])
+            outputs = tape.positions(leaves if are_all(Value, leaves) else [x for x in leaves if isinstance(x, Value)])
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
-    places = [[tape.values[value] for value in values] for values in groups]
-    outputs += [question.place for question in questions]
-    inputs = [*places, [symbol._place for symbol in symbols], *(each.made for each in tape.maps)]
+    positions = [[tape.values[value] for value in values] for values in groups]
+    outputs += [question.position for question in questions]
+    inputs = [*positions, [symbol._position for symbol in symbols], *(each.made for each in tape.maps)]
     inputs += [each.made for each in tape.decisions]
     maps, needed = numbered(tape.maps, inputs, len(tape.operations))
     decisions, read = numbered(tape.decisions, inputs, len(tape.operations))
@@ -1858,7 +1880,7 @@ _Made = TypeVar("_Made", Mapped | Called, Decided)
 
 
 def numbered(made: Sequence[_Made], inputs: Sequence[Sequence[int]], size: int) -> tuple[tuple[_Made, ...], list[int]]:
-    """Maps or decisions with numbers in the place of places, and the places that they read beside inputs."""
+    """Maps or decisions with numbers in the place of positions, and the positions that they read beside inputs."""
     if not made:
         return (), []
     numbers, given = np.full(size, -1), np.concatenate([np.array(group, dtype=np.int64) for group in inputs])
@@ -1903,12 +1925,12 @@ def _gradient_of_map(
         seeds = [tape.input("seed") for _ in outputs]
         terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
         root: Any = sum(terms[1:], terms[0])
-        found = tape._gradients(root._place, tape._dependence([root], sources.values()), _by_place(sources), True)
+        found = tape._gradients(root._position, tape._dependence([root], sources.values()), _by_position(sources), True)
         of_fixed = list(filter(lambda n: (0, n) in found, fixed))
         of_moving = list(filter(lambda n: (1, n) in found, moving))
-        made = [tape.place(found[1, n]) for n in of_moving] + [tape.place(found[0, n]) for n in of_fixed]
-    places = [seed._place for seed in seeds]
-    inputs = [*given.inputs[0], *places[len(seeded) :]], [*given.inputs[1], *places[: len(seeded)]]
+        made = [tape.position(found[1, n]) for n in of_moving] + [tape.position(found[0, n]) for n in of_fixed]
+    positions = [seed._position for seed in seeds]
+    inputs = [*given.inputs[0], *positions[len(seeded) :]], [*given.inputs[1], *positions[: len(seeded)]]
     trace = tape.trace(inputs, made)._replace(checked=given.checked)
     tape.finish()
     return trace, of_fixed, of_moving

@@ -73,7 +73,7 @@ class BufferSteps(CompiledSteps):
         runs: Any = [self._backend.run_of(program, self._buffer, disabled) for program in every]
         self._step, *self._runs = runs
         count = len(self._parameters)
-        self._places_of_others = [
+        self._positions_of_others = [
             program.inputs[count : count + len(others)] for program, others in zip(programs, self._others, strict=True)
         ]
         if self._rows is None:
@@ -139,8 +139,8 @@ class BufferSteps(CompiledSteps):
 
     def _give(self, current: Floats, others: list[Floats]) -> None:
         self._buffer[self._update.current] = current
-        for places, numbers in zip(self._places_of_others, others, strict=True):
-            self._buffer[places] = numbers
+        for positions, numbers in zip(self._positions_of_others, others, strict=True):
+            self._buffer[positions] = numbers
 
     def _current_numbers(self) -> Floats:
         return self._buffer[self._update.current]

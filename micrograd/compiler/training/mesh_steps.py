@@ -77,10 +77,10 @@ class MeshSteps(CompiledSteps):
 
     def _make_runs(self, programs: list[Program]) -> None:
         self._groups = []
-        self._place = np.zeros(len(self._which), dtype=np.int64)  # of each example, among those of its program
+        self._position = np.zeros(len(self._which), dtype=np.int64)  # of each example, among those of its program
         for number, (program, others) in enumerate(zip(programs, self._others, strict=True)):
             members = np.flatnonzero(self._which == number)
-            self._place[members] = np.arange(len(members))
+            self._position[members] = np.arange(len(members))
             numbers = self._numbers_of(number)
             self._groups.append(
                 _Group(self._devices, program, len(self._parameters), len(others), numbers, self._share)
@@ -134,13 +134,13 @@ class MeshSteps(CompiledSteps):
             return self._take_eagerly(batch, epoch, noise)
         drawn = np.zeros(0) if noise is None else numbers_of_noise(noise)
         for index, numbers in zip(batch, drawn, strict=False):  # none are drawn without noise
-            self._groups[self._which[index]].give_last(self._place[index], numbers)
+            self._groups[self._which[index]].give_last(self._position[index], numbers)
         rate = self._optimizer.next_rate(self._steps)
         processes = self._processes
         if processes is not None:
             processes.agree(self._digest, self._given, crc32(pack(f"d{len(batch)}q", rate, *batch) + drawn.tobytes()))
         with nullcontext() if processes is None else processes.waiting():
-            following, losses, is_finite = self._run(self._numbers, self._which[batch], self._place[batch], rate)
+            following, losses, is_finite = self._run(self._numbers, self._which[batch], self._position[batch], rate)
         self._devices.caught.check()
         self._mean = mean = mean_of(losses)
         if is_finite and math.isfinite(mean):
@@ -179,7 +179,8 @@ def _warn_of_float32(step: int) -> None:
 def _digest_of(program: Program, lowered: Lowered) -> int:
     """A number that stands for what a program computes: another process has the same one for the same program."""
     kernels = [
-        (turns, kernel.kind, kernel.rows, kernel.columns, kernel.terms) for turns, kernel in program.with_turns()
+        (iterations, kernel.kind, kernel.rows, kernel.columns, kernel.terms)
+        for iterations, kernel in program.with_iterations()
     ]
     return crc32(repr(kernels).encode(), crc32(lowered.constants.tobytes()))
 
@@ -208,8 +209,8 @@ class _Group:
         self, devices: Devices, program: Program, parameters: int, others: int, numbers: Floats, share: float
     ) -> None:
         self.size = math.ceil(math.ceil(share * len(numbers)) / devices.count) * devices.count
-        places = np.split(program.inputs, [parameters, parameters + others])
-        lowered = Lowered(program, *places)
+        positions = np.split(program.inputs, [parameters, parameters + others])
+        lowered = Lowered(program, *positions)
         self.constants, self.others = devices.same(lowered.constants), devices.same(np.zeros(others))
         self._devices, self._parameters = devices, parameters
         self._digest_of_program = _digest_of(program, lowered)
@@ -223,15 +224,15 @@ class _Group:
         self.numbers = numbers.astype(self._devices.type)
         self.digest = crc32(self.numbers.tobytes(), self._digest_of_program)
 
-    def give_last(self, place: int, numbers: Floats) -> None:
+    def give_last(self, position: int, numbers: Floats) -> None:
         """Let these be the last numbers of an example."""
-        self.numbers[place, self.numbers.shape[1] - len(numbers) :] = numbers
+        self.numbers[position, self.numbers.shape[1] - len(numbers) :] = numbers
 
-    def rows(self, places: Integers, weight: float) -> Any:
+    def rows(self, positions: Integers, weight: float) -> Any:
         """The numbers and the weights of up to so many examples, shared out to the devices."""
-        count = len(places)
+        count = len(positions)
         filled = np.empty((self.size, self.numbers.shape[1] + 1), dtype=self.numbers.dtype)
-        filled[:, :-1] = self.numbers[places[np.minimum(np.arange(self.size), count - 1)]]
+        filled[:, :-1] = self.numbers[positions[np.minimum(np.arange(self.size), count - 1)]]
         filled[:count, -1], filled[count:, -1] = weight, 0.0
         return self._devices.split(filled)
 
@@ -260,13 +261,15 @@ class _UpdateOnDevices:
     """
 
     def __init__(self, devices: Devices, update: Update, clip_norm: float | None) -> None:
-        places = [np.arange(place.start, place.stop) for place in (update.current, update.gradients, update.next)]
-        lowered = Lowered(update.program, *places[:2], np.array([update.rate]), functions=PLAIN)
+        positions = [
+            np.arange(position.start, position.stop) for position in (update.current, update.gradients, update.next)
+        ]
+        lowered = Lowered(update.program, *positions[:2], np.array([update.rate]), functions=PLAIN)
         self.constants = devices.same(lowered.constants)
         self.digest = crc32(repr(clip_norm).encode(), _digest_of(update.program, lowered))
-        self._next, self._clip_norm = lowered.function(places[2]), clip_norm
-        self.shapes = [(lowered.constants.shape, SAME), (places[0].shape, SAME), ((1,), SAME)]
-        self.gradient = places[1].shape
+        self._next, self._clip_norm = lowered.function(positions[2]), clip_norm
+        self.shapes = [(lowered.constants.shape, SAME), (positions[0].shape, SAME), ((1,), SAME)]
+        self.gradient = positions[1].shape
 
     def updated(self, constants: Any, current: Any, rate: Any, gradient: Any) -> tuple[Any, Any]:
         """The next numbers, and whether they and the gradient are finite."""
@@ -296,14 +299,16 @@ class _InOne:
 
         self._step = devices.compiled(step, [*group.shapes, *update.shapes], 3)
 
-    def __call__(self, current: Any, which: Integers, places: Integers, rate: float) -> tuple[Any, list[float], bool]:
+    def __call__(
+        self, current: Any, which: Integers, positions: Integers, rate: float
+    ) -> tuple[Any, list[float], bool]:
         """The next numbers, the losses, and whether the gradient and the next numbers are finite."""
         group, update, devices = self._group, self._update, self._devices
-        rows = group.rows(places, 1 / len(places))
+        rows = group.rows(positions, 1 / len(positions))
         following, losses, is_finite = self._step(
             group.constants, group.others, rows, update.constants, current, devices.same([rate])
         )
-        return following, np.asarray(losses, dtype=float)[: len(places)].tolist(), bool(is_finite)
+        return following, np.asarray(losses, dtype=float)[: len(positions)].tolist(), bool(is_finite)
 
 
 class _OneByOne:
@@ -324,7 +329,9 @@ class _OneByOne:
         ]
         self._updated = devices.compiled(update.updated, [*update.shapes, total], 2)
 
-    def __call__(self, current: Any, which: Integers, places: Integers, rate: float) -> tuple[Any, list[float], bool]:
+    def __call__(
+        self, current: Any, which: Integers, positions: Integers, rate: float
+    ) -> tuple[Any, list[float], bool]:
         """The next numbers, the losses, and whether the gradient and the next numbers are finite."""
         devices, update, losses = self._devices, self._update, np.zeros(len(which))
         total, found = devices.same(np.zeros(update.gradient)), []
@@ -332,7 +339,7 @@ class _OneByOne:
             group, members = self._groups[number], np.flatnonzero(which == number)
             for start in range(0, len(members), group.size):
                 some = members[start : start + group.size]
-                rows = group.rows(places[some], 1 / len(places))
+                rows = group.rows(positions[some], 1 / len(positions))
                 total, of_some = self._adds[number](group.constants, group.others, rows, current, total)
                 found.append((some, of_some))
         following, is_finite = self._updated(update.constants, current, devices.same([rate]), total)

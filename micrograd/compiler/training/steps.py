@@ -238,7 +238,7 @@ class CompiledSteps(ABC):
             return
         update, numbers, parameters = self._update, self._current_numbers(), self._parameters
         gradients = numbers[update.last_gradients].tolist()
-        columns = [np.broadcast_to(numbers[place], len(parameters)).tolist() for place in update.states]
+        columns = [np.broadcast_to(numbers[position], len(parameters)).tolist() for position in update.states]
         states = list(zip(*columns, strict=True)) if columns else [()] * len(parameters)
 
         of_all = list(self._optimizer._state)
@@ -276,16 +276,16 @@ class CompiledSteps(ABC):
             replaced
             or self._settings() != self._built_for
             or not all(
-                same or place.stop - place.start == len(states)
-                for same, place in zip(alike(states), self._update.states, strict=True)
+                same or position.stop - position.start == len(states)
+                for same, position in zip(alike(states), self._update.states, strict=True)
             )
         ):
             self._build()
         update = self._update
         current = np.zeros(update.current.stop)
         current[update.parameters] = [parameter._data for parameter in self._parameters]
-        for place, column in zip(update.states, self._states().T, strict=True):
-            current[place] = column[: place.stop - place.start]
+        for position, column in zip(update.states, self._states().T, strict=True):
+            current[position] = column[: position.stop - position.start]
         self._give(current, [np.array([value._data for value in others]) for others in self._others])
         self._steps, self._rate = self._optimizer.steps, self._optimizer.rate
         self._current = True

@@ -61,8 +61,8 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
         symbols = [tape.input(number) for number in range(3 + states.shape[1])]
         parameter, gradient, rate, *state = symbols
         number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
-        results = [tape.place(result) for result in (number, *next_state)]
-    inputs = [symbol._place for symbol in symbols]
+        results = [tape.position(result) for result in (number, *next_state)]
+    inputs = [symbol._position for symbol in symbols]
     graph = normalise(in_columns(tape.trace([inputs], results))).expanded()
     shared = alike(states)
     while True:
@@ -104,7 +104,7 @@ class _Widened:
     def __init__(self, graph: Graph, single: Any, inputs: list[int], results: list[int], count: int) -> None:
         self.graph, self.single, self.inputs, self.results, self.count = graph, single, inputs, results, count
         self.layout = Layout()
-        self.place: dict[int, int] = {}
+        self.position: dict[int, int] = {}
         parameter, gradient, rate, *state = inputs
         for node in (parameter, *state):
             self._lay(node)
@@ -113,7 +113,7 @@ class _Widened:
         for node in (gradient, rate):
             self._lay(node)
         for node in np.flatnonzero(graph.is_constant).tolist():
-            self.place[node] = self.layout.constant(graph.constants[[node]])
+            self.position[node] = self.layout.constant(graph.constants[[node]])
 
     def update(self) -> Update:
         """The kernels over all parameters."""
@@ -144,21 +144,21 @@ class _Widened:
         )
 
     def _lay(self, node: int) -> None:
-        self.place[node] = self.layout.stretch(self._width(node))
+        self.position[node] = self.layout.stretch(self._width(node))
 
     def _width(self, node: int) -> int:
         return 1 if self.single[node] else self.count
 
     def _slice(self, node: int) -> slice:
-        return slice(self.place[node], self.place[node] + self._width(node))
+        return slice(self.position[node], self.position[node] + self._width(node))
 
     def _access(self, node: int) -> Access:
-        return Access(self.place[node], column_step=0 if self.single[node] else 1)
+        return Access(self.position[node], column_step=0 if self.single[node] else 1)
 
     def _kernel(self, node: int) -> Kernel:
         self._lay(node)
         columns = self._width(node)
-        target = Access(self.place[node], column_step=1)
+        target = Access(self.position[node], column_step=1)
         for application in self.graph.applications:
             for row in np.flatnonzero(application.nodes == node).tolist():
                 operands = tuple(self._access(operand) for operand in application.operands[row].tolist())
@@ -174,6 +174,6 @@ class _Widened:
         return Reduction(1, columns, target, segments, largest, from_zero)
 
     def _copy(self, source: int, width: int) -> Kernel:
-        """A kernel that copies a node's numbers to new places."""
+        """A kernel that copies a node's numbers to new positions."""
         segment = Segment(1.0, 1, self._access(source), None)
         return Reduction(1, width, Access(self.layout.stretch(width), column_step=1), (segment,))

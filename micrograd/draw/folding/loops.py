@@ -1,4 +1,4 @@
-"""Loops that nobody named: what a program does again and again, one turn after the other, is found in the graph."""
+"""Loops that nobody named: what a program does again and again is found in the graph."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
     from micrograd.engine.value import Value
 
-LONGEST = 60  # operations of a turn
-LEAST_TURNS = 6
-LEAST_LENGTH = 40  # operations of all turns
+LONGEST = 60  # operations of an iteration
+LEAST_ITERATIONS = 6
+LEAST_LENGTH = 40  # operations of all iterations
 
 
-def put_into_turns(nodes: Iterable[Value], of: dict[Value, Box | None], family: Callable[[Value], Any]) -> None:
-    """Put the turns of loops into boxes of their own, inside of the box that they are in.
+def put_into_iterations(nodes: Iterable[Value], of: dict[Value, Box | None], family: Callable[[Value], Any]) -> None:
+    """Put the iterations of loops into boxes of their own, inside of the box that they are in.
 
     Args:
-        nodes: the results that may be of turns, each after its operands.
-        of: the box of each; those of turns are added.
+        nodes: the results that may be of iterations, each after its operands.
+        of: the box of each; those of iterations are added.
         family: what leaves that are used alike have in common.
     """
     inside: dict[Box | None, list[Value]] = {}
@@ -31,10 +31,10 @@ def put_into_turns(nodes: Iterable[Value], of: dict[Value, Box | None], family: 
         inside.setdefault(of[node], []).append(node)
     for around, results in inside.items():
         if len(results) >= LEAST_LENGTH and (around is None or around.kind == "run"):
-            start, length, count = _turns(_signatures(results, family))
-            for turn in range(count):
-                box = Box(f"Step {turn + 1}", "run", around, start + turn, ("step", around, start))
-                for node in results[start + turn * length : start + (turn + 1) * length]:
+            start, length, count = _iterations(_signatures(results, family))
+            for iteration in range(count):
+                box = Box(f"Step {iteration + 1}", "run", around, start + iteration, ("step", around, start))
+                for node in results[start + iteration * length : start + (iteration + 1) * length]:
                     of[node] = box
                     for operand in node._operands():
                         if operand.is_leaf and not operand.requires_grad and of[operand] is around:
@@ -53,19 +53,19 @@ def _signatures(results: list[Value], family: Callable[[Value], Any]) -> list[An
     ]
 
 
-def _turns(signatures: list[Any]) -> tuple[int, int, int]:
-    """Where the longest loop starts, how long its turns are and how many there are; none where it is too short.
+def _iterations(signatures: list[Any]) -> tuple[int, int, int]:
+    """Where the longest loop starts, how long its iterations are and how many there are; none where it is too short.
 
     Example:
-        >>> _turns([("exp", "x"), *[("mul", 3), ("add", 1), ("tanh", 1)] * 20, ("log", 1)])
+        >>> _iterations([("exp", "x"), *[("mul", 3), ("add", 1), ("tanh", 1)] * 20, ("log", 1)])
         (1, 3, 20)
     """
     best = (0, 0, 0)
     numbers: dict[Any, int] = {}
     kinds = [numbers.setdefault(signature, len(numbers)) for signature in signatures]
-    for length in range(1, min(LONGEST, len(kinds) // LEAST_TURNS) + 1):
-        same = bytes(map(eq, kinds[length:], kinds))  # whether each is as the one a turn before it
-        for run in finditer(rb"\x01{%d,}" % (length * (LEAST_TURNS - 1)), same):
+    for length in range(1, min(LONGEST, len(kinds) // LEAST_ITERATIONS) + 1):
+        same = bytes(map(eq, kinds[length:], kinds))  # whether each is as the one an iteration before it
+        for run in finditer(rb"\x01{%d,}" % (length * (LEAST_ITERATIONS - 1)), same):
             start, count = run.start(), (run.end() - run.start()) // length + 1
             is_longer = count * length > max(LEAST_LENGTH - 1, best[1] * best[2] + length)
             if is_longer and _is_handed_on(signatures[start : start + length]):
@@ -73,6 +73,8 @@ def _turns(signatures: list[Any]) -> tuple[int, int, int]:
     return best
 
 
-def _is_handed_on(turn: list[Any]) -> bool:
-    """Whether a turn uses what the one before it computed."""
-    return any(isinstance(back, int) and back > index for index, (_, *operands) in enumerate(turn) for back in operands)
+def _is_handed_on(iteration: list[Any]) -> bool:
+    """Whether an iteration uses what the one before it computed."""
+    return any(
+        isinstance(back, int) and back > index for index, (_, *operands) in enumerate(iteration) for back in operands
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.folding.boxes import Box, operation_of
-from micrograd.draw.folding.loops import put_into_turns
+from micrograd.draw.folding.loops import put_into_iterations
 from micrograd.draw.text import readable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Patterns:
         classes = self._classes()
         sums = self._sums()
         alone = [node for node in self.nodes if not node.is_leaf and node not in self._inside]
-        put_into_turns(alone, self.of, lambda leaf: leaf if leaf.requires_grad else "constant")
+        put_into_iterations(alone, self.of, lambda leaf: leaf if leaf.requires_grad else "constant")
         vectors: dict[tuple[Box | None, int], list[Value]] = {}
         for node in self.nodes:
             if not node.is_leaf and (node in sums or node not in self._inside):

@@ -130,7 +130,7 @@ EXERCISES = (
                 without(LAYER, "    outputs = []\n", "    outputs, total = [], 0.0\n").replace(
                     "        total = bias\n", "        total = total + bias\n"
                 ),
-                "The sum of the neuron before is still in total: begin anew for each.",
+                "The sum of the neuron before is still in total: begin again for each.",
             ),
             Mistake("not bent", without(LAYER, "mg.tanh(total)", "total"), "Each output goes through tanh."),
         ),

@@ -152,7 +152,7 @@ EXERCISES = (
             Mistake(
                 "the fair ones are kept",
                 without(ADAM, "mean, square]", "fair_mean, fair_square]"),
-                "What is kept are the means as they are. They are made fair anew in each step.",
+                "What is kept are the means as they are. They are made fair again in each step.",
             ),
             Mistake(
                 "the gradient alone",

@@ -164,7 +164,7 @@ EXERCISES = (
             Mistake(
                 "one row, many times",
                 without(CONFUSION, "[[0] * kinds for _ in range(kinds)]", "[[0] * kinds] * kinds"),
-                "All rows are the same list here, so a count in one is in all of them. Make each anew.",
+                "All rows are the same list here, so a count in one is in all of them. Make each again.",
             ),
             Mistake("at most once", without(CONFUSION, "+= 1", "= 1"), "The same mix-up may come again: count it."),
             Mistake(

@@ -20,9 +20,9 @@ DIMENSIONS = 2
 def data(points: int) -> tuple[Numbers, Numbers]:
     """Points of a square, and a wave with some noise; the parameters are logarithms."""
     rng = random.Random(23)
-    places = [[rng.uniform(-2.0, 2.0) for _ in range(DIMENSIONS)] for _ in range(points)]
-    numbers = [math.sin(x) * math.cos(y) + rng.gauss(0.0, 0.1) for x, y in places]
-    return {"lengths": [0.1, -0.2], "height": 0.2, "noise": -1.5}, {"points": places, "numbers": numbers}
+    positions = [[rng.uniform(-2.0, 2.0) for _ in range(DIMENSIONS)] for _ in range(points)]
+    numbers = [math.sin(x) * math.cos(y) + rng.gauss(0.0, 0.1) for x, y in positions]
+    return {"lengths": [0.1, -0.2], "height": 0.2, "noise": -1.5}, {"points": positions, "numbers": numbers}
 
 
 def scalars(w: Numbers, given: Numbers) -> Any:

@@ -43,10 +43,10 @@ def scalars(w: Numbers, given: Numbers) -> Any:
     """The logarithm of the likelihood of the points, and of the prior."""
     points = given["points"]
     dimensions = len(points[0])
-    places = below_diagonal(dimensions)
+    positions = below_diagonal(dimensions)
     components = []
     for weight, mean, logs, numbers in zip(w["weights"], w["means"], w["diagonals"], w["below"], strict=True):
-        lower = dict(zip(places, numbers, strict=True))
+        lower = dict(zip(positions, numbers, strict=True))
         rows = [[lower[row, column] for column in range(row)] for row in range(dimensions)]
         components.append((weight + sum(logs), mean, [mg.exp(log) for log in logs], rows))
     likelihood = 0.0

@@ -18,7 +18,7 @@ Step = tuple[int, int, int, int]
 
 
 def steps(count: int) -> list[Step]:
-    """For each operation which it is, the places of its operands, and where the result goes."""
+    """For each operation which it is, the positions of its operands, and where the result goes."""
     rng = random.Random(23)
     return [(rng.randrange(3), rng.randrange(KEPT), rng.randrange(KEPT), rng.randrange(KEPT)) for _ in range(count)]
 

@@ -22,7 +22,7 @@ class Program:
         arrays: the function in arrays, of an array library (array_libraries.py), parameters and what is given.
         numpy_gradient: its value and gradients in NumPy, derived by hand, where that is natural.
         c: a file beside this one, with value and gradients in C, derived by hand.
-        arguments: whether what is given comes anew with each call, as a batch does; else it is closed over.
+        arguments: whether what is given comes again with each call, as a batch does; else it is closed over.
     """
 
     title: str

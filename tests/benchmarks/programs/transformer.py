@@ -25,11 +25,11 @@ class Shape(NamedTuple):
     layers: int
     width: int
     heads: int
-    places: int
+    positions: int
 
 
-SMALL = Shape(layers=1, width=16, heads=4, places=16)
-LARGE = Shape(layers=2, width=64, heads=4, places=64)
+SMALL = Shape(layers=1, width=16, heads=4, positions=16)
+LARGE = Shape(layers=2, width=64, heads=4, positions=64)
 
 
 def data(shape: Shape, words: int, length: int) -> tuple[Numbers, Numbers]:
@@ -40,7 +40,7 @@ def data(shape: Shape, words: int, length: int) -> tuple[Numbers, Numbers]:
     def matrix(rows: int, columns: int) -> list[list[float]]:
         return [[rng.gauss(0.0, 0.08) for _ in range(columns)] for _ in range(rows)]
 
-    parameters = {name: matrix(rows, width) for name, rows in (("letter", LETTERS), ("place", shape.places))}
+    parameters = {name: matrix(rows, width) for name, rows in (("letter", LETTERS), ("position", shape.positions))}
     for layer in range(shape.layers):
         parameters |= {f"{name} {layer}": matrix(width, width) for name in ("query", "key", "value", "mix")}
         parameters |= {f"widen {layer}": matrix(4 * width, width), f"narrow {layer}": matrix(width, 4 * width)}
@@ -60,8 +60,8 @@ def loss_of_word(shape: Shape, w: Numbers, tokens: list[Any]) -> Any:
     keys: list[list[Any]] = [[] for _ in layers]
     values: list[list[Any]] = [[] for _ in layers]
     losses = []
-    for place, (token, following) in enumerate(itertools.pairwise(tokens)):
-        x = normalised(added(mg.take(w["letter"], token), w["place"][place]))
+    for position, (token, following) in enumerate(itertools.pairwise(tokens)):
+        x = normalised(added(mg.take(w["letter"], token), w["position"][position]))
         for layer in layers:
             matrices = {name: w[f"{name} {layer}"] for name in ("query", "key", "value", "mix", "widen", "narrow")}
             x = added(x, attention(shape.heads, normalised(x), matrices, keys[layer], values[layer]))
@@ -102,7 +102,7 @@ def normalised(xs: list[Any]) -> list[Any]:
 
 
 def arrays(shape: Shape, xp: Any, w: Numbers, given: Numbers) -> Any:
-    """The same in arrays, all words and places at a time, with a mask."""
+    """The same in arrays, all words and positions at a time, with a mask."""
     words = given["words"]
     tokens, following = words[:, :-1], words[:, 1:]
     count, length = tokens.shape
@@ -115,7 +115,7 @@ def arrays(shape: Shape, xp: Any, w: Numbers, given: Numbers) -> Any:
     def by_head(x: Any) -> Any:
         return x.reshape(count, length, shape.heads, size).swapaxes(1, 2)
 
-    x = norm(w["letter"][tokens] + w["place"][:length])
+    x = norm(w["letter"][tokens] + w["position"][:length])
     for layer in range(shape.layers):
         h = norm(x)
         query, key, value = (by_head(h @ w[f"{name} {layer}"].T) for name in ("query", "key", "value"))

@@ -30,9 +30,9 @@ def _programs_of_any_size_fuse(monkeypatch):
     monkeypatch.setattr(allocate, "_LARGE", 0)
 
 
-def at(place, rows=1, columns=SIZE):
+def at(position, rows=1, columns=SIZE):
     """The numbers of a stretch in their order."""
-    return Access(place, columns if rows > 1 else 0, 1 if columns > 1 else 0)
+    return Access(position, columns if rows > 1 else 0, 1 if columns > 1 else 0)
 
 
 def of(primitive, target, *operands, shape=(1, SIZE)):
@@ -51,8 +51,8 @@ def total(target, *parts, shape=(1, SIZE), from_zero=False):
 
 def program_with(*kernels, outputs=None):
     last = kernels[-1].target.base
-    places = np.arange(last, last + SIZE) if outputs is None else np.array(outputs)
-    return Program(GIVEN + 8 * SIZE, kernels, np.arange(GIVEN), places, arrays=ARRAYS)
+    positions = np.arange(last, last + SIZE) if outputs is None else np.array(outputs)
+    return Program(GIVEN + 8 * SIZE, kernels, np.arange(GIVEN), positions, arrays=ARRAYS)
 
 
 def results(program):
@@ -142,7 +142,9 @@ class TestNotFused:
 
     def test_takes_and_loops(self):
         self.stays(of(exp, A, X), Take(1, SIZE, 1, at(B), ZERO, at(A)))
-        loop = Loop(2, (Map(neg, 1, SIZE // 2, Access(B, 0, 1, turn_step=48), (Access(A, 0, 1, turn_step=48),)),))
+        loop = Loop(
+            2, (Map(neg, 1, SIZE // 2, Access(B, 0, 1, iteration_step=48), (Access(A, 0, 1, iteration_step=48),)),)
+        )
         program = Program(GIVEN + 8 * SIZE, (of(exp, A, X), loop), np.arange(GIVEN), np.arange(B, B + SIZE))
         assert fused(program).kernels == program.kernels
 

@@ -153,7 +153,7 @@ def test_what_is_no_small_kernel_stands_between_them():
     derivatives = [lambda g, out, a, b, c, d: g] * 4
     four = mg.primitive("four_between", "f", lambda a, b, c, d: a + 2 * b + 4 * c + 8 * d, *derivatives, replace=True)
     double, one = (lambda at: (Segment(2.0, 1, Access(at), None),)), lambda at: (Segment(1.0, 1, Access(at), None),)
-    turning = Reduction(1, 1, Access(3, turn_step=1), (Segment(3.0, 1, Access(2, turn_step=1), None),))
+    turning = Reduction(1, 1, Access(3, iteration_step=1), (Segment(3.0, 1, Access(2, iteration_step=1), None),))
     kernels = (
         Reduction(1, 1, Access(1), double(0)),
         Map(own, 1, 1, Access(2), (Access(1),)),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.jax import jax_backend, jax_functions, jax_reads
-from micrograd.compiler.backends.jax.jax_reads import Places, reader_of
+from micrograd.compiler.backends.jax.jax_reads import Positions, reader_of
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment
 from micrograd.engine import primitives
@@ -74,22 +74,22 @@ class TestReads:
         ],
     )
     def test_what_lies_evenly_is_no_gather(self, positions, operations):
-        places = Places(30)
-        places.add(np.arange(30))
-        text = str(jax.make_jaxpr(lambda x: places.reader(positions)([None, x]))(jnp.zeros(30)))
+        layout = Positions(30)
+        layout.add(np.arange(30))
+        text = str(jax.make_jaxpr(lambda x: layout.reader(positions)([None, x]))(jnp.zeros(30)))
         found = set(re.findall(r"= (\w+)\[", text))
         assert np.array_equal(
-            np.broadcast_to(places.reader(positions)([None, jnp.arange(30)]), positions.shape), positions
+            np.broadcast_to(layout.reader(positions)([None, jnp.arange(30)]), positions.shape), positions
         )
         assert operations <= found
         assert ("gather" in found) == ("gather" in operations)
 
     def test_numbers_side_by_side_are_gathered_as_a_run(self):
-        places = Places(30)
-        places.add(np.arange(30))
+        layout = Positions(30)
+        layout.add(np.arange(30))
         positions = np.array([0, 9, 3])[:, None] + np.arange(4)
         for read, shape in ((positions, (3, 4)), (positions.T, (4, 3))):
-            reader = places.reader(read)
+            reader = layout.reader(read)
             assert "slice_sizes=(4,)" in str(jax.make_jaxpr(lambda x: reader([None, x]))(jnp.zeros(30)))  # noqa: B023
             slopes = jax.grad(lambda x: (reader([None, x]) * jnp.arange(12.0).reshape(shape)).sum())(jnp.zeros(30))  # noqa: B023
             expected = np.zeros(30)
@@ -105,64 +105,72 @@ class TestReads:
 
     def test_a_few_pieces_are_concatenated_and_many_are_gathered(self):
         for pieces in (2, jax_reads._PIECES, jax_reads._PIECES + 1):
-            places = Places(pieces)
+            layout = Positions(pieces)
             arrays = [jnp.zeros(1)]
-            for place in range(pieces):
-                places.add(np.array([place]))
-                arrays.append(jnp.array([float(place)]))
-            read = places.reader(np.arange(pieces))
+            for position in range(pieces):
+                layout.add(np.array([position]))
+                arrays.append(jnp.array([float(position)]))
+            read = layout.reader(np.arange(pieces))
             assert read(arrays).tolist() == list(range(pieces))
             assert ("gather" in str(jax.make_jaxpr(read)(arrays))) == (pieces > jax_reads._PIECES)
 
     def test_what_nothing_wrote_is_zero_and_what_is_empty_is_empty(self):
-        places = Places(5)
-        assert np.broadcast_to(places.reader(np.arange(5))([jnp.zeros(1)]), 5).tolist() == [0.0] * 5
-        assert places.reader(NOTHING)([jnp.zeros(1)]).shape == (0,)
+        layout = Positions(5)
+        assert np.broadcast_to(layout.reader(np.arange(5))([jnp.zeros(1)]), 5).tolist() == [0.0] * 5
+        assert layout.reader(NOTHING)([jnp.zeros(1)]).shape == (0,)
 
 
-def looped(kernels, turns, size, constants=()):
-    """A program of one loop, whose inputs are the first 40 places and whose outputs are all others."""
+def looped(kernels, iterations, size, constants=()):
+    """A program of one loop, whose inputs are the first 40 layout and whose outputs are all others."""
     outputs = np.arange(40, size)
-    return Program(size, (Loop(turns, tuple(kernels)),), np.arange(40), outputs, constants=constants)
+    return Program(size, (Loop(iterations, tuple(kernels)),), np.arange(40), outputs, constants=constants)
 
 
-def total(target, *terms, columns=3, turn_step=3):
+def total(target, *terms, columns=3, iteration_step=3):
     """A sum of single terms, each an access or a product of two."""
     segments = tuple(Segment(1.0, 1, *(term if isinstance(term, tuple) else (term, None))) for term in terms)
-    return Reduction(1, columns, Access(target, column_step=1, turn_step=turn_step), segments)
+    return Reduction(1, columns, Access(target, column_step=1, iteration_step=iteration_step), segments)
 
 
-def moving(base, turn_step, column_step=1):
-    return Access(base, column_step=column_step, turn_step=turn_step)
+def moving(base, iteration_step, column_step=1):
+    return Access(base, column_step=column_step, iteration_step=iteration_step)
 
 
 FIXED, INPUT = Access(2, column_step=1), moving(7, 2)
 LOOPS = {
     "fixed and moving": ([total(60, (FIXED, INPUT))], 9, True),
-    "the turn before": ([total(60, (FIXED, moving(57, 3)), INPUT)], 9, True),
-    "five turns before": ([total(60, (FIXED, moving(57, 3)), moving(45, 3))], 9, True),
-    "only five turns before": ([total(60, (FIXED, moving(45, 3)), INPUT)], 9, True),
-    "as many turns before as there are": ([total(60, moving(39, 3), INPUT)], 7, True),
-    "the same turn": ([total(60, INPUT, turn_step=6), total(63, (moving(60, 6), FIXED), turn_step=6)], 6, True),
-    "the same turn and the one before": (
-        [total(60, INPUT, moving(57, 6), turn_step=6), total(63, moving(60, 6), moving(57, 6), turn_step=6)],
+    "the iteration before": ([total(60, (FIXED, moving(57, 3)), INPUT)], 9, True),
+    "five iterations before": ([total(60, (FIXED, moving(57, 3)), moving(45, 3))], 9, True),
+    "only five iterations before": ([total(60, (FIXED, moving(45, 3)), INPUT)], 9, True),
+    "as many iterations before as there are": ([total(60, moving(39, 3), INPUT)], 7, True),
+    "the same iteration": (
+        [total(60, INPUT, iteration_step=6), total(63, (moving(60, 6), FIXED), iteration_step=6)],
+        6,
+        True,
+    ),
+    "the same iteration and the one before": (
+        [total(60, INPUT, moving(57, 6), iteration_step=6), total(63, moving(60, 6), moving(57, 6), iteration_step=6)],
         6,
         True,
     ),
     "beside numbers from outside": (
-        [total(60, Access(table=np.array([[[57], [4], [59]]]), turn_step=3), (FIXED, INPUT))],
+        [total(60, Access(table=np.array([[[57], [4], [59]]]), iteration_step=3), (FIXED, INPUT))],
         9,
         True,
     ),
     "in another order": ([total(60, moving(59, 3, -1), INPUT)], 9, True),
-    "backwards": ([total(90, moving(93, -3), moving(38, -2), turn_step=-3)], 9, True),
-    "one turn": ([total(60, moving(57, 3), INPUT)], 1, True),
-    "in place": ([total(60, Access(60, column_step=1), INPUT, turn_step=0)], 9, False),
-    "what the turn after writes": ([total(60, moving(63, 3), INPUT)], 9, False),
-    "a kernel that comes after": ([total(60, moving(63, 6), turn_step=6), total(63, INPUT, turn_step=6)], 9, False),
-    "what one turn wrote": ([total(60, Access(63, column_step=1), INPUT)], 9, False),
-    "what another turn wrote at each": ([total(60, moving(54, 2), INPUT)], 9, False),
-    "the last turn alone reads what the loop wrote": ([total(60, moving(36, 4), INPUT)], 7, False),
+    "backwards": ([total(90, moving(93, -3), moving(38, -2), iteration_step=-3)], 9, True),
+    "one iteration": ([total(60, moving(57, 3), INPUT)], 1, True),
+    "in place": ([total(60, Access(60, column_step=1), INPUT, iteration_step=0)], 9, False),
+    "what the iteration after writes": ([total(60, moving(63, 3), INPUT)], 9, False),
+    "a kernel that comes after": (
+        [total(60, moving(63, 6), iteration_step=6), total(63, INPUT, iteration_step=6)],
+        9,
+        False,
+    ),
+    "what one iteration wrote": ([total(60, Access(63, column_step=1), INPUT)], 9, False),
+    "what another iteration wrote at each": ([total(60, moving(54, 2), INPUT)], 9, False),
+    "the last iteration alone reads what the loop wrote": ([total(60, moving(36, 4), INPUT)], 7, False),
 }
 
 
@@ -170,15 +178,15 @@ LOOPS = {
 class TestLoops:
     @pytest.mark.parametrize("name", LOOPS)
     def test_a_loop_is_a_scan_where_it_can_be_and_computes_the_same(self, name):
-        kernels, turns, is_scan = LOOPS[name]
-        program = looped(kernels, turns, 120, constants=((45, np.linspace(-1, 1, 15)),))
+        kernels, iterations, is_scan = LOOPS[name]
+        program = looped(kernels, iterations, 120, constants=((45, np.linspace(-1, 1, 15)),))
         numbers = np.random.default_rng(0).uniform(-1, 1, 40)
         expected, _ = backend_of("numpy").run_of(program)(numbers)
         found, _ = backend_of("jax").run_of(program)(numbers)
         assert found == pytest.approx(expected, rel=1e-15, abs=1e-16)
         assert ("scan[" in jaxpr(program)) == is_scan
 
-    def test_the_code_does_not_grow_with_the_turns(self):
+    def test_the_code_does_not_grow_with_the_iterations(self):
         w = Value(0.5)
 
         def state_after(xs):
@@ -186,8 +194,8 @@ class TestLoops:
 
         fast = mg.compile(state_after, backend="jax")
         texts = []
-        for turns in (50, 100):
-            xs = [Value(math.sin(number)) for number in range(turns)]
+        for iterations in (50, 100):
+            xs = [Value(math.sin(number)) for number in range(iterations)]
             leaves = [w, *xs]
             assert mg.gradient(fast(xs), leaves) == pytest.approx(mg.gradient(state_after(xs), leaves), rel=1e-12)
             texts.append(jaxpr(fast.program(xs).program))

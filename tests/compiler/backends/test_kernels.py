@@ -19,10 +19,10 @@ from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction,
 GIVEN = 9000  # numbers that the kernels read
 NOTHING = np.zeros(0, dtype=np.int64)
 OWN = mg.primitive("own_map", "o", lambda x: 2 * x + 1, lambda g, out, x: 2 * g, replace=True)
-BETWEEN, UNTOUCHED = 5, 0.12345  # so many places before and after what a kernel writes stay as they are
+BETWEEN, UNTOUCHED = 5, 0.12345  # so many positions before and after what a kernel writes stay as they are
 
 
-def place(access, row, column, term):
+def position(access, row, column, term):
     """Where an element is."""
     if access.table is not None:
         if access.table.shape[1] == 1:
@@ -38,7 +38,7 @@ def expected(kernel, buffer):
         for column in range(kernel.columns):
 
             def number(access, term=0):
-                return buffer[place(access, row, column, term)]  # noqa: B023  # called at once
+                return buffer[position(access, row, column, term)]  # noqa: B023  # called at once
 
             if isinstance(kernel, Reduction):
                 terms = [
@@ -51,7 +51,7 @@ def expected(kernel, buffer):
                 result = kernel.primitive.forward(*map(number, kernel.operands))
             else:
                 result = number(kernel.elements, int(number(kernel.index)) % kernel.terms)
-            yield place(kernel.target, row, column, 0), result
+            yield position(kernel.target, row, column, 0), result
 
 
 def run(kernels, numbers, size, backend):
@@ -66,8 +66,8 @@ def operand(rng, layout, rows, columns, terms):
     """An access to the numbers that are given, in a layout."""
     base = 2 * (columns + terms) + rng.randrange(50)
     if layout == "elements":
-        places = [rng.randrange(GIVEN) for _ in range(rows * columns * terms)]
-        return Access(0, table=np.array(places).reshape(rows, columns, terms))
+        positions = [rng.randrange(GIVEN) for _ in range(rows * columns * terms)]
+        return Access(0, table=np.array(positions).reshape(rows, columns, terms))
     row_step = rng.choice([0, columns, 29])
     column_step, term_step = {
         "columns": (1, rng.choice([0, columns, 7])),  # side by side along the columns
@@ -90,12 +90,12 @@ def operand(rng, layout, rows, columns, terms):
 
 
 def target(rng, rows, columns, end, even):
-    """Where a kernel writes, from a place on."""
+    """Where a kernel writes, from a position on."""
     if even:
         return rng.choice([Access(end, columns, 1), Access(end + columns - 1, columns, -1)])
-    places = end + np.array(rng.sample(range(rows * columns), rows * columns))
+    positions = end + np.array(rng.sample(range(rows * columns), rows * columns))
     if columns > 1 and rng.random() < 0.5:
-        return Access(0, table=places.reshape(rows, columns, 1))
+        return Access(0, table=positions.reshape(rows, columns, 1))
     if rng.random() < 0.5:
         return Access(end, 1, rows)
     return Access(0, 0, 1, row_table=end + columns * np.array(rng.sample(range(rows), rows)))
@@ -345,12 +345,12 @@ def test_kernels_of_one_column_that_stay_one_by_one():
 @pytest.mark.parametrize("same", [True, False])
 def test_elements_that_are_the_same_in_four_columns_are_loaded_once(same, backend):
     rows, columns, terms = 9, 20, 6
-    places = np.random.default_rng(10).integers(GIVEN, size=(rows, columns, terms))
+    positions = np.random.default_rng(10).integers(GIVEN, size=(rows, columns, terms))
     if same:
-        places = np.repeat(places[:, ::4], 4, axis=1)
-    elements, numbers = Access(0, table=places), np.random.default_rng(11).normal(size=GIVEN).tolist()
+        positions = np.repeat(positions[:, ::4], 4, axis=1)
+    elements, numbers = Access(0, table=positions), np.random.default_rng(11).normal(size=GIVEN).tolist()
     product = Reduction(rows, columns, Access(GIVEN, columns, 1), (Segment(1.0, terms, elements, Access(3, 7, 1, 5)),))
-    of_terms = Access(0, table=np.concatenate([places[:, :, [term]] for term in range(terms)]))
+    of_terms = Access(0, table=np.concatenate([positions[:, :, [term]] for term in range(terms)]))
     quotient = Map(mg.engine.primitives.div, 54, columns, Access(GIVEN, columns, 1), (of_terms, ROW))
     for kernel in (product, quotient):
         code = code_of(kernel)
@@ -358,9 +358,9 @@ def test_elements_that_are_the_same_in_four_columns_are_loaded_once(same, backen
         check([kernel], numbers, GIVEN + kernel.rows * kernel.columns, backend)
 
 
-def test_a_product_of_matrices_in_a_loop_moves_at_each_turn(backend):
-    factors = Access(0, 0, 10, 1, turn_step=3), Access(200, 11, 0, 1, turn_step=5)
-    loop = Loop(3, (Reduction(4, 4, Access(400, 4, 1, turn_step=16), (Segment(1.0, 10, *factors),)),))
+def test_a_product_of_matrices_in_a_loop_moves_at_each_iteration(backend):
+    factors = Access(0, 0, 10, 1, iteration_step=3), Access(200, 11, 0, 1, iteration_step=5)
+    loop = Loop(3, (Reduction(4, 4, Access(400, 4, 1, iteration_step=16), (Segment(1.0, 10, *factors),)),))
     numbers = np.random.default_rng(0).normal(size=400)
     assert code_of(loop.kernels[0]).block == 4
     found = run([loop], numbers, 448, backend)
@@ -420,7 +420,7 @@ def test_a_take_by_indices_and_from_elements_that_are_gathered(backend):
 
 @pytest.mark.parametrize("index", [1.0, -2.0, math.nan])
 def test_a_take_reads_nothing_past_its_table(index, backend):
-    table = np.array([0, 2**40])[:1].reshape(1, 1, 1)  # what follows it in memory is no place in the buffer
+    table = np.array([0, 2**40])[:1].reshape(1, 1, 1)  # what follows it in memory is no position in the buffer
     kernel = Take(1, 1, 1, Access(2), Access(1), Access(0, table=table))
     assert math.isnan(run([kernel], [10.0, index], 3, backend)[2])
 
@@ -438,7 +438,7 @@ def test_products_with_rows_that_are_gathered(column_step, backend):
 @pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
 @pytest.mark.parametrize("pack", [1, 2, 3])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])  # on JAX, fit has no buffer
-def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_written(count, pack, kind, backend):
+def test_the_mean_gradient_of_a_batch_is_in_its_position_and_nothing_else_is_written(count, pack, kind, backend):
     """The loss is the dot product of the parameters with an example's numbers, which are its gradients."""
     weights, gradients = slice(0, count), slice(count, 2 * count)
     given = slice(2 * count + 1, 2 * count + 1 + pack * count)
@@ -456,7 +456,7 @@ def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_writte
     buffer = np.full(size, UNTOUCHED)
     buffer[weights] = range(count)
     executable = backend_of(backend).run_of(program, buffer)
-    numbers = kind([np.array([row * place + 0.5 for place in range(count)]) for row in range(4)])
+    numbers = kind([np.array([row * position + 0.5 for position in range(count)]) for row in range(4)])
     batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
     for batch in ([0], [3, 1, 2], [2, 2], [3, 2, 1, 0]):
         chosen = np.array([numbers[example] for example in batch])
@@ -649,9 +649,9 @@ def test_kernels_that_differ_in_size_alone_have_one_code():
 
 @pytest.mark.parametrize("from_zero", [False, True])
 def test_chains_of_few_results_have_one_code_and_of_many_one_for_each_number_of_terms(from_zero):
-    def chain(rows, columns, terms, turn_step=0):
+    def chain(rows, columns, terms, iteration_step=0):
         parts = Segment(-1.0, terms, Access(0, terms, 0, 1), Access(50, 1, 9, 1)), Segment(1.0, 1, Access(7), None)
-        target = Access(900, columns, 1, turn_step=turn_step)
+        target = Access(900, columns, 1, iteration_step=iteration_step)
         return Reduction(rows, columns, target, parts, from_zero=from_zero)
 
     few = [chain(3, 5, terms) for terms in range(2, 8)]
@@ -798,8 +798,8 @@ def test_kernels_whose_coefficients_are_close_have_code_of_their_own(backend, co
     coefficients = [1 / 3, 0.333333, 0.33333333333]
     still, sizes = Access(0), (1, columns)
     kernels = [
-        Reduction(*sizes, Access(1 + columns * place, column_step=1), (Segment(coefficient, 1, still, None),))
-        for place, coefficient in enumerate(coefficients)
+        Reduction(*sizes, Access(1 + columns * position, column_step=1), (Segment(coefficient, 1, still, None),))
+        for position, coefficient in enumerate(coefficients)
     ]
     found = run(kernels, [1.0], 1 + 3 * columns, backend)
     assert found.tolist() == [1.0, *np.repeat(coefficients, columns).tolist()]

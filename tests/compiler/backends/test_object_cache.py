@@ -53,7 +53,7 @@ def signed(folder, name, content):
 
 
 def not_made():
-    pytest.fail("it is made anew")
+    pytest.fail("it is made again")
 
 
 @pytest.fixture
@@ -84,15 +84,15 @@ def open_to_all():
 def as_nobody():
     """A folder of a user who is not root, and that user."""
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+        position = Path(name)
         if os.geteuid() != 0:
-            yield place
+            yield position
             return
-        os.chown(place, NOBODY, NOBODY)
+        os.chown(position, NOBODY, NOBODY)
         os.setegid(NOBODY)
         os.seteuid(NOBODY)
         try:
-            yield place
+            yield position
         finally:
             os.seteuid(0)
             os.setegid(0)
@@ -166,7 +166,7 @@ class TestOthers:
         change(path)
         before = {path: (path.read_bytes(), path.stat()) for path in filled.iterdir()}
         with pytest.warns(UserWarning, match=f"compiled again and not kept: .*{reason}.*MICROGRAD_CACHE") as caught:
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
         assert len(caught) == 1
         assert str(path) in str(caught[0].message)
         for _ in range(2):  # where a second warning is an error
@@ -182,7 +182,7 @@ class TestOthers:
         path = {"folder": filled, "entry": entry_in(filled), "key": filled / KEY}[what]
         path.chmod(bits)
         with pytest.warns(UserWarning, match="not kept"):
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
         subprocess.run(["chmod", "go-rwx", path], check=True)
         assert cached("key", not_made) == b"content"
 
@@ -190,7 +190,7 @@ class TestOthers:
         user = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: user + 1)
         with pytest.warns(UserWarning, match=f"{filled} belongs to another user"):
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
 
     def test_an_empty_folder_open_to_others_gets_no_key(self, folder):
         folder.mkdir()
@@ -214,7 +214,7 @@ class TestOthers:
         cached("key", lambda: b"content")
         os.seteuid(NOBODY)
         with pytest.warns(UserWarning, match="belongs to another user"):
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
 
     def test_where_permissions_say_nothing_they_are_not_asked(self, filled, monkeypatch):
         """As on Windows."""
@@ -235,7 +235,7 @@ class TestOthers:
 
         monkeypatch.setattr(object_cache.os, "open", swapped)
         with pytest.warns(UserWarning, match="may write to"):
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
 
 
 def digest(data):
@@ -280,11 +280,11 @@ def test_an_entry_under_another_name_or_in_another_folder_is_not_taken(filled, t
     cached("other key", lambda: b"other")
     (second,) = (path for path in filled.iterdir() if path.name not in (KEY, first.name))
     second.write_bytes(first.read_bytes())
-    assert cached("other key", lambda: b"anew") == b"anew"
+    assert cached("other key", lambda: b"again") == b"again"
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path / "elsewhere"))
     cached("key", lambda: b"content of elsewhere")
     (tmp_path / "elsewhere" / first.name).write_bytes(first.read_bytes())
-    assert cached("key", lambda: b"anew") == b"anew"
+    assert cached("key", lambda: b"again") == b"again"
 
 
 class TestKey:
@@ -304,8 +304,8 @@ class TestKey:
         if damaged is not None:
             (filled / KEY).write_bytes(damaged)
             (filled / KEY).chmod(0o600)
-        assert cached("key", lambda: b"anew") == b"anew"
-        assert cached("key", not_made) == b"anew"
+        assert cached("key", lambda: b"again") == b"again"
+        assert cached("key", not_made) == b"again"
         assert len((filled / KEY).read_bytes()) == 32
         assert (filled / KEY).read_bytes() != old
 
@@ -315,7 +315,7 @@ class TestKey:
         (tmp_path / "chosen").chmod(0o600)
         (filled / KEY).unlink()
         (filled / KEY).symlink_to(tmp_path / "chosen")
-        assert cached("key", lambda: b"anew") == b"anew"
+        assert cached("key", lambda: b"again") == b"again"
         assert not (filled / KEY).is_symlink()
         assert (tmp_path / "chosen").read_bytes() == bytes(32)
 
@@ -324,7 +324,7 @@ class TestKey:
         (filled / KEY).mkdir()
         before = entries(filled)
         for _ in range(2):
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
         assert entries(filled) == before
 
     def test_of_two_that_are_made_at_once_the_last_one_counts(self, folder, monkeypatch):
@@ -345,8 +345,8 @@ class TestLoad:
         def refuse(content):
             raise RuntimeError(content)
 
-        assert cached("key", lambda: b"anew", refuse) == b"anew"
-        assert cached("key", not_made) == b"anew"
+        assert cached("key", lambda: b"again", refuse) == b"again"
+        assert cached("key", not_made) == b"again"
 
     def test_what_is_found_is_loaded_and_what_is_made_is_not(self, folder):
         loaded = []
@@ -360,7 +360,7 @@ class TestTogether:
     """Keys whose content was made at once: the first entry has it, the others lead to it."""
 
     @staticmethod
-    def asked(*keys, content=b"anew"):
+    def asked(*keys, content=b"again"):
         """What is made and what is found for some keys: which, and the content."""
         made, found = [], []
         object_cache.cached(keys, lambda missing: made.append(missing) or content, lambda *pair: found.append(pair))
@@ -384,14 +384,14 @@ class TestTogether:
         assert self.asked("d", "b", "e", "a") == ([["d", "e"]], [(["b", "a"], b"of all")])
         assert self.asked("a", "b", "c", "d", "e") == (
             [],
-            [(["a", "b", "c"], b"of all"), (["d", "e"], b"anew")],
+            [(["a", "b", "c"], b"of all"), (["d", "e"], b"again")],
         )
 
     def test_without_the_content_all_of_them_are_made_anew(self, three):
         self.entry(three, "a").unlink()
         assert self.asked("b", "c") == ([["b", "c"]], [])
-        assert self.asked("b", "c", "a", content=b"a's own") == ([["a"]], [(["b", "c"], b"anew")])
-        assert self.asked("a", "c") == ([], [(["a"], b"a's own"), (["c"], b"anew")])
+        assert self.asked("b", "c", "a", content=b"a's own") == ([["a"]], [(["b", "c"], b"again")])
+        assert self.asked("a", "c") == ([], [(["a"], b"a's own"), (["c"], b"again")])
 
     def test_a_content_that_is_no_good_for_one_of_them_is_made_anew_for_all(self, three):
         def load(keys, content):
@@ -399,22 +399,22 @@ class TestTogether:
                 raise RuntimeError(content)
 
         made = []
-        object_cache.cached(["a", "b", "c", "d"], lambda missing: made.append(missing) or b"anew", load)
+        object_cache.cached(["a", "b", "c", "d"], lambda missing: made.append(missing) or b"again", load)
         assert made == [["a", "b", "c", "d"]]
-        assert self.asked("a", "b", "c", "d") == ([], [(["a", "b", "c", "d"], b"anew")])
+        assert self.asked("a", "b", "c", "d") == ([], [(["a", "b", "c", "d"], b"again")])
 
     @pytest.mark.parametrize("leads_to", ["b", "c", "nowhere", ""])
     def test_an_entry_that_leads_to_no_content_is_made_anew(self, three, leads_to):
         name = self.entry(three, leads_to).name if leads_to else ""
         signed(three, self.entry(three, "b").name, b">" + bytes.fromhex(name))
         assert self.asked("b", "c") == ([["b"]], [(["c"], b"of all")])
-        assert self.asked("b", "c") == ([], [(["b"], b"anew"), (["c"], b"of all")])
+        assert self.asked("b", "c") == ([], [(["b"], b"again"), (["c"], b"of all")])
 
     @pytest.mark.parametrize("data", [b"", b"of all", b"<of all"])
     def test_an_entry_of_another_kind_is_made_anew(self, three, data):
         signed(three, self.entry(three, "a").name, data)
         assert self.asked("a", "b") == ([["a", "b"]], [])
-        assert self.asked("a", "b") == ([], [(["a", "b"], b"anew")])
+        assert self.asked("a", "b") == ([], [(["a", "b"], b"again")])
 
     @posix
     def test_where_one_is_open_to_others_all_are_made_and_none_is_kept(self, three):
@@ -429,7 +429,7 @@ ALARM = """
 import signal
 signal.alarm(60)
 from micrograd.compiler.backends.llvm.object_cache import cached
-cached(["key"], lambda keys: print(b"anew") or b"anew", lambda keys, content: print(content))
+cached(["key"], lambda keys: print(b"again") or b"again", lambda keys, content: print(content))
 """
 
 
@@ -444,7 +444,7 @@ def run(program, folder, *arguments):
 
 
 @posix
-class TestPlaces:
+class TestPositions:
     """What may stand where an entry or the folder should."""
 
     def test_a_pipe_is_not_waited_for(self, filled):
@@ -452,7 +452,7 @@ class TestPlaces:
         for pipe in (entry, filled / KEY):
             pipe.unlink()
             os.mkfifo(pipe, 0o600)
-            assert run(ALARM, filled) == "b'anew'\n"
+            assert run(ALARM, filled) == "b'again'\n"
             assert stat.S_ISREG(pipe.lstat().st_mode)
 
     def test_a_pipe_is_not_waited_for_by_any_thread(self, filled):
@@ -461,10 +461,10 @@ class TestPlaces:
         entry.unlink()
         os.mkfifo(entry, 0o600)
         found = []
-        thread = threading.Thread(target=lambda: found.append(cached("key", lambda: b"anew")), daemon=True)
+        thread = threading.Thread(target=lambda: found.append(cached("key", lambda: b"again")), daemon=True)
         thread.start()
         thread.join(20)  # whoever waits for a pipe waits for ever
-        assert found == [b"anew"]
+        assert found == [b"again"]
 
     @pytest.mark.parametrize("there", [True, False])
     def test_a_link_is_not_followed(self, filled, tmp_path, there):
@@ -474,8 +474,8 @@ class TestPlaces:
         before = target.read_bytes()
         if not there:
             target.unlink()
-        assert cached("key", lambda: b"anew") == b"anew"
-        assert cached("key", not_made) == b"anew"
+        assert cached("key", lambda: b"again") == b"again"
+        assert cached("key", not_made) == b"again"
         assert not entry.is_symlink()
         assert target.exists() == there
         assert not there or target.read_bytes() == before
@@ -485,7 +485,7 @@ class TestPlaces:
         entry.unlink()
         entry.mkdir()
         for _ in range(2):
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
         assert list(entry.iterdir()) == []
         assert sorted(path.name for path in filled.iterdir()) == sorted([KEY, entry.name])
 
@@ -501,14 +501,14 @@ class TestPlaces:
         assert cached("key", not_made) == b"content"
         filled.chmod(0o777)
         with pytest.warns(UserWarning, match="other users may write to"):
-            assert cached("key", lambda: b"anew") == b"anew"
+            assert cached("key", lambda: b"again") == b"again"
 
     def test_a_link_to_nowhere(self, folder, tmp_path):
         folder.symlink_to(tmp_path / "nowhere")
         assert cached("key", lambda: b"content") == b"content"
         assert not (tmp_path / "nowhere").exists()
 
-    def test_a_path_from_here_is_another_place_elsewhere(self, tmp_path, monkeypatch):
+    def test_a_path_from_here_is_another_position_elsewhere(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MICROGRAD_CACHE", "cache")
         for name in ("here", "there"):
             (tmp_path / name).mkdir()
@@ -523,7 +523,7 @@ class TestPlaces:
         monkeypatch.setenv("MICROGRAD_CACHE", str(folder))
         cached("key", lambda: b"content")
         folder.chmod(bits)
-        assert cached("key", lambda: b"anew") == b"anew"
+        assert cached("key", lambda: b"again") == b"again"
         folder.chmod(0o700)
         assert cached("key", not_made) == b"content"
 
@@ -541,8 +541,8 @@ class TestPlaces:
         monkeypatch.setenv("MICROGRAD_CACHE", str(as_nobody / "cache"))
         cached("key", lambda: b"content")
         entry_in(as_nobody / "cache").chmod(0)
-        assert cached("key", lambda: b"anew") == b"anew"
-        assert cached("key", not_made) == b"anew"
+        assert cached("key", lambda: b"again") == b"again"
+        assert cached("key", not_made) == b"again"
 
     def test_a_folder_that_cannot_be_made(self, as_nobody, monkeypatch):
         as_nobody.chmod(0o500)

@@ -201,7 +201,7 @@ def test_a_batch_is_over_when_the_blocks_of_all_threads_are(monkeypatch):
 def test_a_thread_that_looks_out_for_the_next_batch_need_not_be_called_again(monkeypatch):
     workers, new_worker = [], llvm_batches._Worker
     monkeypatch.setattr(llvm_batches, "_Worker", lambda *given: workers.append(new_worker(*given)) or workers[-1])
-    monkeypatch.setattr(llvm_batches, "_TURNS", 2**62)  # for ever
+    monkeypatch.setattr(llvm_batches, "_ITERATIONS", 2**62)  # for ever
 
     def let_them_run_all(calls):
         beside(calls)
@@ -260,7 +260,7 @@ def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
 
 @pytest.mark.slow
 def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
-    """Where many columns lie apart, a product copies them first: each thread to a place of its own."""
+    """Where many columns lie apart, a product copies them first: each thread to a position of its own."""
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
     rng = np.random.default_rng(5)
     start = rng.normal(size=(2, 40, 40)) / 6
@@ -325,7 +325,7 @@ def test_an_interrupt_while_others_work_leaves_the_parameters_and_what_the_other
     monkeypatch.setenv("MICROGRAD_THREADS", "2")
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(llvm_batches, "beside", interrupted)
-    w = [mg.Value(float(place)) for place in range(4)]
+    w = [mg.Value(float(position)) for position in range(4)]
     rng = np.random.default_rng(0)
     examples = [(row, 1.0) for row in rng.normal(size=(16, 4)).tolist()]
     optimizer = mg.optim.SGD(w, 0.1)

@@ -286,7 +286,9 @@ class TestTheQuestionsOfAStranger:
         loss.backward()
         weight = model.layers[0].neurons[1].w[0]
         uses = [node for node in mg.topological_order(loss) if weight in node._operands()]
-        by_hand = sorted((dict(use._primitive.shares(use, use.grad))[weight] for use in uses), key=abs, reverse=True)
+        by_hand = sorted(
+            (dict(use._primitive.contributions(use, use.grad))[weight] for use in uses), key=abs, reverse=True
+        )
         assert [float(share) for share in shares] == pytest.approx([*by_hand, weight.grad], rel=1e-3)
         assert names[-1] == "sum"
         assert sorted(name.partition(",")[0] for name in names[:-1]) == [f"Sample {k}" for k in (1, 2, 3, 4)]

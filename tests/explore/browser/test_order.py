@@ -38,7 +38,7 @@ def without_waiting(root):
 
     def visit(node):
         begun.add(node)
-        for operand, share in node._primitive.shares(node, gradients[node]):
+        for operand, share in node._primitive.contributions(node, gradients[node]):
             gradients[operand] = gradients.get(operand, 0.0) + share
             if operand not in begun and not operand.is_leaf:
                 visit(operand)

@@ -211,7 +211,7 @@ def test_paper_gets_the_graph_and_the_explanation_whole_and_in_light_colours(sho
     page = show(mg.tanh(x * y) + mg.exp(x) * y, color_scheme="dark")
     page.keyboard.press("End")
     seen = [card.bounding_box() for card in page.locator("#nodes .item").all()]
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # as a browser does, which then lays out anew
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # as a browser does, which then lays out again
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 600, "height": 800})  # of the paper
     try:

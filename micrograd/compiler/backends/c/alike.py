@@ -1,4 +1,4 @@
-"""Kernels that differ in sizes and places only, as calls of one function.
+"""Kernels that differ in sizes and positions only, as calls of one function.
 
 An attention that looks back at 1, 2, 3 ... letters has hundreds of such kernels, and compilers of C take long over each
 loop. So where three kernels of a program have the same form, a function has their loops:
@@ -39,7 +39,7 @@ class Form:
         uses: its operands, and its target last.
 
     Attributes:
-        names: of these; what is at the same place has the same name.
+        names: of these; what is at the same position has the same name.
         numbers: sizes, and how far apart elements are, by name.
         same: those of the numbers that are the same in all kernels of this form.
     """
@@ -55,10 +55,10 @@ class Form:
             for part, factors, name in parts_of(kernel, uses):
                 self._terms += [name] * len(factors)
                 self.numbers[name] = part.terms
-        known = {_place(uses[-1], self.lookups[-1]): "result"}
+        known = {_position(uses[-1], self.lookups[-1]): "result"}
         for number, (use, lookup) in enumerate(zip(uses, self.lookups, strict=True)):
             name = _LETTERS[number] if number < len(_LETTERS) else f"x_{number + 1}"
-            name = known.setdefault(_place(use, lookup), name)
+            name = known.setdefault(_position(use, lookup), name)
             self.names.append(name)
             self.numbers |= {f"{name}_{axis}": step for axis in AXES if (step := use.step(axis))}
             if lookup is not None and lookup.period:
@@ -151,11 +151,11 @@ def alike(blocks: Sequence[Block]) -> dict[tuple[int, int], Form]:
     groups: dict[Any, list[tuple[tuple[int, int], Form]]] = defaultdict(list)
     uses = uses_of(blocks)
     for number, block in enumerate(blocks):
-        for place, kernel in enumerate(block.kernels):
+        for position, kernel in enumerate(block.kernels):
             own = [next(uses) for _ in range(len(kernel.reads) + 1)]
             if not is_scalar(kernel) and not isinstance(kernel, (Words, Take)):
                 form = Form(kernel, own)
-                groups[form.key].append(((number, place), form))
+                groups[form.key].append(((number, position), form))
     found: dict[tuple[int, int], Form] = {}
     for group in groups.values():
         if len(group) >= _FEWEST:
@@ -169,8 +169,13 @@ def alike(blocks: Sequence[Block]) -> dict[tuple[int, int], Form]:
     return found
 
 
-def _place(use: Use, lookup: Lookup | None) -> Any:
+def _position(use: Use, lookup: Lookup | None) -> Any:
     """Where an operand is."""
     table = use.table
     start = use.access.base if table is None else int(table.min())
-    return start, use.access.turn_step, *map(use.step, AXES), repr(lookup and (*lookup.numbers.tolist(), lookup[1:]))
+    return (
+        start,
+        use.access.iteration_step,
+        *map(use.step, AXES),
+        repr(lookup and (*lookup.numbers.tolist(), lookup[1:])),
+    )

@@ -30,7 +30,7 @@ class Deciding:
     """Writes the functions of regions.
 
     Args:
-        source: what the file is made of. Its places say which numbers inputs and parameters are, and its order which
+        source: what the file is made of. Its positions say which numbers inputs and parameters are, and its order which
             the gradients are of.
         tables, functions: those of the file.
 
@@ -50,7 +50,7 @@ class Deciding:
         source, name = self.source, self.source.name
         start: list[str] = []
         for home in ("inputs", "parameters"):
-            start += copied(len(found := source.places[0][home]), f"numbers[{self.at(found)}]", f"{home}[index]")
+            start += copied(len(found := source.positions[0][home]), f"numbers[{self.at(found)}]", f"{home}[index]")
         if source.parameters is not None and len(source.parameters):
             start.insert(0, f"const {self.real} *const parameters = {name}_parameters;")
         end = copied(len(source.order), "gradients[index]", f"slopes[{self.at(source.order)}]")
@@ -88,10 +88,10 @@ class Deciding:
             count = part.results
             source = self.source._replace(outputs=np.arange(count), constants=np.zeros(count))
         program = part.gradients if gradients else part.value
-        places = np.full(size, -1)
-        places[reads] = program.inputs[: len(reads)]
+        positions = np.full(size, -1)
+        positions[reads] = program.inputs[: len(reads)]
         seeds = program.seeds if gradients and seeded else no_integers()
-        given = {"inputs": places, "parameters": no_integers(), "seeds": seeds}
+        given = {"inputs": positions, "parameters": no_integers(), "seeds": seeds}
         own = source._replace(order=np.arange(len(reads)), names={}, parameters=np.zeros(0), work=True)
         name = self._name(f"{what}_gradients" if gradients else what)
         self.made += functions_of(own, name, program, given, self.tables, self.functions)
@@ -217,7 +217,7 @@ class _Calls:
         return [self._value(step.before, "needed", self._all), *copied(len(step.targets), targets, "next[index]")]
 
     def before_back(self, step: Step) -> list[str]:
-        """The same backwards. What these numbers give to others is in their gradients once, so they begin anew."""
+        """The same backwards. What these numbers give to others is in their gradients once, so they begin again."""
         if step.before is None:
             return []
         slopes, count = f"slopes[{self._writer.at(step.targets)}]", len(step.targets)
@@ -258,7 +258,7 @@ class _Calls:
         """The lines of a loop, whose state is where its results are; kept is the array of its states, if any."""
         decided, count, made = step.decided, len(step.decided.results), f"count_{number}"
         (condition, body), (asked, read) = step.parts, decided.reads
-        state, places = f"numbers[{self._results(step)}]", f"{count} * {made}" if count > 1 else made
+        state, positions = f"numbers[{self._results(step)}]", f"{count} * {made}" if count > 1 else made
         lines = copied(count, state, f"numbers[{self._writer.at(decided.state)}]")
         lines += [f"int {made} = 0;"] if kept or decided.limit is not None else []
         lines += [
@@ -274,7 +274,7 @@ class _Calls:
             begin = lines.index("for (;;) {")
             lines[begin:begin] = copied(count, f"{kept}[index]", state)
         elif kept:
-            lines += inside(copied(count, f"{kept}[{places} + index]", state))
+            lines += inside(copied(count, f"{kept}[{positions} + index]", state))
         lines += [f"    {self._value(body, 'body', read)}", *inside(copied(count, state, "next[index]"))]
         lines += [f"    {made}++;"] if kept or decided.limit is not None else []
         return [*lines, "}", *self._failing(step)]
@@ -283,14 +283,14 @@ class _Calls:
         """The same backwards: the gradients of the state are where those of the results were."""
         decided, count, made = step.decided, len(step.decided.results), f"count_{number}"
         slopes, first = f"slopes[{self._results(step)}]", int(decided.results[0])
-        seeds, places = f"next + {count}", f"{count} * {made}" if count > 1 else made
+        seeds, positions = f"next + {count}", f"{count} * {made}" if count > 1 else made
         self.most = max(self.most, 2 * count)
         lines = [f"while ({made}-- > 0) {{"]
         if decided.limit is None:
             lines = [f"int at_{number}[{_ROWS}] = {{0}}, last_{number} = 0;", *lines]
             lines += inside(self._again(step, number, kept))
         else:
-            lines += inside(copied(count, f"numbers[{self._results(step)}]", f"{kept}[{places} + index]"))
+            lines += inside(copied(count, f"numbers[{self._results(step)}]", f"{kept}[{positions} + index]"))
         lines += inside(copied(count, f"next[index + {count}]", slopes) + copied(count, slopes, "0.0"))
         lines += [*inside(self._back(step.parts[1], "body", decided.reads[1], seeds)), "}"]
         handed = copied(count, f"slopes[{self._writer.at(decided.state)}]", f"slopes[index + {first}]", "+=")

@@ -53,8 +53,8 @@ def files_of(source: Source, region: Decisions | None = None) -> Files:
         parts = writer.made
     else:
         made = []
-        for end, program, places in zip(("_value", ""), source.programs, source.places, strict=False):
-            *others, function = functions_of(source, source.name + end, program, places, tables, functions)
+        for end, program, positions in zip(("_value", ""), source.programs, source.positions, strict=False):
+            *others, function = functions_of(source, source.name + end, program, positions, tables, functions)
             parts += others
             made.append(function)
     apart = f"static {functions.apart()} void" if parts else ""

@@ -239,7 +239,7 @@ def _is_atom(text: str) -> bool:
     if not (opening and name.isidentifier() and rest.endswith(")")):
         return False
     depths = accumulate((sign == "(") - (sign == ")") for sign in rest)
-    return next(place for place, depth in enumerate(depths, 1) if depth < 0) == len(rest)
+    return next(position for position, depth in enumerate(depths, 1) if depth < 0) == len(rest)
 
 
 def _where(condition: Term, x: Term, y: Term) -> Term:
@@ -385,7 +385,7 @@ class Functions:
         lines = before.splitlines()
         for primitive, number in self._numbers.items():
             count = len(primitive.derivatives)
-            result = self.call(primitive, [f"numbers[words[{place}]]" for place in range(count)])
+            result = self.call(primitive, [f"numbers[words[{position}]]" for position in range(count)])
             lines += [f"            case -{number}:", f"                *result = {result};"]
             lines += [f"                words += {count};", "                break;"]
         return [*lines, *after.splitlines()]
@@ -424,9 +424,10 @@ _APART = """\
 
 """
 _OF_WORDS = """\
-/* Computes what a table says, one number after the other, in an array of numbers: a sum of n products is n, the place
-   of the result, and the places of three factors for each; a function is its number below 0, and the places of the
-   result and the operands. */
+/* Computes what a table says, one number after the other, in an array of numbers: a sum of n products is n, the
+position
+   of the result, and the positions of three factors for each; a function is its number below 0, and the positions of
+   the result and the operands. */
 static void NAME_run(int count, const int *words, double *numbers)
 {
     const int *const end = words + count;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from micrograd.compiler.backends.c.kernels import Writer
-from micrograd.compiler.backends.c.memory import GIVEN, Memory, Places, Tables
+from micrograd.compiler.backends.c.memory import GIVEN, Memory, Positions, Tables
 from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, in_parts, local_positions, rolled
 from micrograd.compiler.backends.c.words import in_words
 
@@ -54,7 +54,7 @@ class Source(NamedTuple):
         programs: of the outputs; and, if there are gradients, of the outputs and of these.
         given: for each of GIVEN, how many numbers there are.
         names: the parts of each of GIVEN, of "outputs" and of "gradients" that have names.
-        places: for each program, the positions of its inputs in the order of the file: for each of GIVEN.
+        positions: for each program, the positions of its inputs in the order of the file: for each of GIVEN.
         outputs: for each number of the result, which output of the programs it is, or -1.
         constants: for each number of the result its value, where it is none.
         order: of the gradients of the program, in the file.
@@ -67,7 +67,7 @@ class Source(NamedTuple):
     name: str
     title: str
     programs: Sequence[Program]
-    places: Sequence[dict[str, Integers]]
+    positions: Sequence[dict[str, Integers]]
     outputs: Integers
     constants: Floats
     order: Integers
@@ -119,7 +119,7 @@ def functions_of(
     if not len(seeds) and len(program.seeds):  # there is one, which is 1
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
     blocks, program = in_words(blocks_of(program), program)
-    with_loops = any(block.turns > 1 for block in blocks)
+    with_loops = any(block.iterations > 1 for block in blocks)
     ends: dict[int, int] = {}
     if with_loops:
         blocks, ends = rolled(contracted(blocks, program), program)
@@ -136,11 +136,11 @@ def functions_of(
         blocks, moved = compressed(blocks, program, [*locals_])
         positions = {home: np.where(found < 0, -1, moved[found]) for home, found in positions.items()}
         constants = [(int(moved[start]), numbers) for start, numbers in constants]
-        locals_ = {int(moved[place]): inside for place, inside in locals_.items()}
+        locals_ = {int(moved[position]): inside for position, inside in locals_.items()}
         size = int(moved.max()) + 1
         ends = {end: int(moved[state]) for end, state in ends.items()}
-    places = Places(size, positions, constants, source.names, locals_, frozenset(ends.values()))
-    memory = Memory(places, blocks, tables)
+    layout = Positions(size, positions, constants, source.names, locals_, frozenset(ends.values()))
+    memory = Memory(layout, blocks, tables)
     writer = Writer(memory, functions, "float" if source.single else "double")
     written = writer.write(blocks)
     results = ["outputs", *(["gradients"] if len(order) else [])]
@@ -186,8 +186,8 @@ def _declared(name: str, target: str, real: str) -> str:
 
 def _order(target: str) -> tuple[int, int]:
     """The order of what names point to: as it is given, and as it lies there."""
-    home, *place = re.findall(r"\w+", target)
-    return [*GIVEN, "work"].index(home), int(place[0]) if place else 0
+    home, *position = re.findall(r"\w+", target)
+    return [*GIVEN, "work"].index(home), int(position[0]) if position else 0
 
 
 def _words(lines: Iterable[str]) -> set[str]:
@@ -197,24 +197,26 @@ def _words(lines: Iterable[str]) -> set[str]:
 
 def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
     """The lines that put into the work array what is given of it."""
-    found = [(home, np.arange(len(places)), places) for home, places in given.items()]
+    found = [(home, np.arange(len(positions)), positions) for home, positions in given.items()]
     constants = [
-        (place, number)
-        for start, numbers in memory.places.constants
-        for place, number in enumerate(numbers.tolist(), start)
-        if memory.in_work(place)
+        (position, number)
+        for start, numbers in memory.positions.constants
+        for position, number in enumerate(numbers.tolist(), start)
+        if memory.in_work(position)
     ]
     if constants:
-        places, kept = map(np.array, zip(*constants, strict=True))
-        found.append((memory.tables.name(kept), np.arange(len(kept)), places))
+        positions, kept = map(np.array, zip(*constants, strict=True))
+        found.append((memory.tables.name(kept), np.arange(len(kept)), positions))
     lines: list[str] = []
-    for source, indices, places in found:
+    for source, indices, positions in found:
         of_region: dict[Region, list[int]] = {}
-        for index, place in zip(indices.tolist(), places.tolist(), strict=True):
-            if memory.in_work(place):
-                of_region.setdefault(cast("Region", memory.region(place)), []).append(index)
+        for index, position in zip(indices.tolist(), positions.tolist(), strict=True):
+            if memory.in_work(position):
+                of_region.setdefault(cast("Region", memory.region(position)), []).append(index)
         for region, chosen in of_region.items():
-            lines += _copies(memory, memory.whole(region)[0], places[chosen] - region.start, source, np.array(chosen))
+            lines += _copies(
+                memory, memory.whole(region)[0], positions[chosen] - region.start, source, np.array(chosen)
+            )
     return lines
 
 
@@ -230,21 +232,23 @@ def _filled(source: Source, fixed: Booleans) -> list[str]:
         count = len(source.outputs)
         lines += [f"for (int index = 0; index < {count}; index++) {{", f"    outputs[index] = {text(most)};", "}"]
     others = fixed & ((source.constants != most) if most is not None else True)
-    return lines + [f"outputs[{place}] = {text(float(source.constants[place]))};" for place in np.flatnonzero(others)]
+    return lines + [
+        f"outputs[{position}] = {text(float(source.constants[position]))};" for position in np.flatnonzero(others)
+    ]
 
 
 def _copied_out(memory: Memory, home: str, positions: Integers) -> list[str]:
     """The lines that put results where the caller wants them, unless they are there."""
     lines: list[str] = []
     of_region: dict[Region, list[tuple[int, int]]] = {}
-    for index, place in enumerate(positions.tolist()):
-        if place < 0:
+    for index, position in enumerate(positions.tolist()):
+        if position < 0:
             continue
-        region = memory.region(place)
-        if region is None or place in memory.places.locals or region.home in GIVEN:
-            lines.append(f"{home}[{index}] = {memory.number(place)};")
-        elif (region.home, region.offset + place - region.start) != (home, index):
-            of_region.setdefault(region, []).append((index, place))
+        region = memory.region(position)
+        if region is None or position in memory.positions.locals or region.home in GIVEN:
+            lines.append(f"{home}[{index}] = {memory.number(position)};")
+        elif (region.home, region.offset + position - region.start) != (home, index):
+            of_region.setdefault(region, []).append((index, position))
     for region, pairs in of_region.items():
         targets, sources = np.array(pairs).T
         name, origin = memory.whole(region)

@@ -37,25 +37,28 @@ class Writer:
 
     def write(self, blocks: Sequence[Block]) -> list[list[str]]:
         """The lines of each block, without local variables that nobody reads."""
-        unread = self.memory.places.locals.keys() - _read(blocks, self.memory)  # the compiler of C would warn of these
+        # the compiler of C would warn of these
+        unread = self.memory.positions.locals.keys() - _read(blocks, self.memory)
         common = alike(blocks)
         uses = uses_of(blocks)
         parts: list[list[str]] = []
         for number, block in enumerate(blocks):
-            if block.turns > 1:
-                self._loops.open(f"for (int step = 0; step < {block.turns}; step++)")
+            if block.iterations > 1:
+                self._loops.open(f"for (int step = 0; step < {block.iterations}; step++)")
                 for line in self.memory.moving(number, self.real):
                     self.line(line)
             used = [
-                (place, kernel, [next(uses) for _ in range(len(kernel.reads) + 1)])
-                for place, kernel in enumerate(block.kernels)
+                (position, kernel, [next(uses) for _ in range(len(kernel.reads) + 1)])
+                for position, kernel in enumerate(block.kernels)
             ]
-            for place, kernel, (*operands, target) in [each for each in used if each[2][-1].access.base not in unread]:
-                if (number, place) in common:
-                    self.line(common[number, place].call(self.memory, self.functions, self.real))
+            for position, kernel, (*operands, target) in [
+                each for each in used if each[2][-1].access.base not in unread
+            ]:
+                if (number, position) in common:
+                    self.line(common[number, position].call(self.memory, self.functions, self.real))
                 else:
                     self._kernel(kernel, operands, target)
-            if block.turns > 1:
+            if block.iterations > 1:
                 self._loops.close()
             parts.append(self._loops.lines[:])
             self._loops.lines.clear()
@@ -76,7 +79,7 @@ class Writer:
         else:
             assert isinstance(kernel, Reduction)
             text = self._loops.written_out(kernel, texts)
-        if target.access.base not in self.memory.places.locals or not target.is_number:
+        if target.access.base not in self.memory.positions.locals or not target.is_number:
             self.line(f"{self.memory.at(target)} = {text};")
         elif line := self.memory.local(target.access.base, kind_of(kernel), text, self.real):
             self.line(line)
@@ -86,9 +89,9 @@ class Writer:
         region = self.memory.region(target.reach()[0])
         assert region is not None
         name, origin = self.memory.whole(region)
-        words = kernel.words - np.where(kernel.is_place, origin, 0)
+        words = kernel.words - np.where(kernel.is_position, origin, 0)
         functions = np.array([0, *(-self.functions.number(primitive) for primitive in kernel.primitives)])
-        is_function = ~kernel.is_place & (words < 0)
+        is_function = ~kernel.is_position & (words < 0)
         words[is_function] = functions[-words[is_function]]
         self.line(f"{self.functions.prefix}_run({len(words)}, {self.memory.tables.name(words)}, {name});")
 
@@ -97,11 +100,11 @@ def _read(blocks: Sequence[Block], memory: Memory) -> set[int]:
     """The positions of local variables that are read, or are results."""
     found: set[int] = set()
     for home in ("outputs", "gradients"):
-        found.update(memory.places.of[home].tolist())
+        found.update(memory.positions.of[home].tolist())
     uses = [*uses_of(blocks)]
     for use in reversed(uses):  # targets come before operands here
         if use.operand == -1:
-            needed = use.access.base in found or use.access.base not in memory.places.locals
+            needed = use.access.base in found or use.access.base not in memory.positions.locals
         elif needed and use.is_number:
             found.add(use.access.base)
     return found

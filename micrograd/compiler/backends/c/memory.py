@@ -57,7 +57,7 @@ class Name(NamedTuple):
 
 
 @dataclass
-class Places:
+class Positions:
     """Where the numbers of a program are in its buffer.
 
     Attributes:
@@ -146,7 +146,7 @@ class Memory:
     """Where each number of a program is.
 
     Args:
-        places: of what is given and of the results.
+        positions: of what is given and of the results.
         blocks: that read and write them.
         tables: those of the file.
 
@@ -156,18 +156,18 @@ class Memory:
         pointers: what the code needs before it: names, and what they point to.
     """
 
-    def __init__(self, places: Places, blocks: Sequence[Block], tables: Tables) -> None:
-        self.places, self.tables = places, tables
+    def __init__(self, positions: Positions, blocks: Sequence[Block], tables: Tables) -> None:
+        self.positions, self.tables = positions, tables
         self.pointers: dict[str, str] = {}
         self.work = 0
         self._counts: Counter[str] = Counter()
         self._locals: dict[int, str] = {}
-        self._index = {home: np.full(places.size, -1) for home in (*GIVEN, *RESULTS)}
-        for home, found in places.of.items():
+        self._index = {home: np.full(positions.size, -1) for home in (*GIVEN, *RESULTS)}
+        for home, found in positions.of.items():
             there = np.flatnonzero(found >= 0)[::-1]
             self._index[home][found[there]] = there
-        self._constants, self._is_constant = np.zeros(places.size), np.zeros(places.size, dtype=bool)
-        for start, numbers in places.constants:
+        self._constants, self._is_constant = np.zeros(positions.size), np.zeros(positions.size, dtype=bool)
+        for start, numbers in positions.constants:
             self._constants[start : start + len(numbers)] = numbers
             self._is_constant[start : start + len(numbers)] = True
         self.regions: list[Region] = []
@@ -177,21 +177,23 @@ class Memory:
 
     def _find(self, blocks: Sequence[Block]) -> None:
         spans: list[tuple[int, int]] = []
-        written = np.zeros(self.places.size, dtype=bool)
+        written = np.zeros(self.positions.size, dtype=bool)
         kinds: dict[int, str] = {}
         for use in uses_of(blocks):
             low, high = use.reach()
             if use.operand == -1:
                 written[low : high + 1] = True
-                kinds[low] = "steps" if use.access.turn_step else kind_of(blocks[use.block].kernels[use.kernel])
-            if not (use.is_number and (low in self.places.locals or self._is_constant[low])):
+                kinds[low] = "steps" if use.access.iteration_step else kind_of(blocks[use.block].kernels[use.kernel])
+            if not (use.is_number and (low in self.positions.locals or self._is_constant[low])):
                 spans.append((low, high + 1))
         for start, end in _joined(spans):
             home, offset = self._home(start, end, bool(written[start:end].any()))
             name = ""
             if home == "work":
                 found = {
-                    kinds[place] for place in (np.flatnonzero(written[start:end]) + start).tolist() if place in kinds
+                    kinds[position]
+                    for position in (np.flatnonzero(written[start:end]) + start).tolist()
+                    if position in kinds
                 }
                 name = self.unique(found.pop() if len(found) == 1 else "numbers")
                 offset, self.work = self.work, self.work + end - start
@@ -204,9 +206,9 @@ class Memory:
         found: dict[tuple[int, str, int], list[int]] = {}
         constant: dict[str, bool] = {}
         for use in uses_of(blocks):
-            if use.access.turn_step and use.turns > 1:
+            if use.access.iteration_step and use.iterations > 1:
                 name, start = self._array(use)
-                found.setdefault((use.block, name, use.access.turn_step), []).append(start)
+                found.setdefault((use.block, name, use.access.iteration_step), []).append(start)
                 constant[name] = cast("Region", self.region(use.reach()[0])).home in (*GIVEN, "table")
         return {
             key: (self.unique("now"), min(starts), constant[key[1]])
@@ -242,43 +244,43 @@ class Memory:
         self._counts[kind] += 1
         return f"{kind}_{self._counts[kind]}"
 
-    def local(self, place: int, kind: str, text: str, real: str) -> str | None:
+    def local(self, position: int, kind: str, text: str, real: str) -> str | None:
         """The statement that gives a local variable its number; None where the number has another name already."""
-        states = [self._locals[state] for state in self.places.states if state in self._locals]
-        if place in self.places.states:
-            if place in self._locals:
-                return f"{self._locals[place]} = {text};"
-            self._locals[place] = self.unique("state")
-            return f"{real} {self._locals[place]} = {text};"
+        states = [self._locals[state] for state in self.positions.states if state in self._locals]
+        if position in self.positions.states:
+            if position in self._locals:
+                return f"{self._locals[position]} = {text};"
+            self._locals[position] = self.unique("state")
+            return f"{real} {self._locals[position]} = {text};"
         known = (text in self._locals.values() and text not in states) or text in self.pointers
-        self._locals[place] = text if known or _NUMBER.match(text) else self.unique(kind)
-        return None if self._locals[place] == text else f"{real} {self._locals[place]} = {text};"
+        self._locals[position] = text if known or _NUMBER.match(text) else self.unique(kind)
+        return None if self._locals[position] == text else f"{real} {self._locals[position]} = {text};"
 
-    def region(self, place: int) -> Region | None:
+    def region(self, position: int) -> Region | None:
         """The region that a position is in."""
-        number = bisect_right(self._starts, place) - 1
-        return self.regions[number] if number >= 0 and place < self.regions[number].end else None
+        number = bisect_right(self._starts, position) - 1
+        return self.regions[number] if number >= 0 and position < self.regions[number].end else None
 
-    def in_work(self, place: int) -> bool:
+    def in_work(self, position: int) -> bool:
         """Whether a position is in the work array."""
-        region = self.region(place)
+        region = self.region(position)
         return region is not None and region.home == "work"
 
-    def number(self, place: int) -> str:
+    def number(self, position: int) -> str:
         """The expression of the number at a position."""
-        if place in self._locals:
-            return self._locals[place]
-        region = self.region(place)
+        if position in self._locals:
+            return self._locals[position]
+        region = self.region(position)
         if region is None:
-            if self._is_constant[place]:
-                return literal(float(self._constants[place]), self.tables.single)
-            home = next(home for home in GIVEN if self._index[home][place] >= 0)
-            region = Region(place, place + 1, home, int(self._index[home][place]))
-        part = self._part(region, place, place)
+            if self._is_constant[position]:
+                return literal(float(self._constants[position]), self.tables.single)
+            home = next(home for home in GIVEN if self._index[home][position] >= 0)
+            region = Region(position, position + 1, home, int(self._index[home][position]))
+        part = self._part(region, position, position)
         if part and not part.shape:
             return part.name
-        name, origin = self.whole(region, place, place)
-        return f"{name}[{place - origin}]"
+        name, origin = self.whole(region, position, position)
+        return f"{name}[{position - origin}]"
 
     def at(self, use: Use, **fixed: int) -> str:
         """The expression of an operand, at this row, column or term where it is said which."""
@@ -312,11 +314,11 @@ class Memory:
         """The expression of an element: where it begins in this iteration, and what is added to the index."""
         name, start = self._array(use)
         parts = [(step, variable) for step, variable in steps if step]
-        if (key := (use.block, name, use.access.turn_step)) in self._moving:
+        if (key := (use.block, name, use.access.iteration_step)) in self._moving:
             name, begin, _ = self._moving[key]
             start -= begin
-        elif use.access.turn_step and use.turns > 1:
-            parts.append((use.access.turn_step, "step"))
+        elif use.access.iteration_step and use.iterations > 1:
+            parts.append((use.access.iteration_step, "step"))
         return f"{name}[{total(start, indices, parts)}]"
 
     def whole(self, region: Region, low: int = -1, high: int = -1) -> tuple[str, int]:
@@ -327,10 +329,10 @@ class Memory:
     def _part(self, region: Region, low: int, high: int) -> Name | None:
         """What has these positions under a name of its own."""
         origin = region.start - region.offset
-        for part in self.places.names.get(region.home, ()) if region.home in NAMED else ():
+        for part in self.positions.names.get(region.home, ()) if region.home in NAMED else ():
             if part.start <= low - origin and high - origin < part.start + part.size:
-                place = f"{region.home}[{part.start}]" if not part.shape else f"{region.home} + {part.start}"
-                self.pointers[part.name] = place
+                position = f"{region.home}[{part.start}]" if not part.shape else f"{region.home} + {part.start}"
+                self.pointers[part.name] = position
                 return part
         return None
 

@@ -43,7 +43,7 @@ def _block(kind: str, count: int, width: str) -> list[str]:
     """The loop over blocks of eight rows, and of so many vectors of columns."""
     rows, vectors = range(_ROWS), range(count)
     sums = [(row, vector) for row in rows for vector in vectors]
-    places = {
+    positions = {
         (row, vector): _element(kind, "y", f"y_row * row_{row} + column{_far(vector, width)}") for row, vector in sums
     }
     others = [f"b_{vector} = {_element(f'const {kind}', 'others', _far(vector, width)[3:])}" for vector in vectors]
@@ -64,9 +64,9 @@ def _block(kind: str, count: int, width: str) -> list[str]:
         "        }",
         *(f"        sum_{row}{vector} *= scale;" for row, vector in sums),
         "        if (adds) {",
-        *(f"            sum_{row}{vector} += {places[row, vector]};" for row, vector in sums),
+        *(f"            sum_{row}{vector} += {positions[row, vector]};" for row, vector in sums),
         "        }",
-        *(f"        {places[row, vector]} = sum_{row}{vector};" for row, vector in sums),
+        *(f"        {positions[row, vector]} = sum_{row}{vector};" for row, vector in sums),
         "    }",
         "}",
     ]
@@ -80,7 +80,7 @@ def _row_block(kind: str, count: int, width: str) -> list[str]:
     """The loop over blocks of one row: each vector has a sum for every fourth term, as a sum waits for the last one."""
     vectors, fourths = range(count), range(_FOURTHS)
     sums = [(fourth, vector) for fourth in fourths for vector in vectors]
-    places = [_element(kind, "y", f"column{_far(vector, width)}") for vector in vectors]
+    positions = [_element(kind, "y", f"column{_far(vector, width)}") for vector in vectors]
 
     def added(fourth: int) -> list[str]:
         n = f"term + {fourth}" if fourth else "term"
@@ -105,9 +105,9 @@ def _row_block(kind: str, count: int, width: str) -> list[str]:
         "    }",
         *(f"    sum_0{v} = scale * ((sum_0{v} + sum_1{v}) + (sum_2{v} + sum_3{v}));" for v in vectors),
         "    if (adds) {",
-        *(f"        sum_0{v} += {place};" for v, place in enumerate(places)),
+        *(f"        sum_0{v} += {position};" for v, position in enumerate(positions)),
         "    }",
-        *(f"    {place} = sum_0{v};" for v, place in enumerate(places)),
+        *(f"    {position} = sum_0{v};" for v, position in enumerate(positions)),
         "}",
     ]
 
@@ -196,8 +196,8 @@ double scale, const double *a, int a_row, const double *b, int b_column)
             const int few = terms - term < 8 ? terms - term : 8;
             for (int lane = 0; lane < wide; lane++) {
                 const double *const of_column = &b[b_column * (column + lane) + term];
-                for (int place = 0; place < few; place++) {
-                    part[16 * place + lane] = of_column[place];
+                for (int position = 0; position < few; position++) {
+                    part[16 * position + lane] = of_column[position];
                 }
             }
             NAME_multiply(rows, wide, few, adds || term > 0, &y[column], y_row, scale, \

@@ -43,12 +43,12 @@ class Words:
 
     Attributes:
         words: the table. Functions are -1 for the first of the primitives, -2 for the second, and so on.
-        is_place: which of the words are places.
+        is_position: which of the words are positions.
         primitives: that are applied.
     """
 
     words: Integers
-    is_place: Booleans
+    is_position: Booleans
     primitives: tuple[Primitive, ...]
 
     kind = "numbers"
@@ -56,13 +56,13 @@ class Words:
 
     @property
     def rows(self) -> int:
-        """How many places there are."""
-        return int(self.is_place.sum())
+        """How many positions there are."""
+        return int(self.is_position.sum())
 
     @property
     def target(self) -> Access:
-        """The index map of all places, so that all are in one array."""
-        return Access(row_table=self.words[self.is_place])
+        """The index map of all positions, so that all are in one array."""
+        return Access(row_table=self.words[self.is_position])
 
     @property
     def reads(self) -> list[tuple[Access, int]]:
@@ -71,9 +71,9 @@ class Words:
 
     def changed(self, change: Callable[[Access], Access]) -> Words:
         """The same with another index map."""
-        words, places = self.words.copy(), change(self.target).row_table
-        assert places is not None
-        words[self.is_place] = places
+        words, positions = self.words.copy(), change(self.target).row_table
+        assert positions is not None
+        words[self.is_position] = positions
         return replace(self, words=words)
 
 
@@ -81,7 +81,7 @@ class Words:
 class Block:
     """Kernels that run so many times, one iteration after the other."""
 
-    turns: int
+    iterations: int
     kernels: tuple[Item, ...]
 
 
@@ -92,7 +92,7 @@ class Use(NamedTuple):
         block, kernel, operand: the numbers of its block, of its kernel there, and its own; that of a target is -1.
         access: where it is.
         shape: how many rows, columns and terms it has.
-        turns: how many iterations there are.
+        iterations: how many iterations there are.
         is_scalar: whether its kernel computes one number.
     """
 
@@ -101,7 +101,7 @@ class Use(NamedTuple):
     operand: int
     access: Access
     shape: tuple[int, int, int]
-    turns: int
+    iterations: int
     is_scalar: bool
 
     @property
@@ -111,7 +111,7 @@ class Use(NamedTuple):
         if access.table is not None or access.row_table is not None:
             return False
         across = (access.row_step and rows > 1) or (access.column_step and columns > 1)
-        return not (across or (access.term_step and terms > 1) or (access.turn_step and self.turns > 1))
+        return not (across or (access.term_step and terms > 1) or (access.iteration_step and self.iterations > 1))
 
     @property
     def table(self) -> Integers | None:
@@ -130,7 +130,7 @@ class Use(NamedTuple):
     def mark(self, marks: Booleans) -> None:
         """Set the marks of all of its positions."""
         (low, high), (rows, columns, terms) = self.reach(), self.shape
-        few = high - low >= rows * columns * terms * self.turns
+        few = high - low >= rows * columns * terms * self.iterations
         marks[self.all_positions() if few else slice(low, high + 1)] = True
 
     def positions(self) -> Integers:
@@ -139,15 +139,15 @@ class Use(NamedTuple):
 
     def all_positions(self) -> Integers:
         """Those of all iterations."""
-        positions, step = self.positions(), self.access.turn_step
-        return (positions + step * np.arange(self.turns)[:, None]).ravel() if step else positions
+        positions, step = self.positions(), self.access.iteration_step
+        return (positions + step * np.arange(self.iterations)[:, None]).ravel() if step else positions
 
     def reach(self) -> tuple[int, int]:
         """The first and the last position, in all iterations."""
         access, (rows, columns, terms) = self.access, self.shape
         table = self.table
         low, high = (access.base, access.base) if table is None else (int(table.min()), int(table.max()))
-        steps = [(access.column_step, columns), (access.turn_step, self.turns)]
+        steps = [(access.column_step, columns), (access.iteration_step, self.iterations)]
         if access.table is None:
             steps.append((access.term_step, terms))
         if table is None:
@@ -167,7 +167,7 @@ def blocks_of(program: Program) -> list[Block]:
             blocks += [Block(1, tuple(straight))] if straight else []
             straight = []
             inside = chain.from_iterable(map(in_even_rows, kernel.kernels))
-            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_if_small, inside)))))
+            blocks.append(Block(kernel.iterations, tuple(chain.from_iterable(map(_if_small, inside)))))
         elif isinstance(kernel, Singles):
             straight += kernel.unrolled()
         else:
@@ -250,18 +250,18 @@ def _if_small(kernel: Kernel) -> list[Item]:
 def written_out(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
     """A kernel of one number for each of the results, with segments of one term."""
 
-    def places(access: Access, terms: int = 1) -> list[list[Access]]:
+    def positions(access: Access, terms: int = 1) -> list[list[Access]]:
         found = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms).tolist()
-        return [[Access(place, turn_step=access.turn_step) for place in row] for row in found]
+        return [[Access(position, iteration_step=access.iteration_step) for position in row] for row in found]
 
-    targets = [target for (target,) in places(kernel.target)]
+    targets = [target for (target,) in positions(kernel.target)]
     if isinstance(kernel, Map):
-        operands = [places(access) for access in kernel.operands]
+        operands = [positions(access) for access in kernel.operands]
         return [
             Map(kernel.primitive, 1, 1, target, tuple(found[number][0] for found in operands))
             for number, target in enumerate(targets)
         ]
-    factors = [[places(factor, part.terms) for factor in part.factors] for part in kernel.segments]
+    factors = [[positions(factor, part.terms) for factor in part.factors] for part in kernel.segments]
     return [
         Reduction(
             1,
@@ -282,11 +282,11 @@ def written_out(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
 def uses_of(blocks: Sequence[Block]) -> Iterator[Use]:
     """All operands and targets, kernel by kernel, operands first."""
     for number, block in enumerate(blocks):
-        for place, kernel in enumerate(block.kernels):
+        for position, kernel in enumerate(block.kernels):
             rows, columns, scalar = kernel.rows, kernel.columns, is_scalar(kernel)
             for operand, (access, terms) in enumerate(kernel.reads):
-                yield Use(number, place, operand, access, (rows, columns, terms), block.turns, scalar)
-            yield Use(number, place, -1, kernel.target, (rows, columns, 1), block.turns, scalar)
+                yield Use(number, position, operand, access, (rows, columns, terms), block.iterations, scalar)
+            yield Use(number, position, -1, kernel.target, (rows, columns, 1), block.iterations, scalar)
 
 
 def with_accesses(blocks: Sequence[Block], change: Callable[[Use], Access]) -> list[Block]:
@@ -312,7 +312,7 @@ def contracted(blocks: list[Block], program: Program) -> list[Block]:
     writer = np.full((2, program.size), -1)  # the block and the step of what is written
     near: list[Use] = []  # targets, and operands that the same iteration has written
     for use in uses_of(blocks):
-        step = use.access.turn_step
+        step = use.access.iteration_step
         if use.operand == -1:
             if step:
                 writer[:, use.positions()] = [[use.block], [step]]
@@ -327,7 +327,7 @@ def contracted(blocks: list[Block], program: Program) -> list[Block]:
             if kept[found := use.all_positions()].any():
                 kept[found] = True
     moves = {use[:3] for use in near if not kept[use.positions()].any()}
-    return with_accesses(blocks, lambda use: replace(use.access, turn_step=0) if use[:3] in moves else use.access)
+    return with_accesses(blocks, lambda use: replace(use.access, iteration_step=0) if use[:3] in moves else use.access)
 
 
 class _Lane(NamedTuple):
@@ -337,14 +337,14 @@ class _Lane(NamedTuple):
         block, kernel: that compute it.
         first: where the first iteration puts it.
         step: how far on each iteration puts it.
-        turns: how many iterations there are.
+        iterations: how many iterations there are.
     """
 
     block: int
     kernel: int
     first: int
     step: int
-    turns: int
+    iterations: int
 
     @property
     def state(self) -> int:
@@ -354,20 +354,20 @@ class _Lane(NamedTuple):
     @property
     def last(self) -> int:
         """Where the last iteration puts it."""
-        return self.first + self.step * (self.turns - 1)
+        return self.first + self.step * (self.iterations - 1)
 
     def allows(self, use: Use) -> bool:
         """Whether a use would find the number if there were but the state and the next one."""
         base = use.access.base
         if use.operand == -1 and use[:2] == self[:2]:
             return True
-        if not use._replace(access=replace(use.access, turn_step=0)).is_number:
+        if not use._replace(access=replace(use.access, iteration_step=0)).is_number:
             return False
         if use.block == self.block:
             is_later = use.kernel > self.kernel
-            moves = use.operand != -1 and use.access.turn_step == self.step
+            moves = use.operand != -1 and use.access.iteration_step == self.step
             return moves and (base == self.state or (base == self.first and is_later))
-        if use.access.turn_step:
+        if use.access.iteration_step:
             return False
         before, written = use.block < self.block, use.operand == -1
         return (
@@ -385,12 +385,12 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
     lane_at = np.full(program.size, -1)
     good: list[bool] = []
     for use in uses_of(blocks):
-        step = use.access.turn_step
+        step = use.access.iteration_step
         if use.operand == -1 and use.is_scalar and step and 0 <= use.access.base - step < program.size:
-            lane = _Lane(use.block, use.kernel, use.access.base, step, use.turns)
-            places = lane.state + step * np.arange(use.turns + 1)
-            good.append(bool((lane_at[places] < 0).all()))
-            lane_at[places[lane_at[places] < 0]] = len(lanes)
+            lane = _Lane(use.block, use.kernel, use.access.base, step, use.iterations)
+            positions = lane.state + step * np.arange(use.iterations + 1)
+            good.append(bool((lane_at[positions] < 0).all()))
+            lane_at[positions[lane_at[positions] < 0]] = len(lanes)
             lanes.append(lane)
     started = set[int]()
     for use in uses_of(blocks):
@@ -404,12 +404,12 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
     given += [start + np.arange(len(numbers)) for start, numbers in program.constants]
     refused = {*lane_at[np.concatenate(given)].tolist()}
     refused |= (
-        {int(lane_at[place]) for place in program.outputs.tolist() if place != lanes[lane_at[place]].last}
+        {int(lane_at[position]) for position in program.outputs.tolist() if position != lanes[lane_at[position]].last}
         if lanes
         else set()
     )
     kept = [n for n, lane in enumerate(lanes) if good[n] and n in started and n not in refused]
-    at = {place: lanes[n] for n in kept for place in (lanes[n].state, lanes[n].first, lanes[n].last)}
+    at = {position: lanes[n] for n in kept for position in (lanes[n].state, lanes[n].first, lanes[n].last)}
 
     def change(use: Use) -> Access:
         access = use.access
@@ -417,7 +417,7 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
         if lane is None or not lane.allows(use):
             return access
         base = lane.state if use.block != lane.block else access.base
-        return replace(access, base=base, turn_step=0)
+        return replace(access, base=base, iteration_step=0)
 
     made = with_accesses(blocks, change)
     for number in kept:
@@ -432,23 +432,23 @@ def local_positions(blocks: Sequence[Block], program: Program) -> dict[int, int]
     """The numbers that are local variables, each with the number of its loop or part; -1 if all is in one function."""
     refused = np.zeros(program.size, dtype=bool)
     refused[np.concatenate([program.inputs, program.seeds])] = True
-    in_parts = len(blocks) > 1 and all(block.turns == 1 for block in blocks)
+    in_parts = len(blocks) > 1 and all(block.iterations == 1 for block in blocks)
     writer: dict[int, int] = {}
     for use in uses_of(blocks):
-        inside, place = use.block if use.turns > 1 or in_parts else -1, use.access.base
+        inside, position = use.block if use.iterations > 1 or in_parts else -1, use.access.base
         if not use.is_number or (use.operand == -1 and not use.is_scalar):
             use.mark(refused)
         elif use.operand == -1:
-            writer.setdefault(place, inside)  # a state is written again in its loop
-        elif in_parts and writer.get(place) != inside:
-            refused[place] = True
+            writer.setdefault(position, inside)  # a state is written again in its loop
+        elif in_parts and writer.get(position) != inside:
+            refused[position] = True
     results = set(_results(program).tolist())
     found: dict[int, int] = {}
     counts: Counter[int] = Counter()
-    for place, inside in writer.items():
-        if not refused[place] and counts[inside] < _LOCALS and (inside == -1 or place not in results):
+    for position, inside in writer.items():
+        if not refused[position] and counts[inside] < _LOCALS and (inside == -1 or position not in results):
             counts[inside] += 1
-            found[place] = inside
+            found[position] = inside
     return found
 
 
@@ -469,42 +469,42 @@ def compressed(blocks: list[Block], program: Program, others: Sequence[int]) -> 
         use.mark(used)
     used[others] = False
     while True:
-        places = np.cumsum(used) - used
-        places[others] = used.sum() + np.arange(len(others))
-        uneven = [use for use in uses if _moved(use, places) is None]
+        positions = np.cumsum(used) - used
+        positions[others] = used.sum() + np.arange(len(others))
+        uneven = [use for use in uses if _moved(use, positions) is None]
         if not uneven:
             break
         for use in uneven:
             low, high = use.reach()
             used[low : high + 1] = True
-    return with_accesses(blocks, lambda use: _at(use, places)), places
+    return with_accesses(blocks, lambda use: _at(use, positions)), positions
 
 
-def _at(use: Use, places: Integers) -> Access:
-    moved = _moved(use, places)
+def _at(use: Use, positions: Integers) -> Access:
+    moved = _moved(use, positions)
     assert moved is not None
     return moved
 
 
-def _moved(use: Use, places: Integers) -> Access | None:
+def _moved(use: Use, positions: Integers) -> Access | None:
     """An index map where each number is at another position; None if these are not evenly apart."""
     access, (rows, columns, terms) = use.access, use.shape
 
     def step(table: Integers, far: int, count: int) -> int:
         start = int(table.flat[0])
-        return int(places[start + far] - places[start]) if far and count > 1 else 0
+        return int(positions[start + far] - positions[start]) if far and count > 1 else 0
 
     table = use.table
     starts = np.array([access.base]) if table is None else table
     moved = Access(
-        int(places[access.base]) if table is None else 0,
+        int(positions[access.base]) if table is None else 0,
         step(starts, access.row_step, rows) if table is None else 0,
         step(starts, access.column_step, columns),
         0 if access.table is not None else step(starts, access.term_step, terms),
-        None if access.row_table is None else places[access.row_table],
-        None if access.table is None else places[access.table],
-        step(starts, access.turn_step, use.turns),
+        None if access.row_table is None else positions[access.row_table],
+        None if access.table is None else positions[access.table],
+        step(starts, access.iteration_step, use.iterations),
     )
     after = use._replace(access=moved)
-    far = access.turn_step and moved.turn_step * np.arange(use.turns)[:, None]
-    return moved if (places[use.all_positions()] == (after.positions() + far).ravel()).all() else None
+    far = access.iteration_step and moved.iteration_step * np.arange(use.iterations)[:, None]
+    return moved if (positions[use.all_positions()] == (after.positions() + far).ravel()).all() else None

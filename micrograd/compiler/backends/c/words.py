@@ -6,7 +6,7 @@ over tens of thousands of them. So if there are many, they become words:
     n, target, (first, second, third) * n     a sum of n products
     -k, target, operands                      the result of function number k
 
-All are places of one array. What has fewer than three factors has 1 for the others, which is exact.
+All are positions of one array. What has fewer than three factors has 1 for the others, which is exact.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _SMALL = 64  # terms for each statement that a kernel would be
 
 def in_words(blocks: list[Block], program: Program) -> tuple[list[Block], Program]:
     """The blocks, with tables where there would be too many statements, and the program with what these read."""
-    if sum(_statements(kernel) for block in blocks if block.turns == 1 for kernel in block.kernels) <= _MANY:
+    if sum(_statements(kernel) for block in blocks if block.iterations == 1 for kernel in block.kernels) <= _MANY:
         return blocks, program
-    constants: dict[float, int] = {}  # and their places, which come after all others
+    constants: dict[float, int] = {}  # and their positions, which come after all others
 
-    def place(number: float) -> int:
+    def position(number: float) -> int:
         return constants.setdefault(number, program.size + len(constants))
 
-    made = [block if block.turns > 1 else Block(1, tuple(_shortened(block.kernels, place))) for block in blocks]
+    made = [block if block.iterations > 1 else Block(1, tuple(_shortened(block.kernels, position))) for block in blocks]
     numbers = np.array([*constants])
     added = (*program.constants, (program.size, numbers))
     return made, replace(program, size=program.size + len(numbers), constants=added)
 
 
-def _shortened(kernels: Sequence[Item], place: Callable[[float], int]) -> list[Item]:
+def _shortened(kernels: Sequence[Item], position: Callable[[float], int]) -> list[Item]:
     found: list[Item] = []
     for is_small, group in groupby(kernels, _is_small):
         row: list[Any] = [*group]
         found += (
-            [_words([one for kernel in row for one in written_out(kernel)], place)]
+            [_words([one for kernel in row for one in written_out(kernel)], position)]
             if (is_small and len(row) >= _FEWEST)
             else row
         )
@@ -70,12 +70,12 @@ def _is_small(kernel: Item) -> bool:
     return kernel.rows * kernel.columns * kernel.terms <= _SMALL * _statements(kernel)
 
 
-def _words(kernels: Sequence[Item], place: Callable[[float], int]) -> Words:
+def _words(kernels: Sequence[Item], position: Callable[[float], int]) -> Words:
     """The table of kernels of one number each."""
     words: list[int] = []
-    kinds: list[int] = []  # where words are no places
+    kinds: list[int] = []  # where words are no positions
     numbers: dict[Primitive, int] = {}
-    one = place(1.0)
+    one = position(1.0)
     for kernel in kernels:
         kinds.append(len(words))
         if isinstance(kernel, Map):
@@ -84,10 +84,10 @@ def _words(kernels: Sequence[Item], place: Callable[[float], int]) -> Words:
             continue
         assert isinstance(kernel, Reduction)
         words += [len(kernel.segments) + kernel.from_zero, kernel.target.base]
-        words += [place(0.0), one, one] * kernel.from_zero
+        words += [position(0.0), one, one] * kernel.from_zero
         for part in kernel.segments:
             second = one if part.second is None else part.second.base
-            words += [part.first.base, second, place(part.coefficient)]
-    is_place = np.ones(len(words), dtype=bool)
-    is_place[kinds] = False
-    return Words(np.array(words), is_place, tuple(numbers))
+            words += [part.first.base, second, position(part.coefficient)]
+    is_position = np.ones(len(words), dtype=bool)
+    is_position[kinds] = False
+    return Words(np.array(words), is_position, tuple(numbers))

@@ -27,7 +27,7 @@ from micrograd.compiler.backends.jax.jax_deciding import JaxRun, Part
 from micrograd.compiler.backends.jax.jax_functions import DIFFERENTIABLE, FUNCTIONS, PLAIN, Caught
 from micrograd.compiler.backends.jax.jax_kernels import function_of
 from micrograd.compiler.backends.jax.jax_loops import scan_of
-from micrograd.compiler.backends.jax.jax_reads import Places
+from micrograd.compiler.backends.jax.jax_reads import Positions
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.ir.program import Loop, Map, Singles
@@ -62,23 +62,23 @@ class Lowered:
 
     Args:
         program: what is to be run.
-        given: the places whose numbers are given at each run, array by array.
+        given: the positions whose numbers are given at each run, array by array.
         functions: what kernels are made of: those that JAX can differentiate, or plain ones.
 
     Attributes:
-        places: which array holds the number of each place in the end.
+        positions: which array holds the number of each position in the end.
         constants: all constants of the program, side by side.
     """
 
     def __init__(self, program: Program, *given: Integers, functions: Functions = DIFFERENTIABLE) -> None:
         self._functions = functions
-        self.places = Places(program.size)
+        self.positions = Positions(program.size)
         runs = [(np.arange(start, start + len(numbers)), numbers) for start, numbers in program.constants]
         runs.append((program.seeds, np.ones(len(program.seeds))))
-        self.places.add(np.concatenate([positions for positions, _ in runs]))
+        self.positions.add(np.concatenate([positions for positions, _ in runs]))
         self.constants: Floats = np.concatenate([numbers for _, numbers in runs])
         for positions in given:
-            self.places.add(positions)
+            self.positions.add(positions)
         self._steps: list[Callable[[list[Any]], Sequence[Any]]] = []
         for kernel in program.kernels:
             if isinstance(kernel, Loop):
@@ -93,25 +93,25 @@ class Lowered:
         rows, columns = kernel.rows, kernel.columns
 
         def reader(access: Access, terms: int) -> Reader:
-            return self.places.reader(access.positions(rows, columns, terms))
+            return self.positions.reader(access.positions(rows, columns, terms))
 
         function = function_of(kernel, reader, self._functions)
         self._steps.append(lambda arrays: [function(arrays)])
-        self.places.add(kernel.target.positions(rows, columns, 1).ravel())
+        self.positions.add(kernel.target.positions(rows, columns, 1).ravel())
 
     def _loop(self, loop: Loop) -> None:
-        scan = scan_of(loop, self.places, self._functions)
+        scan = scan_of(loop, self.positions, self._functions)
         if scan is None:
             for kernel in loop.unrolled():
                 self._kernel(kernel)
             return
         self._steps.append(lambda arrays: [made.ravel() for made in scan.function(arrays)])
         for target in scan.targets:
-            self.places.add(target.ravel())
+            self.positions.add(target.ravel())
 
     def function(self, positions: Integers) -> Callable[..., Any]:
-        """A function of the constants and of the arrays that are given: the numbers of these places."""
-        read = self.places.reader(positions)
+        """A function of the constants and of the arrays that are given: the numbers of these positions."""
+        read = self.positions.reader(positions)
 
         def compute(*given: Any) -> Any:
             arrays = [jnp.zeros(1), *given]
@@ -173,10 +173,10 @@ class JaxExecutable(Executable):
         return found[:count], found[count:] + 0.0
 
     def _made_for_buffer(self) -> tuple[_Compiled, Integers]:
-        """The program from buffer to buffer, and the places that it writes."""
+        """The program from buffer to buffer, and the positions that it writes."""
         if self._in_buffer is None:
             lowered = Lowered(self.program, np.arange(self.program.size), functions=PLAIN)
-            written = np.flatnonzero(lowered.places.array > 2)  # not the zero, a constant, or what was there
+            written = np.flatnonzero(lowered.positions.array > 2)  # not the zero, a constant, or what was there
             compiled = _Compiled(lowered.function(written), lowered.constants, (self.program.size,), self.dtype)
             self._in_buffer = compiled, written
         return self._in_buffer

@@ -59,7 +59,7 @@ class Part:
 
     def run(self, buffer: Any) -> Any:
         """The buffer with the results in it."""
-        given = (buffer[places] for places in (self._constants, self._inputs, self._seeds))
+        given = (buffer[positions] for positions in (self._constants, self._inputs, self._seeds))
         return buffer.at[self._results].set(self._function(*given))
 
 

@@ -279,13 +279,15 @@ def _with_slope_of(function: Callable[..., Any], other: Callable[..., Any]) -> C
     made = jax.custom_jvp(function)
 
     def derivative(inputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-        moving = [place for place, tangent in enumerate(tangents) if not isinstance(tangent, SymbolicZero)]
+        moving = [position for position, tangent in enumerate(tangents) if not isinstance(tangent, SymbolicZero)]
 
         def of_moving(*found: Any) -> Any:
             given = dict(zip(moving, found, strict=True))
-            return other(*(given.get(place, number) for place, number in enumerate(inputs)))
+            return other(*(given.get(position, number) for position, number in enumerate(inputs)))
 
-        _, tangent = jax.jvp(of_moving, [inputs[place] for place in moving], [tangents[place] for place in moving])
+        _, tangent = jax.jvp(
+            of_moving, [inputs[position] for position in moving], [tangents[position] for position in moving]
+        )
         return made(*inputs), tangent
 
     made.defjvp(derivative, symbolic_zeros=True)

@@ -142,19 +142,19 @@ def _take(kernel: Take, reader: ReaderOf) -> Reader:
     def compute(arrays: Any) -> Any:
         index, elements = lax.stop_gradient(read_index(arrays)), read_elements(arrays)
         valid = (index >= -kernel.terms) & (index < kernel.terms) & (index == jnp.rint(index))
-        places = jnp.where(valid, index, 0).astype(int) % kernel.terms  # where it is not valid, any place will do
+        positions = jnp.where(valid, index, 0).astype(int) % kernel.terms  # where it is not valid, any position will do
         elements = jnp.broadcast_to(elements, (*elements.shape[:2], kernel.terms))
-        return jnp.where(valid.squeeze(2), _taken(elements, places), jnp.nan)
+        return jnp.where(valid.squeeze(2), _taken(elements, positions), jnp.nan)
 
     return compute
 
 
-def _taken(elements: Any, places: Any) -> Any:
-    """Elements by their places along the last axis."""
-    (rows, columns, _), (places_down, places_across, _) = elements.shape, places.shape
-    if min(rows, places_down) > 1 or min(columns, places_across) > 1:  # each place has elements of its own
-        shape = max(rows, places_down), max(columns, places_across)
-        elements, places = (jnp.broadcast_to(array, (*shape, array.shape[2])) for array in (elements, places))
-        return jnp.take_along_axis(elements, places, axis=2).squeeze(2)
-    found = elements.at[:, :, places.reshape(places_down, places_across)].get(mode="promise_in_bounds")
-    return found.transpose(0, 2, 1, 3).reshape(rows * places_down, columns * places_across)
+def _taken(elements: Any, positions: Any) -> Any:
+    """Elements by their positions along the last axis."""
+    (rows, columns, _), (positions_down, positions_across, _) = elements.shape, positions.shape
+    if min(rows, positions_down) > 1 or min(columns, positions_across) > 1:  # each position has elements of its own
+        shape = max(rows, positions_down), max(columns, positions_across)
+        elements, positions = (jnp.broadcast_to(array, (*shape, array.shape[2])) for array in (elements, positions))
+        return jnp.take_along_axis(elements, positions, axis=2).squeeze(2)
+    found = elements.at[:, :, positions.reshape(positions_down, positions_across)].get(mode="promise_in_bounds")
+    return found.transpose(0, 2, 1, 3).reshape(rows * positions_down, columns * positions_across)

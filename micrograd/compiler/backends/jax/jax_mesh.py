@@ -88,7 +88,7 @@ class Devices:
             function: of arrays. It makes its results the same on all devices, by a sum over AXIS.
             arguments: the shape of each argument as a whole, and whether the devices have all of it, or parts.
             results: how many it has.
-            taken: the places of the arguments whose memory the results may take.
+            taken: the positions of the arguments whose memory the results may take.
         """
         specs = tuple(spec for _, spec in arguments)
         on_each = jax.shard_map(function, mesh=self._mesh, in_specs=specs, out_specs=(SAME,) * results, check_vma=False)

@@ -1,11 +1,11 @@
 """Reads: how an operand is read from the arrays that hold the numbers of a buffer.
 
-JAX has no buffer that is written to. Each kernel makes a new array, and Places knows which array holds the number of
-each place of the buffer now, and where in it:
+JAX has no buffer that is written to. Each kernel makes a new array, and Positions knows which array holds the number of
+each position of the buffer now, and where in it:
 
-    places = Places(12)
-    matrix = places.add(np.arange(6))                  # 3 rows of 2 numbers
-    reader = places.reader(np.array([[0, 2, 4], [1, 3, 5]]))
+    positions = Positions(12)
+    matrix = positions.add(np.arange(6))                  # 3 rows of 2 numbers
+    reader = positions.reader(np.array([[0, 2, 4], [1, 3, 5]]))
     reader(arrays)                                     # arrays[matrix].reshape(3, 2).T
 
 A matrix that lies evenly in one array is a slice, a reshape and a transpose of it, which cost nothing where XLA finds
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.numbers import Integers
 
-Reader: TypeAlias = Callable[[Any], Any]  # of a sequence of arrays; inside of loops, of what a turn can read
+Reader: TypeAlias = Callable[[Any], Any]  # of a sequence of arrays; inside of loops, of what an iteration can read
 
-NO_PLACE = -1
+NO_POSITION = -1
 _PIECES = 64  # of more pieces, numbers are gathered
 
 
-class Places:
-    """Which array holds the number of each place, and where in it.
+class Positions:
+    """Which array holds the number of each position, and where in it.
 
     Args:
-        size: how many places there are. At first, all are those of array 0, which is a single 0.
+        size: how many positions there are. At first, all are those of array 0, which is a single 0.
 
     Attributes:
-        array: for each place the number of its array.
+        array: for each position the number of its array.
         offset: and where in that array it is.
         lengths: how many numbers each array has.
     """
@@ -54,20 +54,20 @@ class Places:
         self.lengths = [1]
 
     def add(self, positions: Integers) -> int:
-        """Another array holds the numbers of these places from now on, in this order; gives its number.
+        """Another array holds the numbers of these positions from now on, in this order; gives its number.
 
         Args:
-            positions: the places; NO_PLACE for a number that nothing reads.
+            positions: the positions; NO_POSITION for a number that nothing reads.
         """
         number = len(self.lengths)
-        indices = np.flatnonzero(positions != NO_PLACE)
+        indices = np.flatnonzero(positions != NO_POSITION)
         self.array[positions[indices]] = number
         self.offset[positions[indices]] = indices
         self.lengths.append(len(positions))
         return number
 
     def reader(self, positions: Integers) -> Reader:
-        """A function of the arrays that gives the numbers of these places as they are now."""
+        """A function of the arrays that gives the numbers of these positions as they are now."""
         return reader_of(self.array[positions], self.offset[positions], self.lengths)
 
 
@@ -128,8 +128,10 @@ def _reader_of_pieces(
 ) -> Reader:
     """Pieces that are read by themselves, one after the other along an axis."""
     pieces = [
-        (reader_of(piece, places, lengths), piece.shape)
-        for piece, places in zip(np.split(array, changes, axis=axis), np.split(offset, changes, axis=axis), strict=True)
+        (reader_of(piece, positions, lengths), piece.shape)
+        for piece, positions in zip(
+            np.split(array, changes, axis=axis), np.split(offset, changes, axis=axis), strict=True
+        )
     ]
 
     def read(arrays: Sequence[Any]) -> Any:
@@ -205,18 +207,18 @@ class _View:
         if len(known) < len(grids):
             return None
         parts = [part for grid in known for part in grid]
-        several = [place for place, (step, count) in enumerate(parts) if count > 1 and step]
-        backwards = [place for place in several if parts[place][0] < 0]
-        start += sum(parts[place][0] * (parts[place][1] - 1) for place in backwards)
-        furthest = sorted(several, key=lambda place: -abs(parts[place][0]))
-        axes = [(abs(parts[place][0]), parts[place][1]) for place in furthest]
+        several = [position for position, (step, count) in enumerate(parts) if count > 1 and step]
+        backwards = [position for position in several if parts[position][0] < 0]
+        start += sum(parts[position][0] * (parts[position][1] - 1) for position in backwards)
+        furthest = sorted(several, key=lambda position: -abs(parts[position][0]))
+        axes = [(abs(parts[position][0]), parts[position][1]) for position in furthest]
         extent = 1
         for step, count in reversed(axes):
             if extent > step:
                 return None
             extent = step * (count - 1) + extent
-        order = [furthest.index(place) for place in several]
-        still = [count if place in several else 1 for place, (_, count) in enumerate(parts)]
+        order = [furthest.index(position) for position in several]
+        still = [count if position in several else 1 for position, (_, count) in enumerate(parts)]
         full = [count for _, count in parts]
         return cls(start, axes, order, backwards, still, full, [math.prod(c for _, c in grid) for grid in known])
 

@@ -6,7 +6,7 @@ A program is a table: for each kernel the address of its function and the addres
 
 A loop in the program is a step, whose arguments say how many turns it has and where the table of its kernels is:
 
-    for turn in range(turns): for step in table: step.function(buffer, step.arguments, turn)
+    for iteration in range(iterations): for step in table: step.function(buffer, step.arguments, iteration)
 
 Neighbours among the small kernels are one step together, whose arguments are words; see llvm_interpreter.py.
 
@@ -92,7 +92,7 @@ class NativeExecutable(Executable):
             self.raise_what_was_raised()
 
     def parts(self) -> list[Callable[[], object]]:
-        """For each kernel and loop of the program a call that runs it alone, where none share places."""
+        """For each kernel and loop of the program a call that runs it alone, where none share positions."""
         table = self._table([step for one in self.program.kernels for step in self._steps([one], self._is_small(one))])
         self._link()
         self._run(self.buffer.ctypes.data, table.ctypes.data, len(table))  # each on its numbers
@@ -130,8 +130,8 @@ class NativeExecutable(Executable):
             functions.update(named)
         addresses, engines = machine().addresses(functions)
         self._engines += engines
-        for places, named in self._unlinked:
-            places[:] = [addresses[name] for name, _ in named]
+        for positions, named in self._unlinked:
+            positions[:] = [addresses[name] for name, _ in named]
         self._unlinked.clear()
         return addresses["micrograd_run"]
 
@@ -163,7 +163,7 @@ class NativeExecutable(Executable):
     def _loop(self, loop: Loop) -> tuple[_Function, int]:
         parts = together(loop.kernels)
         table = self._table([self._step(*part) if len(part) == 1 else self._written_out(part) for part in parts])
-        arguments = np.array([loop.turns, table.ctypes.data, len(table)], dtype=np.int64)
+        arguments = np.array([loop.iterations, table.ctypes.data, len(table)], dtype=np.int64)
         self._kept.append(arguments)
         return ("micrograd_loop", turner), arguments.ctypes.data
 
@@ -174,7 +174,7 @@ class NativeExecutable(Executable):
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
         target, *shapes = code.shapes
-        numbers: list[Any] = [kernel.rows, kernel.columns, *self._places(kernel.rows, kernel.target, target, code)]
+        numbers: list[Any] = [kernel.rows, kernel.columns, *self._positions(kernel.rows, kernel.target, target, code)]
         if has_many_segments(kernel):
             for factors, parts in sorted_segments(kernel).items():
                 table = np.array([self._segment(kernel.rows, part, factors, code) for part in parts], dtype=np.int64)
@@ -182,7 +182,7 @@ class NativeExecutable(Executable):
                 numbers += [len(parts), table.ctypes.data]
             return np.array(numbers, dtype=np.int64)
         for access, shape in zip(kernel.accesses, shapes, strict=True):
-            numbers += self._places(kernel.rows, access, shape, code)
+            numbers += self._positions(kernel.rows, access, shape, code)
         if isinstance(kernel, Reduction):
             numbers += [part.terms for part in kernel.segments]
         elif isinstance(kernel, Take):
@@ -198,18 +198,23 @@ class NativeExecutable(Executable):
         """A segment in a table: the bits of its coefficient, how many terms it has, and where its factors are."""
         (bits,) = unpack("q", pack("d", part.coefficient))
         factors = zip(part.factors, shapes, strict=True)
-        places = (self._places(rows, factor, shape, code) for factor, shape in factors)
-        return [bits, part.terms, *chain.from_iterable(places)]
+        positions = (self._positions(rows, factor, shape, code) for factor, shape in factors)
+        return [bits, part.terms, *chain.from_iterable(positions)]
 
-    def _places(self, rows: int, access: Access, shape: Shape, code: Code) -> list[int]:
-        """Where an operand is: the address of its table, and its steps along columns, terms and, in a loop, turns."""
+    def _positions(self, rows: int, access: Access, shape: Shape, code: Code) -> list[int]:
+        """The address of an operand's table, and its steps along columns, terms and, in a loop, iterations."""
         table = access.table if access.table is not None else access.row_table
         if table is None:
             table = access.base + access.row_step * np.arange(rows)
         if shape.table == FOURS:
             table = table[:, ::SAME]
         self._kept.append(table := np.ascontiguousarray(table, dtype=np.int32))
-        return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if code.turning else [])]
+        return [
+            table.ctypes.data,
+            access.column_step,
+            access.term_step,
+            *([access.iteration_step] if code.turning else []),
+        ]
 
 
 class PartExecutable(NativeExecutable):

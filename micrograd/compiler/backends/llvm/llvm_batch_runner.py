@@ -56,20 +56,20 @@ def batch_runner() -> ir.Module:
     builder.position_at_end(begin)
     state = builder.gep(worker, [integer(0)])
     over, ran = _run_blocks(code, worker)
-    turns = builder.load(builder.gep(worker, [integer(1)]))
-    turns = builder.select(builder.icmp_signed(">", ran, integer(0)), turns, integer(0))
+    iterations = builder.load(builder.gep(worker, [integer(1)]))
+    iterations = builder.select(builder.icmp_signed(">", ran, integer(0)), iterations, integer(0))
     # From here on the plan may be gone: whoever sees this state may give the worker another one.
     builder.store_atomic(integer(LOOKS_OUT), state, "release", 8)
     before = builder.block
     builder.branch(look)
     builder.position_at_end(look)
-    turn = builder.phi(INTEGER)
+    iteration = builder.phi(INTEGER)
     builder.cbranch(builder.icmp_signed("==", builder.load_atomic(state, "acquire", 8), integer(WORKS)), begin, go_on)
     builder.position_at_end(go_on)
-    following = builder.add(turn, integer(1))
-    turn.add_incoming(integer(0), before)
-    turn.add_incoming(following, go_on)
-    builder.cbranch(builder.icmp_signed("<", following, turns), look, leave)
+    following = builder.add(iteration, integer(1))
+    iteration.add_incoming(integer(0), before)
+    iteration.add_incoming(following, go_on)
+    builder.cbranch(builder.icmp_signed("<", following, iterations), look, leave)
     builder.position_at_end(leave)
     left = builder.cmpxchg(state, integer(LOOKS_OUT), integer(AWAY), "acq_rel", "acquire")
     builder.cbranch(builder.extract_value(left, 1), end, begin)
@@ -83,7 +83,7 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
     builder = code.builder
     numbers, integers = DOUBLE.as_pointer(), INTEGER.as_pointer()
     plan, attempted, buffer, jobs, given, parameters, source, stretches, count = (
-        builder.load(builder.gep(worker, [integer(place)])) for place in range(2, 11)
+        builder.load(builder.gep(worker, [integer(position)])) for position in range(2, 11)
     )
     plan, jobs, given, stretches = (builder.inttoptr(address, integers) for address in (plan, jobs, given, stretches))
     buffer, source = (builder.inttoptr(address, numbers) for address in (buffer, source))
@@ -91,7 +91,7 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
         ends = [builder.add(builder.mul(stretch, integer(2)), integer(side)) for side in range(2)]
         start, stop = (builder.load(builder.gep(stretches, [end])) for end in ends)
         _copy(code, builder.gep(source, [start]), builder.gep(buffer, [start]), builder.sub(stop, start))
-    over, *rest, taken = (builder.gep(plan, [integer(place)]) for place in range(6))
+    over, *rest, taken = (builder.gep(plan, [integer(position)]) for position in range(6))
     blocks, sums, losses, length = map(builder.load, rest)
     sums, losses = (builder.inttoptr(address, numbers) for address in (sums, losses))
     joined = builder.gep(taken, [blocks])
@@ -121,24 +121,24 @@ def _run_pack(code: Loops, buffer: Any, jobs: Any, given: Any, pack: Any, exampl
     """Write what runs the program of a pack; where its gradients are then."""
     builder = code.builder
     integers = INTEGER.as_pointer()
-    number, begin, end = (builder.load(builder.gep(pack, [integer(place)])) for place in range(PACK))
+    number, begin, end = (builder.load(builder.gep(pack, [integer(position)])) for position in range(PACK))
     job = builder.gep(jobs, [builder.mul(number, integer(JOB))])
     table, kernels, target, length, seeds, outputs, start, size = (
-        builder.load(builder.gep(job, [integer(place)])) for place in range(JOB)
+        builder.load(builder.gep(job, [integer(position)])) for position in range(JOB)
     )
     last = builder.sub(end, integer(1))
-    with code.loop(integer(0), size, 1) as place:
-        turn = builder.add(begin, place)
-        is_there = builder.icmp_signed("<", turn, end)
-        example = builder.load(builder.gep(examples, [builder.select(is_there, turn, last)]))
+    with code.loop(integer(0), size, 1) as position:
+        iteration = builder.add(begin, position)
+        is_there = builder.icmp_signed("<", iteration, end)
+        example = builder.load(builder.gep(examples, [builder.select(is_there, iteration, last)]))
         numbers = builder.inttoptr(builder.load(builder.gep(given, [example])), DOUBLE.as_pointer())
-        _copy(code, numbers, builder.gep(buffer, [builder.add(target, builder.mul(place, length))]), length)
-        builder.store(builder.uitofp(is_there, DOUBLE), builder.gep(buffer, [builder.add(seeds, place)]))
+        _copy(code, numbers, builder.gep(buffer, [builder.add(target, builder.mul(position, length))]), length)
+        builder.store(builder.uitofp(is_there, DOUBLE), builder.gep(buffer, [builder.add(seeds, position)]))
     run_table(code, buffer, builder.inttoptr(table, integers), kernels)
     outputs = builder.inttoptr(outputs, integers)
-    with code.loop(begin, end, 1) as turn:
-        output = builder.load(builder.gep(outputs, [builder.sub(turn, begin)]))
-        builder.store(builder.load(builder.gep(buffer, [output])), builder.gep(losses, [turn]))
+    with code.loop(begin, end, 1) as iteration:
+        output = builder.load(builder.gep(outputs, [builder.sub(iteration, begin)]))
+        builder.store(builder.load(builder.gep(buffer, [output])), builder.gep(losses, [iteration]))
     return builder.gep(buffer, [start])
 
 
@@ -170,7 +170,7 @@ def _join(code: Loops, block: Any, blocks: Any, joined: Any, over: Any, sums: An
         other = builder.atomic_rmw("xchg", builder.gep(joined, [right]), integer(1), "acq_rel")
         builder.cbranch(builder.icmp_signed("==", other, integer(1)), second, end)
         builder.position_at_end(second)
-        totals, shares = (builder.gep(sums, [builder.mul(place, parameters)]) for place in (left, right))
+        totals, shares = (builder.gep(sums, [builder.mul(position, parameters)]) for position in (left, right))
         _add(code, totals, shares, parameters, ir.Constant(DOUBLE, 1.0), ir.Constant(ir.IntType(1), 0))
     builder.branch(following)
     builder.position_at_end(following)

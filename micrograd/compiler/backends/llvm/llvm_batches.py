@@ -38,7 +38,7 @@ _SMALLEST = 4  # a block has so many examples at least
 _WORTH_A_THREAD = 400_000  # flops, which take longer than it takes to wake a thread
 # To sleep for no time at all takes 50 microseconds and more on Linux.
 _let_others_run: Callable[[], None] = getattr(os, "sched_yield", partial(time.sleep, 0))
-_TURNS = 1_000_000  # in which a thread looks out for the next batch: some 300 microseconds
+_ITERATIONS = 1_000_000  # in which a thread looks out for the next batch: some 300 microseconds
 
 
 class NativeBatches(Batches):
@@ -125,7 +125,7 @@ class NativeBatches(Batches):
         if max(self._sizes) > 1:
             batch, self._packs = in_packs(batch, self._which, self._sizes)
         else:  # each example is a pack
-            packs = ((self._which[example], place, place + 1) for place, example in enumerate(batch))
+            packs = ((self._which[example], position, position + 1) for position, example in enumerate(batch))
             self._packs = [*chain.from_iterable(packs)]
         return batch, self._packs
 
@@ -148,7 +148,7 @@ class NativeBatches(Batches):
         for _ in range(count - len(self._others)):
             buffer = new_buffer(len(self.buffer))
             buffer[:] = self.buffer
-            self._others.append(_Worker(self, buffer, shared, _TURNS))
+            self._others.append(_Worker(self, buffer, shared, _ITERATIONS))
 
 
 class _Plan:
@@ -199,17 +199,17 @@ class _Worker:
         batches: has the programs, the examples, and the buffer with the parameters.
         buffer: where the programs run: that one, or one of another thread.
         shared: the stretches of that one that it copies first: where each begins and ends.
-        turns: in so many it looks out for the next batch.
+        iterations: in so many it looks out for the next batch.
     """
 
-    def __init__(self, batches: NativeBatches, buffer: Floats, shared: Integers, turns: int) -> None:
+    def __init__(self, batches: NativeBatches, buffer: Floats, shared: Integers, iterations: int) -> None:
         self._call = batches.call
         self._kept = (buffer, shared, batches.kept)
         self._plan: _Plan | None = None
         width = batches.gradients.stop - batches.gradients.start
         jobs, numbers, source = batches.jobs.ctypes.data, batches.numbers.ctypes.data, batches.buffer.ctypes.data
         rest = [buffer.ctypes.data, jobs, numbers, width, source, shared.ctypes.data, len(shared)]
-        self._table = (ctypes.c_int64 * 11)(AWAY, turns, 0, 0, *rest)  # what batch_runner asks for
+        self._table = (ctypes.c_int64 * 11)(AWAY, iterations, 0, 0, *rest)  # what batch_runner asks for
         self.address = ctypes.addressof(self._table)
 
     @property
@@ -236,9 +236,9 @@ class _Worker:
         return bool(self._call(self.address, ctypes.addressof(called), len(others)))
 
 
-def _stretches(places: Sequence[Integers]) -> Integers:
-    """Where each of the stretches of a buffer begins and ends that these places make."""
-    found = np.unique(np.concatenate(places))
+def _stretches(positions: Sequence[Integers]) -> Integers:
+    """Where each of the stretches of a buffer begins and ends that these positions make."""
+    found = np.unique(np.concatenate(positions))
     runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
     return np.array([(run[0], run[-1] + 1) for run in runs], dtype=np.int64)
 
@@ -247,7 +247,7 @@ def _job(run: Any, length: int, outputs: Integers) -> list[int]:
     """How to run a pack of examples.
 
     It is the program's table of kernels, and how many; where the numbers of the examples go, and how many each has;
-    where the seeds are, the address of the places of the losses, and where the gradients are; and how many examples
+    where the seeds are, the address of the positions of the losses, and where the gradients are; and how many examples
     there are.
     """
     program = run.program

@@ -76,7 +76,7 @@ class Code:
         parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
         many: whether a part stands for any number of segments in a table, each with its coefficient if it has none.
         block: how many rows are computed at a time, so that they share what they read.
-        turning: whether operands move at each turn of a loop.
+        turning: whether operands move at each iteration of a loop.
         turned: whether the rows of a kernel of one column are the columns of a single row; see is_turned.
         packed: whether what differs by column is copied before a product, so that columns lie side by side.
         primitive: of a map.
@@ -96,7 +96,7 @@ class Code:
 
     @property
     def per_access(self) -> int:
-        """Arguments of an operand: the address of its table, its steps along columns and terms, and in a loop turns."""
+        """Arguments of an operand: its table's address, its steps along columns, terms and, in a loop, iterations."""
         return 3 + self.turning
 
     @property
@@ -124,7 +124,7 @@ def code_of(kernel: Kernel, most: int = _BLOCK) -> Code:
         most: how many rows of a product the processor has registers for.
     """
     along, width = vector_of(kernel)
-    turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
+    turning = any(access.iteration_step for access in (kernel.target, *kernel.accesses))
     shapes, turned = _shapes(kernel, along), along != "" and is_turned(kernel)
     if isinstance(kernel, Map):
         return Code("map", along, width, shapes, turning=turning, turned=turned, primitive=kernel.primitive)
@@ -165,7 +165,7 @@ def _one_for_all(parts: list[Segment]) -> float | None:
 def _written_out(kernel: Reduction, terms: int, turning: bool) -> int | None:
     """How many terms of a segment the code has one after the other; None where it has a loop, for any number of them.
 
-    A chain of many results, or at each turn of a loop, is worth code of its own.
+    A chain of many results, or at each iteration of a loop, is worth code of its own.
     """
     is_worth_it = turning or kernel.rows * kernel.columns >= _MANY_CHAINS
     return terms if kernel.is_in_order and (is_worth_it or terms == 1) else None

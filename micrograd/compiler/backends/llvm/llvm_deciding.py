@@ -51,8 +51,8 @@ class NativeRun(RunOfRegion):
         functions = {"micrograd_run": runner, **{name: _WRITERS[name] for name in names}}
         addresses, engines = machine().addresses(functions)
         self._kept += engines
-        for places, named in self._unlinked:
-            places[:] = [addresses[name] for name in named]
+        for positions, named in self._unlinked:
+            positions[:] = [addresses[name] for name in named]
         run = RUN(addresses["micrograd_run"])
         arguments = ctypes.c_void_p(0), ctypes.c_void_p(table.ctypes.data), ctypes.c_int64(len(table))
         executables: list[Any] = self.executables  # native ones
@@ -95,8 +95,8 @@ class NativeRun(RunOfRegion):
             return "micrograd_choose", _integers(_address(step.predicate), *tables[0], *tables[1])
         if isinstance(step, Unwind):
             shared, state = self._shared[id(step.states)], step.states.state
-            places = len(state.at), self._addresses(state)
-            return "micrograd_unwind", _integers(shared.ctypes.data, *places, *_of(self._table(step.body)))
+            positions = len(state.at), self._addresses(state)
+            return "micrograd_unwind", _integers(shared.ctypes.data, *positions, *_of(self._table(step.body)))
         return "micrograd_repeat", self._repeat(step)
 
     def _repeat(self, step: Repeat) -> Integers:
@@ -110,10 +110,10 @@ class NativeRun(RunOfRegion):
         condition, body = _of(self._table(step.condition)), _of(self._table(step.body))
         function = ctypes.cast(more, ctypes.c_void_p).value or 0
         kept = len(states.state.at) if states.is_kept else 0
-        places = kept, self._addresses(states.state)
+        positions = kept, self._addresses(states.state)
         limit = -1 if step.limit is None else step.limit
         begin = shared.ctypes.data, _address(step.answer), _address(step.failed), limit, function
-        return _integers(*begin, *condition, *body, *places)
+        return _integers(*begin, *condition, *body, *positions)
 
     def _more(self, states: States, shared: Integers) -> Generator[int, None, None]:
         """Make room again and again: 1, or 0 if that raised an error, which is kept: none may go into native code.
@@ -178,7 +178,7 @@ class _Writer(Loops):
         """An argument that is an address."""
         return self.builder.inttoptr(self.argument(number), kind.as_pointer())
 
-    def places(self, table: int, count: int) -> Any:
+    def positions(self, table: int, count: int) -> Any:
         """A loop over the addresses in a table; both are arguments."""
         table = self.pointer(table, INTEGER)
         return self.loop(integer(0), self.argument(count), 1), table
@@ -294,7 +294,7 @@ def _unwind() -> ir.Module:
     code = _Writer("micrograd_unwind")
     builder = code.builder
     shared, size, state = code.pointer(0, INTEGER), code.argument(1), code.pointer(2, INTEGER)
-    count, address = (builder.load(builder.gep(shared, [integer(place)])) for place in (_COUNT, _STATES))
+    count, address = (builder.load(builder.gep(shared, [integer(position)])) for position in (_COUNT, _STATES))
     rows = builder.inttoptr(address, DOUBLE.as_pointer())
     with code.loop(integer(0), count, 1) as index:
         row = builder.sub(builder.sub(count, integer(1)), index)

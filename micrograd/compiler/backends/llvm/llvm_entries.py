@@ -69,15 +69,17 @@ class Entry:
     def __init__(
         self, executable: NativeExecutable, inputs: Integers, outputs: Integers, gradients: Integers, signature: str
     ) -> None:
-        places = [np.ascontiguousarray(found, dtype=np.int64) for found in (inputs, outputs, gradients)]
+        positions = [np.ascontiguousarray(found, dtype=np.int64) for found in (inputs, outputs, gradients)]
         functions, engines = machine().addresses({"micrograd_run": runner})
         template = executable.buffer.copy()
-        self._kept = executable, template, places, engines
-        module = _module(executable, template, places, functions["micrograd_run"], SIGNATURES[signature])
+        self._kept = executable, template, positions, engines
+        module = _module(executable, template, positions, functions["micrograd_run"], SIGNATURES[signature])
         self.address, self._engine = machine().alone(module, "micrograd_entry")
 
 
-def _module(executable: NativeExecutable, template: Any, places: list[Integers], run: int, signature: Signature) -> Any:
+def _module(
+    executable: NativeExecutable, template: Any, positions: list[Integers], run: int, signature: Signature
+) -> Any:
     """The module with the function."""
     module = ir.Module()
     function = ir.Function(module, ir.FunctionType(signature.result, signature.arguments), "micrograd_entry")
@@ -102,15 +104,15 @@ def _module(executable: NativeExecutable, template: Any, places: list[Integers],
     builder.call(copy, [builder.bitcast(buffer, _BYTES), source, integer(template.nbytes)])
 
     def each(table: Integers, outside: Any, *, comes_in: bool) -> None:
-        """Copy numbers between the places of a table and an array of the caller."""
+        """Copy numbers between the positions of a table and an array of the caller."""
         if not len(table):
             return
         before, body, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
         builder.branch(body)
         builder.position_at_end(body)
         number = builder.phi(INTEGER)
-        place = builder.load(builder.gep(constant(table.ctypes.data, INTEGER.as_pointer()), [number]))
-        inside, other = builder.gep(buffer, [place]), builder.gep(outside, [number])
+        position = builder.load(builder.gep(constant(table.ctypes.data, INTEGER.as_pointer()), [number]))
+        inside, other = builder.gep(buffer, [position]), builder.gep(outside, [number])
         builder.store(builder.load(other if comes_in else inside), inside if comes_in else other)
         following = builder.add(number, integer(1))
         number.add_incoming(integer(0), before)
@@ -118,7 +120,7 @@ def _module(executable: NativeExecutable, template: Any, places: list[Integers],
         builder.cbranch(builder.icmp_signed("<", following, integer(len(table))), body, after)
         builder.position_at_end(after)
 
-    inputs, outputs, gradients = places
+    inputs, outputs, gradients = positions
     pointers = [argument for argument in function.args if argument.type == _POINTER]
     if pointers:
         each(inputs, pointers[0], comes_in=True)

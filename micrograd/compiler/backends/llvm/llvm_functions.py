@@ -93,7 +93,7 @@ class _Code:
         raise NotImplementedError(f"there is no code for {primitive.name}")
 
     def number(self, x: Any) -> Number:
-        """A Number, or a constant in all places of a vector."""
+        """A Number, or a constant in all positions of a vector."""
         return x if isinstance(x, Number) else Number(self, constant(self.kind, float(x)))
 
     def each(self, kind: Any) -> Any:
@@ -148,7 +148,7 @@ class Condition(Number):
 
 
 def constant(kind: Any, value: Any) -> Any:
-    """A constant of that type, in all places of a vector."""
+    """A constant of that type, in all positions of a vector."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
@@ -195,9 +195,9 @@ def _library(name: str, *operands: Number) -> Number:
         return Number(code, builder.call(function, values))
     result = ir.Constant(code.kind, ir.Undefined)
     for index in range(code.lanes):
-        place = integer(index)
-        element = builder.call(function, [builder.extract_element(value, place) for value in values])
-        result = builder.insert_element(result, element, place)
+        position = integer(index)
+        element = builder.call(function, [builder.extract_element(value, position) for value in values])
+        result = builder.insert_element(result, element, position)
     return Number(code, result)
 
 

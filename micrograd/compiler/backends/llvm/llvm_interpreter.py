@@ -12,7 +12,7 @@ the words are, where the constants are 1, -1 and 1, and the only function is tha
     0  t  0  s s s          a call: where its result goes, the number of the function, and the operands it may have
 
 So each term is a product of three, and no code depends on what it looks like: x is x * 1 * -1, to the last bit. A
-place below 0 is that of a constant, counted from their end, where there is a 1. Sums of up to four terms are written
+position below 0 is that of a constant, counted from their end, where there is a 1. Sums of up to four terms are written
 out in the code; of longer ones, the number of terms is a word. All are added in their order, each rounded.
 """
 
@@ -42,7 +42,7 @@ _WORD = ir.IntType(32)
 _CALL, _WRITTEN_OUT, _CHAIN, _FROM_ZERO, _LARGEST = 0, 4, 5, 6, 7  # first words; up to four, it counts terms
 _TERM = 3  # words of a term
 _OPERANDS = 3  # of a function
-_ONE = -1  # the place of a 1
+_ONE = -1  # the position of a 1
 _SMALL, _SMALL_IN_VECTORS = 64, 16  # products and sums of a small kernel, at most
 _STARTS = {_CHAIN: -0.0, _FROM_ZERO: 0.0}  # 0 + -0 would be 0
 
@@ -93,17 +93,17 @@ def _sums(kernel: Reduction, constants: dict[float | str, int]) -> list[int]:
     rows, columns, terms = kernel.rows, kernel.columns, kernel.terms
     parts = []
     for part in kernel.segments:
-        first = _places(part.first, rows, columns, part.terms)
-        second = [_ONE] * len(first) if part.second is None else _places(part.second, rows, columns, part.terms)
+        first = _positions(part.first, rows, columns, part.terms)
+        second = [_ONE] * len(first) if part.second is None else _positions(part.second, rows, columns, part.terms)
         parts.append((part.terms, first, second, _number_of(part.coefficient, constants)))
     kind = _LARGEST if kernel.largest else _FROM_ZERO if kernel.from_zero else _CHAIN
     is_written_out = kind == _CHAIN and 0 < terms <= _WRITTEN_OUT
     words: list[int] = []
-    for number, target in enumerate(_places(kernel.target, rows, columns, 1)):
+    for number, target in enumerate(_positions(kernel.target, rows, columns, 1)):
         words += (terms, target) if is_written_out else (kind, target, terms)
         for count, first, second, constant in parts:
-            for place in range(number * count, (number + 1) * count):
-                words += first[place], second[place], constant
+            for position in range(number * count, (number + 1) * count):
+                words += first[position], second[position], constant
     return words
 
 
@@ -131,14 +131,16 @@ def _of_singles(singles: Singles, constants: dict[float | str, int], primitives:
         calls = begins[is_call]
         words[calls + 2] = numbers[functions[is_call]]
         words[calls[:, None] + 3 + np.arange(_OPERANDS)] = singles.first[starts[is_call], None]
-    places = np.repeat(begins + heads, counts)
-    places += np.repeat(np.where(is_call, 1, _TERM), counts) * (np.arange(len(places)) - np.repeat(starts, counts))
-    words[places] = singles.first
+    positions = np.repeat(begins + heads, counts)
+    positions += np.repeat(np.where(is_call, 1, _TERM), counts) * (
+        np.arange(len(positions)) - np.repeat(starts, counts)
+    )
+    words[positions] = singles.first
     of_sums = np.repeat(~is_call, counts)
-    places = places[of_sums]
-    words[places + 1] = singles.second[of_sums]
+    positions = positions[of_sums]
+    words[positions + 1] = singles.second[of_sums]
     constant = np.array([_number_of(number, constants) for number in singles.numbers.tolist()])
-    words[places + 2] = constant[singles.coefficients[of_sums]]
+    words[positions + 2] = constant[singles.coefficients[of_sums]]
     return words
 
 
@@ -146,12 +148,12 @@ def _calls(kernel: Map, primitives: dict[Primitive, int]) -> list[int]:
     """The words of the calls of a primitive."""
     function = primitives.setdefault(kernel.primitive, len(primitives))
     accesses = kernel.target, *kernel.operands, *kernel.operands[:1] * (_OPERANDS - len(kernel.operands))
-    places = (_places(access, kernel.rows, kernel.columns, 1) for access in accesses)
-    return [word for target, *operands in zip(*places, strict=True) for word in (_CALL, target, function, *operands)]
+    positions = (_positions(access, kernel.rows, kernel.columns, 1) for access in accesses)
+    return [word for target, *operands in zip(*positions, strict=True) for word in (_CALL, target, function, *operands)]
 
 
-def _places(access: Access, rows: int, columns: int, terms: int) -> list[int]:
-    """The places of all elements of an operand, those of a result side by side."""
+def _positions(access: Access, rows: int, columns: int, terms: int) -> list[int]:
+    """The positions of all elements of an operand, those of a result side by side."""
     if rows * columns * terms == 1 and access.table is None and access.row_table is None:
         return [access.base]
     return access.positions(rows, columns, terms).ravel().tolist()
@@ -187,7 +189,7 @@ class _Writer(Loops):
         super().__init__(function)
         self.buffer, arguments, _ = function.args
         self.number = number = self.buffer.type.pointee
-        addresses = [self.builder.load(self.builder.gep(arguments, [integer(place)])) for place in range(5)]
+        addresses = [self.builder.load(self.builder.gep(arguments, [integer(position)])) for position in range(5)]
         kinds = _WORD, _WORD, number, number, _function_of(number).as_pointer()
         self.first, self.end, self.constants, self.end_of_constants, self.functions = (
             self.builder.inttoptr(address, kind.as_pointer()) for address, kind in zip(addresses, kinds, strict=True)
@@ -252,8 +254,8 @@ class _Writer(Loops):
         product = builder.fmul(self._number(self.buffer, first), self._number(start, second))
         return builder.fmul(product, self._number(self.constants, coefficient))
 
-    def _number(self, start: Any, place: Any) -> Any:
-        return self.builder.load(self.builder.gep(start, [place]))
+    def _number(self, start: Any, position: Any) -> Any:
+        return self.builder.load(self.builder.gep(start, [position]))
 
     def _after(self, words: Any, count: int) -> Any:
         """The words after so many."""

@@ -2,7 +2,7 @@
 
 Every kernel is compiled to the same signature,
 
-    void kernel(double *buffer, const int64_t *arguments, int64_t turn)
+    void kernel(double *buffer, const int64_t *arguments, int64_t iteration)
 
 (or ``float *buffer``, where a program computes in float32),
 
@@ -15,12 +15,12 @@ of their factors. One loop runs over all of a sort, and reads from a table what 
     for segment in table:
         for term in range(segment.terms): total += segment.coefficient * first[term] * second[term]
 
-In a loop of kernels, each operand lies further on by its step times the turn.
+In a loop of kernels, each operand lies further on by its step times the iteration.
 
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
 several terms; of a very long sum, however they lie. Many columns are computed in vectors even where an operand lies
 apart: its numbers are loaded one by one. The rows of a kernel of one column are then the columns of one row, as where
-each score of attention is divided by the sum of its place.
+each score of attention is divided by the sum of its position.
 
 A chain is a sum of few terms, which are added in their order. Longer sums may be taken in another order, and a product
 and a sum in them may be rounded once instead of twice.
@@ -115,8 +115,8 @@ class _Writer(KernelWriter):
             return self.carried
 
         totals = self.over_segments([self.splat(self.nothing, width) for _ in columns], include)
-        for place, total in zip(columns, totals, strict=True):
-            self._store(place, total)
+        for position, total in zip(columns, totals, strict=True):
+            self._store(position, total)
 
     def _next(
         self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: Any
@@ -125,8 +125,8 @@ class _Writer(KernelWriter):
         column, *_ = columns
         shared = {f: f.load(column, term, terms, width) for f in factors if f.shape.step == 0}
         return [
-            self.included(total, [shared.get(f) or f.load(place, term, terms, width) for f in factors], coefficient)
-            for place, total in zip(columns, totals, strict=True)
+            self.included(total, [shared.get(f) or f.load(position, term, terms, width) for f in factors], coefficient)
+            for position, total in zip(columns, totals, strict=True)
         ]
 
     def _with_square(self, total: Any, factors: list[Operand], column: Any, terms: int, coefficient: Any) -> Any:

@@ -45,10 +45,10 @@ class ProductWriter(KernelWriter):
         with builder.goto_entry_block():
             start = builder.alloca(self.number, PANEL * 2 * WIDE)  # on the stack: several threads may run this
             start.align = bytes_in(self.number) * WIDE
-        for place, (_, factors, _) in enumerate(self.code.parts):
+        for position, (_, factors, _) in enumerate(self.code.parts):
             for packed in range(number, number + factors):
                 if factors == 2 and self.operands[packed].shape.stays == ALONG_ROWS:
-                    terms, panel = self.argument(self.extra + place), _Panel(self, start, columns)
+                    terms, panel = self.argument(self.extra + position), _Panel(self, start, columns)
                     panel.fill(self.operands[packed].in_row(integer(0)), terms)
                     self.operands[packed] = panel
                     start = builder.gep(start, [builder.mul(terms, integer(len(columns)))])
@@ -60,8 +60,8 @@ class ProductWriter(KernelWriter):
         firsts = columns[::width]
         totals = self._sums(firsts, width, lambda terms: (integer(0), terms))
         for row, sums in zip(self._in_rows(self.operands[0]), totals, strict=True):
-            for place, total in zip(firsts, sums, strict=True):
-                self.store(row, place, total)
+            for position, total in zip(firsts, sums, strict=True):
+                self.store(row, position, total)
 
     def _vectors_of_terms(self, columns: list[Any]) -> None:
         """A block in vectors of terms, which are folded in the end; then come the terms that fill no vector."""
@@ -102,16 +102,16 @@ class ProductWriter(KernelWriter):
         """The totals with one more term of each. What results have in common is loaded once."""
         loaded: dict[tuple[Operand, int], Any] = {}
 
-        def number(operand: Operand, place: int) -> Any:
-            key = operand, 0 if ALONG_COLUMNS in operand.shape.stays else place
+        def number(operand: Operand, position: int) -> Any:
+            key = operand, 0 if ALONG_COLUMNS in operand.shape.stays else position
             if key not in loaded:
                 loaded[key] = operand.load(columns[key[1]], term, terms, width)
             return loaded[key]
 
-        places = [(row, place) for row in range(self.code.block) for place in range(len(columns))]
+        positions = [(row, position) for row in range(self.code.block) for position in range(len(columns))]
         return [
-            self.included(total, [number(rows[row], place) for rows in factors], coefficient)
-            for total, (row, place) in zip(totals, places, strict=True)
+            self.included(total, [number(rows[row], position) for rows in factors], coefficient)
+            for total, (row, position) in zip(totals, positions, strict=True)
         ]
 
 
@@ -133,8 +133,8 @@ class _Panel(Operand):
     def fill(self, operand: Operand, terms: Any) -> None:
         """Copy an operand whose terms lie side by side."""
         with self.writer.blocks(terms, WIDE) as term:
-            for place in range(0, len(self._columns), WIDE):
-                columns = self._columns[place : place + WIDE]
+            for position in range(0, len(self._columns), WIDE):
+                columns = self._columns[position : position + WIDE]
                 vectors = [loaded(self.writer.builder, operand.pointer(c, term, terms), WIDE) for c in columns]
                 for index, vector in enumerate(self.writer.transposed(vectors)):
                     self.writer.store(self, columns[0], vector, self.writer.builder.add(term, integer(index)))

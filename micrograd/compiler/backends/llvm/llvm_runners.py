@@ -1,8 +1,8 @@
 """Runners: the native functions that call kernels, and how Python calls these.
 
 A program is a table with two numbers for each kernel, the address of its function and that of its arguments. A runner
-calls one after the other; that of a loop does so turn after turn, and that of a batch (llvm_batch_runner.py) for each
-example.
+calls one after the other; that of a loop does so iteration after iteration, and that of a batch (llvm_batch_runner.py)
+for each example.
 """
 
 from __future__ import annotations
@@ -32,24 +32,26 @@ def runner() -> ir.Module:
 
 
 def turner() -> ir.Module:
-    """The function that runs the kernels of a loop, turn after turn."""
+    """The function that runs the kernels of a loop, iteration after iteration."""
     module = ir.Module(name="loop")
     function = ir.Function(module, KERNEL, "micrograd_loop")
     buffer, arguments, _ = function.args
     code = Loops(function)
-    turns, address, count = (code.builder.load(code.builder.gep(arguments, [integer(place)])) for place in range(3))
+    iterations, address, count = (
+        code.builder.load(code.builder.gep(arguments, [integer(position)])) for position in range(3)
+    )
     table = code.builder.inttoptr(address, INTEGER.as_pointer())
-    with code.loop(integer(0), turns, 1) as turn:
-        run_table(code, buffer, table, count, turn)
+    with code.loop(integer(0), iterations, 1) as iteration:
+        run_table(code, buffer, table, count, iteration)
     code.builder.ret_void()
     return module
 
 
-def run_table(code: Loops, buffer: Any, table: Any, count: Any, turn: Any = None) -> None:
+def run_table(code: Loops, buffer: Any, table: Any, count: Any, iteration: Any = None) -> None:
     """Write a loop over a table of kernels and their arguments."""
     builder = code.builder
     with code.loop(integer(0), count, 1) as index:
-        place = builder.mul(index, integer(2))
-        kernel = builder.inttoptr(builder.load(builder.gep(table, [place])), KERNEL.as_pointer())
-        arguments = builder.load(builder.gep(table, [builder.add(place, integer(1))]))
-        builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer()), turn or integer(0)])
+        position = builder.mul(index, integer(2))
+        kernel = builder.inttoptr(builder.load(builder.gep(table, [position])), KERNEL.as_pointer())
+        arguments = builder.load(builder.gep(table, [builder.add(position, integer(1))]))
+        builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer()), iteration or integer(0)])

@@ -1,12 +1,12 @@
 """Small kernels of a loop as one function, written out number by number.
 
 A kernel of two or three numbers takes less time than its call. So neighbours among the small kernels of a loop's
-turn become one function with neither loops nor calls, whose places are fixed in the code. Of
+iteration become one function with neither loops nor calls, whose positions are fixed in the code. Of
 
     s = w * h + x        h = tanh(s)
 
-the function of one turn reads w, h and x, and writes s and h; s is not read again, as it is known already. The code
-fits no other program, and is worth that where it runs often.
+the function of one iteration reads w, h and x, and writes s and h; s is not read again, as it is known already. The
+code fits no other program, and is worth that where it runs often.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ if TYPE_CHECKING:
 _SMALL = 32  # products and sums of a small kernel, at most
 _LONGEST = 1024  # and of all that become one function
 _Kernel: TypeAlias = "Reduction | Map"
-Place: TypeAlias = "tuple[int, int]"  # where a number is at the first turn, and how far it moves at each turn
+# where a number is at the first iteration, and how far it moves at each iteration
+Position: TypeAlias = "tuple[int, int]"
 
 
 class Sum(NamedTuple):
     """A number that is the sum of products, in this order, or the largest of them."""
 
-    target: Place
+    target: Position
     largest: bool
     from_zero: bool
-    terms: tuple[tuple[float, tuple[Place, ...]], ...]
+    terms: tuple[tuple[float, tuple[Position, ...]], ...]
 
 
 class Application(NamedTuple):
     """A number that a primitive gives."""
 
-    target: Place
+    target: Position
     primitive: Primitive
-    operands: tuple[Place, ...]
+    operands: tuple[Position, ...]
 
 
 def together(kernels: Sequence[_Kernel]) -> list[list[_Kernel]]:
@@ -81,26 +82,28 @@ def scalars(kernels: Sequence[_Kernel]) -> list[Sum | Application]:
 
 
 def _scalars(kernel: _Kernel) -> Iterator[Sum | Application]:
-    targets = _places(kernel.target, kernel, 1)
+    targets = _positions(kernel.target, kernel, 1)
     if isinstance(kernel, Reduction):
-        parts = [(part, [_places(factor, kernel, part.terms) for factor in part.factors]) for part in kernel.segments]
+        parts = [
+            (part, [_positions(factor, kernel, part.terms) for factor in part.factors]) for part in kernel.segments
+        ]
         for number, (target,) in enumerate(targets):
             terms = [
-                (part.coefficient, tuple(places[number][term] for places in factors))
+                (part.coefficient, tuple(positions[number][term] for positions in factors))
                 for part, factors in parts
                 for term in range(part.terms)
             ]
             yield Sum(target, kernel.largest, kernel.from_zero, tuple(terms))
     else:
-        operands = [_places(access, kernel, 1) for access in kernel.operands]
+        operands = [_positions(access, kernel, 1) for access in kernel.operands]
         for number, (target,) in enumerate(targets):
-            yield Application(target, kernel.primitive, tuple(places[number][0] for places in operands))
+            yield Application(target, kernel.primitive, tuple(positions[number][0] for positions in operands))
 
 
-def _places(access: Access, kernel: _Kernel, terms: int) -> list[list[Place]]:
-    """The places of an operand: a list for each number of the kernel, with a place for each term."""
+def _positions(access: Access, kernel: _Kernel, terms: int) -> list[list[Position]]:
+    """The positions of an operand: a list for each number of the kernel, with a position for each term."""
     positions = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms)
-    return [[(place, access.turn_step) for place in row] for row in positions.tolist()]
+    return [[(position, access.iteration_step) for position in row] for row in positions.tolist()]
 
 
 def name_of(found: Sequence[Sum | Application]) -> str:
@@ -126,9 +129,9 @@ class _Writer:
 
     def __init__(self, module: ir.Module, function: ir.Function) -> None:
         self.module, self.builder = module, ir.IRBuilder(function.append_basic_block())
-        self.buffer, _, self.turn = function.args
+        self.buffer, _, self.iteration = function.args
         self.number = self.buffer.type.pointee
-        self.known: dict[Place, Any] = {}  # what was read or written: each place is written once in a turn
+        self.known: dict[Position, Any] = {}  # what was read or written: each position is written once in an iteration
         self.starts: dict[int, Any] = {0: self.buffer}
 
     def write(self, found: Sequence[Sum | Application]) -> None:
@@ -142,17 +145,17 @@ class _Writer:
             self.known[scalar.target] = number
         self.builder.ret_void()
 
-    def _pointer(self, place: Place) -> Any:
-        position, turn_step = place
-        if turn_step not in self.starts:
-            offset = self.builder.mul(self.turn, integer(turn_step))
-            self.starts[turn_step] = self.builder.gep(self.buffer, [offset])
-        return self.builder.gep(self.starts[turn_step], [integer(position)])
+    def _pointer(self, position: Position) -> Any:
+        base, iteration_step = position
+        if iteration_step not in self.starts:
+            offset = self.builder.mul(self.iteration, integer(iteration_step))
+            self.starts[iteration_step] = self.builder.gep(self.buffer, [offset])
+        return self.builder.gep(self.starts[iteration_step], [integer(base)])
 
-    def _read(self, place: Place) -> Any:
-        if place not in self.known:
-            self.known[place] = self.builder.load(self._pointer(place))
-        return self.known[place]
+    def _read(self, position: Position) -> Any:
+        if position not in self.known:
+            self.known[position] = self.builder.load(self._pointer(position))
+        return self.known[position]
 
     def _sum(self, scalar: Sum) -> Any:
         first, *others = map(self._term, scalar.terms)
@@ -167,9 +170,9 @@ class _Writer:
             first = larger(self.builder, first, term)
         return first
 
-    def _term(self, term: tuple[float, tuple[Place, ...]]) -> Any:
-        coefficient, places = term
-        number, *others = map(self._read, places)
+    def _term(self, term: tuple[float, tuple[Position, ...]]) -> Any:
+        coefficient, positions = term
+        number, *others = map(self._read, positions)
         for factor in others:
             number = self.builder.fmul(number, factor)
         if coefficient == -1.0:

@@ -56,17 +56,17 @@ class _Tape:
 
     def made(self, sign: str, *operands: Any) -> Column:
         """The column that an operation makes."""
-        x, y = map(self._place, operands)
+        x, y = map(self._position, operands)
         self.many.append(self.many[x] or self.many[y])
         self.operations.append((sign, x, y))
         return Column(self, len(self.many) - 1)
 
-    def _place(self, x: Any) -> int:
+    def _position(self, x: Any) -> int:
         if isinstance(x, Column):
-            return x.place
+            return x.position
         column = self.given(many=False)
-        self.constants[column.place] = x
-        return column.place
+        self.constants[column.position] = x
+        return column.position
 
 
 def _operator(sign: str) -> Any:
@@ -82,8 +82,8 @@ class Column(Operand):
 
     __array_ufunc__ = None  # a number of NumPy leaves its operators to this
 
-    def __init__(self, tape: _Tape, place: int) -> None:
-        self.tape, self.place = tape, place
+    def __init__(self, tape: _Tape, position: int) -> None:
+        self.tape, self.position = tape, position
 
     @staticmethod
     def _apply(primitive: Any, *operands: Any) -> Column:
@@ -109,33 +109,33 @@ class NativeUpdate:
         many = True, True, False, *(not one for one in shared)
         parameter, gradient, rate, *state = map(tape.given, many)
         number, following = update(parameter, gradient, tuple(state), rate)
-        self._results = [result.place for result in (number, *following)]
-        new = [place for place in self._results if place >= len(many)]
-        self._arrays = [place for place in range(len(many)) if many[place]]
-        self._made = [place for place in new if tape.many[place]]
-        self._shared = [place for place in range(len(many)) if not many[place]]
-        self._shared_made = [place for place in new if not tape.many[place]]
+        self._results = [result.position for result in (number, *following)]
+        new = [position for position in self._results if position >= len(many)]
+        self._arrays = [position for position in range(len(many)) if many[position]]
+        self._made = [position for position in new if tape.many[position]]
+        self._shared = [position for position in range(len(many)) if not many[position]]
+        self._shared_made = [position for position in new if not tape.many[position]]
         self._constants = [*tape.constants.values(), *[0.0] * len(self._shared_made)]
-        places = (*self._arrays, *self._made), (*self._shared, *tape.constants, *self._shared_made)
+        positions = (*self._arrays, *self._made), (*self._shared, *tape.constants, *self._shared_made)
         # The code on disk is that of this version of this file
-        described = Path(__file__).read_bytes() + repr((tape.operations, tape.many, places)).encode()
+        described = Path(__file__).read_bytes() + repr((tape.operations, tape.many, positions)).encode()
         name = f"micrograd_update_{hashlib.sha256(described).hexdigest()[:32]}"
-        addresses, self._engines = machine().addresses({name: lambda: _module(name, tape, *places)})
+        addresses, self._engines = machine().addresses({name: lambda: _module(name, tape, *positions)})
         self._call = _UPDATE(addresses[name])
 
     def __call__(self, data: Any, grad: Any, state: tuple[Any, ...], rate: float) -> tuple[Any, tuple[Any, ...]] | None:
         """The next numbers and the next state, in new arrays; None where one of them is not finite."""
         found: dict[int, Any] = dict(enumerate((data, grad, rate, *state)))
         floats = array("d", [*map(found.__getitem__, self._shared), *self._constants])
-        arrays = [np.ascontiguousarray(found[place]) for place in self._arrays]
-        for place in self._made:
-            found[place] = made = np.empty(len(data))
+        arrays = [np.ascontiguousarray(found[position]) for position in self._arrays]
+        for position in self._made:
+            found[position] = made = np.empty(len(data))
             arrays.append(made)
         addresses = pack(f"{len(arrays)}q", *[ctypes.addressof(_BYTES.from_buffer(each)) for each in arrays])
         if self._call(addresses, floats.buffer_info()[0], len(data)) != 0.0:
             return None
         found.update(zip(reversed(self._shared_made), reversed(floats), strict=False))
-        numbers, *states = [found[place] for place in self._results]
+        numbers, *states = [found[position] for position in self._results]
         return numbers, tuple(states)
 
 
@@ -155,42 +155,44 @@ def _module(name: str, tape: _Tape, arrays: Sequence[int], shared: Sequence[int]
     sqrt = ir.Function(module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.sqrt.v{WIDE}f64")
     power = ir.Function(module, ir.FunctionType(DOUBLE, [DOUBLE, DOUBLE]), "pow")
 
-    def made(place: int, operands: dict[int, Any]) -> Any:
-        sign, x, y = tape.operations[place]  # type: ignore[misc]
+    def made(position: int, operands: dict[int, Any]) -> Any:
+        sign, x, y = tape.operations[position]  # type: ignore[misc]
         if sign == "sqrt":
             return builder.call(sqrt, [operands[x]])
         if sign == "**":
             return builder.call(power, [operands[x], operands[y]])
         return getattr(builder, _INSTRUCTIONS[sign])(operands[x], operands[y])
 
-    computed = [place for place, operation in enumerate(tape.operations) if operation is not None]
-    places = [(place, builder.gep(numbers, [integer(number)])) for number, place in enumerate(shared)]
-    ones = {place: builder.load(pointer) for place, pointer in places if place not in computed}
-    for place in computed:
-        if not tape.many[place]:
-            ones[place] = made(place, ones)
-    for place, pointer in places:
-        builder.store(ones[place], pointer)
+    computed = [position for position, operation in enumerate(tape.operations) if operation is not None]
+    positions = [(position, builder.gep(numbers, [integer(number)])) for number, position in enumerate(shared)]
+    ones = {position: builder.load(pointer) for position, pointer in positions if position not in computed}
+    for position in computed:
+        if not tape.many[position]:
+            ones[position] = made(position, ones)
+    for position, pointer in positions:
+        builder.store(ones[position], pointer)
     pointers = {
-        place: builder.inttoptr(builder.load(builder.gep(addresses, [integer(number)])), DOUBLE.as_pointer())
-        for number, place in enumerate(arrays)
+        position: builder.inttoptr(builder.load(builder.gep(addresses, [integer(number)])), DOUBLE.as_pointer())
+        for number, position in enumerate(arrays)
     }
-    everywhere = {place: code.splat(number, WIDE) for place, number in ones.items()}
+    everywhere = {position: code.splat(number, WIDE) for position, number in ones.items()}
     last = builder.sub(length, integer(WIDE))
     with code.loop(integer(0), length, WIDE, [constant(_VECTOR, 0.0)]) as (start, (check,)):
         # The last vector ends with the last number: some are computed twice, to the same end.
         index = builder.select(builder.icmp_signed("<", start, last), start, last)
-        here = {place: builder.gep(pointer, [index]) for place, pointer in pointers.items()}
-        vectors = everywhere | {place: loaded(builder, here[place], WIDE) for place in here if place not in computed}
-        for place in computed:
-            if tape.many[place]:
-                vectors[place] = made(place, vectors)
-        for place in filter(here.__contains__, computed):
-            builder.store(vectors[place], builder.bitcast(here[place], _VECTOR.as_pointer()), align=8)
-            check = builder.fadd(check, builder.fsub(vectors[place], vectors[place]))
+        here = {position: builder.gep(pointer, [index]) for position, pointer in pointers.items()}
+        vectors = everywhere | {
+            position: loaded(builder, here[position], WIDE) for position in here if position not in computed
+        }
+        for position in computed:
+            if tape.many[position]:
+                vectors[position] = made(position, vectors)
+        for position in filter(here.__contains__, computed):
+            builder.store(vectors[position], builder.bitcast(here[position], _VECTOR.as_pointer()), align=8)
+            check = builder.fadd(check, builder.fsub(vectors[position], vectors[position]))
         code.carry([check])
     total: Any = ir.Constant(DOUBLE, 0.0)
-    for place in range(WIDE):
-        total = builder.fadd(total, builder.extract_element(code.carried[0], integer(place)))
+    for position in range(WIDE):
+        total = builder.fadd(total, builder.extract_element(code.carried[0], integer(position)))
     builder.ret(total)
     return module

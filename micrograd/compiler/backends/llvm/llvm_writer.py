@@ -45,7 +45,7 @@ class Loops:
         self.carried: list[Any] = []
 
     def splat(self, number: Any, width: int) -> Any:
-        """A number in all places of a vector."""
+        """A number in all positions of a vector."""
         if width == 1:
             return number
         if isinstance(number, ir.Constant):
@@ -58,7 +58,7 @@ class Loops:
     def loop(self, start: Any, stop: Any, step: int, first: Any = None) -> Generator[Any, None, None]:
         """A loop from start to below stop; what is written inside is its body.
 
-        With first values, the loop has variables. The body says with carry what they are in the next turn;
+        With first values, the loop has variables. The body says with carry what they are in the next iteration;
         after the loop, carried has what they were last.
         """
         builder = self.builder
@@ -96,12 +96,12 @@ class Loops:
             yield self.builder.select(within, first, last)
 
     def carry(self, values: list[Any]) -> None:
-        """Say what the variables of the loop are in its next turn."""
+        """Say what the variables of the loop are in its next iteration."""
         self.carried = values
 
 
 def loaded(builder: Any, pointer: Any, width: int) -> Any:
-    """The vector of the numbers from a place on."""
+    """The vector of the numbers from a position on."""
     kind = ir.VectorType(pointer.type.pointee, width)
     return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=bytes_in(kind))
 
@@ -111,14 +111,14 @@ class Operand:
 
     def __init__(self, writer: KernelWriter, arguments: list[Any], shape: Shape) -> None:
         self.writer, self.shape = writer, shape
-        address, self.column_step, self.term_step, *turn_step = arguments
+        address, self.column_step, self.term_step, *iteration_step = arguments
         self.table = writer.builder.inttoptr(address, ir.IntType(32).as_pointer())
         is_along_columns = writer.code.along == "columns" or (writer.code.turned and shape.table == ROWS)
         if shape.step is not None and is_along_columns:
             self.column_step = integer(shape.step)
         elif shape.step is not None:
             self.term_step = integer(shape.step)
-        self.offset = [writer.builder.mul(writer.turn, step) for step in turn_step]
+        self.offset = [writer.builder.mul(writer.iteration, step) for step in iteration_step]
         self.row: Any = None
         self.start: Any = None
 
@@ -141,19 +141,19 @@ class Operand:
             index = builder.add(builder.mul(self.row, writer.columns), column)
             if self.shape.table == FOURS:
                 index = builder.sdiv(index, integer(SAME))
-            place = self._entry(builder.add(builder.mul(index, terms), term))
+            position = self._entry(builder.add(builder.mul(index, terms), term))
         elif self.shape.table in (COLUMNS, SQUARES):
-            place = builder.add(self._entry(column), builder.mul(term, self.term_step))
+            position = builder.add(self._entry(column), builder.mul(term, self.term_step))
         else:
             if self.shape.table == TERMS:
-                place = self._entry(builder.add(builder.mul(self.row, terms), term))
+                position = self._entry(builder.add(builder.mul(self.row, terms), term))
             else:
-                place = builder.add(self.start, builder.mul(term, self.term_step))
-            place = builder.add(place, builder.mul(column, self.column_step))
-        return builder.gep(writer.buffer, [place])
+                position = builder.add(self.start, builder.mul(term, self.term_step))
+            position = builder.add(position, builder.mul(column, self.column_step))
+        return builder.gep(writer.buffer, [position])
 
     def load(self, column: Any, term: Any, terms: Any, width: int) -> Any:
-        """A vector of elements from this one on; where they stand still, this one in all places."""
+        """A vector of elements from this one on; where they stand still, this one in all positions."""
         writer, builder = self.writer, self.writer.builder
         pointer = self.pointer(column, term, terms)
         if width == 1:
@@ -162,13 +162,17 @@ class Operand:
             return writer.splat(builder.load(pointer), width)
         if self.shape.step is None:
             same = SAME if self.shape.table == FOURS else 1
-            vector = writer.together([self._number(column, term, terms, place) for place in range(0, width, same)])
-            return writer.picked(vector, vector, [place // same for place in range(width)]) if same > 1 else vector
+            vector = writer.together(
+                [self._number(column, term, terms, position) for position in range(0, width, same)]
+            )
+            return (
+                writer.picked(vector, vector, [position // same for position in range(width)]) if same > 1 else vector
+            )
         return loaded(builder, pointer, width)
 
-    def _number(self, column: Any, term: Any, terms: Any, place: int) -> Any:
+    def _number(self, column: Any, term: Any, terms: Any, position: int) -> Any:
         """A number of a vector that begins there."""
-        builder, further = self.writer.builder, integer(place)
+        builder, further = self.writer.builder, integer(position)
         if self.writer.code.along == "columns":
             return builder.load(self.pointer(builder.add(column, further), term, terms))
         return builder.load(self.pointer(column, builder.add(term, further), terms))
@@ -185,7 +189,7 @@ class KernelWriter(Loops):
     def __init__(self, module: ir.Module, function: ir.Function, code: Code) -> None:
         super().__init__(function)
         self.module, self.code = module, code
-        self.buffer, self.arguments, self.turn = function.args
+        self.buffer, self.arguments, self.iteration = function.args
         self.number = self.buffer.type.pointee
         self.rows, self.columns = self.argument(0), self.argument(1)
         if code.turned:
@@ -222,17 +226,17 @@ class KernelWriter(Loops):
                 and the number of terms, and gives the totals after.
         """
         number = 1
-        for place, (coefficient, factors, terms) in enumerate(self.code.parts):
+        for position, (coefficient, factors, terms) in enumerate(self.code.parts):
             following = number + factors
             if self.code.many:
-                segments, table = self.argument(self.extra + 2 * place), self.argument(self.extra + 2 * place + 1)
+                segments, table = self.argument(self.extra + 2 * position), self.argument(self.extra + 2 * position + 1)
                 with self.loop(integer(0), segments, 1, totals) as (segment, sums):
                     own, *others = self._segment(table, segment, self.code.shapes[number:following])
                     known = own if coefficient is None else ir.Constant(self.number, coefficient)
                     self.carry(include(sums, known, *others))
                 totals = self.carried
             else:
-                count = self.argument(self.extra + place) if terms is None else terms
+                count = self.argument(self.extra + position) if terms is None else terms
                 constant = ir.Constant(self.number, coefficient)
                 totals = include(totals, constant, self.operands[number:following], count)
             number = following
@@ -279,7 +283,7 @@ class KernelWriter(Loops):
         width = vectors[0].type.count
         starts = range(0, width, 2 * size)
         even = [start + by + index for start in starts for by in (0, width) for index in range(size)]
-        odd = [place + size for place in even]
+        odd = [position + size for position in even]
         pairs = zip(vectors[::2], vectors[1::2], strict=True)
         return [(self.picked(x, y, even), self.picked(x, y, odd)) for x, y in pairs]
 
@@ -313,9 +317,9 @@ class KernelWriter(Loops):
         """One vector of two."""
         return self.picked(x, y, range(2 * x.type.count))
 
-    def picked(self, x: Any, y: Any, places: Any) -> Any:
-        """A vector of the numbers at these places of two vectors."""
-        return self.builder.shuffle_vector(x, y, _integers(places))
+    def picked(self, x: Any, y: Any, positions: Any) -> Any:
+        """A vector of the numbers at these positions of two vectors."""
+        return self.builder.shuffle_vector(x, y, _integers(positions))
 
 
 def _integers(values: Any) -> Any:

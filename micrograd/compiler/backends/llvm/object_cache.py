@@ -8,7 +8,7 @@ others' entries have its name. Who can write an entry can have this process run 
   right to write to it. Where that is not so, a warning says it once, and kernels are compiled as if there were none.
 - An entry is opened without following a link or waiting for a pipe, and what was opened is looked at, not its name.
 - An entry begins with an HMAC of its name and content. The key is in a file that only the user may read, and is made
-  with the folder. So what is cut off, damaged, made up, or from another place is compiled again and replaced.
+  with the folder. So what is cut off, damaged, made up, or from another position is compiled again and replaced.
 - Only what looks like an object for this processor, with the function in it, gets as far as LLVM, which crashes on
   what it cannot read.
 
@@ -80,15 +80,15 @@ def cached(keys: Sequence[str], make: Callable[[list[str]], bytes], load: Callab
     Warns:
         UserWarning: once for a folder, if it or something in it is open to others. Then nothing is read or written.
     """
-    place, entries, missing = "", None, [*keys]
+    position, entries, missing = "", None, [*keys]
     try:
-        place = os.fspath(folder())
-        entries = _Entries(place)
+        position = os.fspath(folder())
+        entries = _Entries(position)
         missing = entries.load(keys, load)
-        _LOG.debug("native code: %d of %d functions found in %s", len(keys) - len(missing), len(keys), place)
+        _LOG.debug("native code: %d of %d functions found in %s", len(keys) - len(missing), len(keys), position)
     except _UnsafeError as error:
         entries = None
-        _warn(place, str(error))
+        _warn(position, str(error))
     except (OSError, RuntimeError):  # no home, or no folder
         pass
     if not missing:
@@ -123,15 +123,15 @@ class _UnsafeError(Exception):
 class _Entries:
     """The entries in a folder, which is made if need be."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, position: str) -> None:
+        self._position = position
         try:
-            status = os.stat(place)  # a link to a folder elsewhere is as good as that folder
+            status = os.stat(position)  # a link to a folder elsewhere is as good as that folder
         except FileNotFoundError:
-            _make_folder(Path(place))
-            status = os.stat(place)
-        _check(place, status, _WRITE)
-        self._secret = _secret(os.path.join(place, KEY))
+            _make_folder(Path(position))
+            status = os.stat(position)
+        _check(position, status, _WRITE)
+        self._secret = _secret(os.path.join(position, KEY))
 
     def load(self, keys: Sequence[str], load: Callable[[list[str], bytes], object]) -> list[str]:
         """Load the contents of keys, each once for all keys that have it; give the keys whose content is no good."""
@@ -153,7 +153,7 @@ class _Entries:
                     raise RuntimeError("no content")
                 load(together, found.removeprefix(_WHOLE))
                 with suppress(OSError):  # in a folder that may only be read
-                    os.utime(os.path.join(self._place, name))
+                    os.utime(os.path.join(self._position, name))
         return [key for key in keys if key in bad]
 
     def write(self, keys: Sequence[str], content: bytes) -> None:
@@ -162,11 +162,11 @@ class _Entries:
         self._write(first, _WHOLE + content)
         for name in others:
             self._write(name, _ELSEWHERE + bytes.fromhex(first))
-        most, written = limit("MICROGRAD_CACHE_MB"), _written.get(self._place)
+        most, written = limit("MICROGRAD_CACHE_MB"), _written.get(self._position)
         if written is None or written > most / 10:
-            _shrink(self._place, most)
+            _shrink(self._position, most)
             written = 0
-        _written[self._place] = written + len(content)
+        _written[self._position] = written + len(content)
 
     def _read(self, name: str) -> bytes:
         """What is in an entry.
@@ -175,14 +175,14 @@ class _Entries:
             OSError: if there is no such file.
             RuntimeError: if it is not what was written.
         """
-        data = _read(os.path.join(self._place, name), _WRITE)
+        data = _read(os.path.join(self._position, name), _WRITE)
         if not hmac.compare_digest(data[:_SIZE], self._code(name, content := data[_SIZE:])):
             raise RuntimeError("damaged")
         return content
 
     def _write(self, name: str, content: bytes) -> None:
         # Waiting for the disk takes half a millisecond a kernel or more, and a damaged entry is made again
-        path = os.path.join(self._place, name)
+        path = os.path.join(self._position, name)
         write_private(path, self._code(name, content) + content, durable=False)
 
     def _code(self, name: str, content: bytes) -> bytes:
@@ -194,13 +194,13 @@ def bytes_on_disk() -> int:
     return sum(size for _, size, _ in _files(os.fspath(folder())))
 
 
-def _shrink(place: str, most: float) -> None:
+def _shrink(position: str, most: float) -> None:
     """Remove the entries that were not read for longest, if all together have more bytes than they may."""
-    files = sorted(_files(place))
+    files = sorted(_files(position))
     size = sum(size for _, size, _ in files)
     if size <= most:
         return
-    _LOG.debug("native code: %s has %d bytes, and the entries that were not read for longest go", place, size)
+    _LOG.debug("native code: %s has %d bytes, and the entries that were not read for longest go", position, size)
     for _, of_one, path in files:
         if size <= 0.9 * most:
             break
@@ -209,10 +209,10 @@ def _shrink(place: str, most: float) -> None:
         size -= of_one
 
 
-def _files(place: str) -> list[tuple[float, int, str]]:
+def _files(position: str) -> list[tuple[float, int, str]]:
     """The entries in a folder: when each was last read or written, its bytes, and its path."""
     found = []
-    with suppress(OSError), os.scandir(place) as entries:
+    with suppress(OSError), os.scandir(position) as entries:
         for entry in entries:
             if len(entry.name) == _NAME and entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
@@ -271,10 +271,10 @@ def _check(path: str, status: os.stat_result, forbidden: int) -> None:
         raise _UnsafeError(f"other users may {'write to' if others & _WRITE else 'read'} {path}")
 
 
-def _warn(place: str, reason: str) -> None:
-    if place in _warned:
+def _warn(position: str, reason: str) -> None:
+    if position in _warned:
         return
-    _warned.add(place)
+    _warned.add(position)
     message = (
         f"kernels are compiled again and not kept: {reason}, and what is kept is code that will be run. Take the rights"
         " of others away, remove it, or set MICROGRAD_CACHE to a folder of your own"

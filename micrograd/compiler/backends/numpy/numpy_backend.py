@@ -300,8 +300,8 @@ class NumpyExecutable(Executable):
         def step() -> None:
             chosen = index()
             valid = (chosen >= -kernel.terms) & (chosen < kernel.terms) & (chosen == np.rint(chosen))
-            places = chosen.astype(np.int64) % kernel.terms  # where it is not valid, any place will do
-            found = self.buffer[np.take_along_axis(positions, places[..., None], axis=2).squeeze(2)]
+            element = chosen.astype(np.int64) % kernel.terms  # where it is not valid, any will do
+            found = self.buffer[np.take_along_axis(positions, element[..., None], axis=2).squeeze(2)]
             store(np.where(valid, found, np.nan))
 
         return step

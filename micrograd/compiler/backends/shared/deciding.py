@@ -230,7 +230,7 @@ class Planner:
         return [*moved, *after, *code.plan, Move(code.slopes, read[code.reads], adds=True)]
 
     def _before_back(self, step: Step, numbers: Cells, slopes: Cells) -> Plan:
-        """What computes the numbers that a decision needs, backwards. These begin anew: they have given all."""
+        """What computes the numbers that a decision needs, backwards. These begin again: they have given all."""
         if step.before is None:
             return []
         targets = slopes[step.targets]
@@ -265,8 +265,8 @@ class Planner:
         if slopes is None:
             return []
         seeds = slopes[decided.results]
-        turn = self._back(step.parts[1], numbers[read], slopes[read], seeds, Clear(seeds))
-        return [Unwind(states, turn), Move(seeds, slopes[decided.state], adds=True)]
+        iteration = self._back(step.parts[1], numbers[read], slopes[read], seeds, Clear(seeds))
+        return [Unwind(states, iteration), Move(seeds, slopes[decided.state], adds=True)]
 
 
 class RunOfRegion:

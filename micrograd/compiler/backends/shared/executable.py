@@ -108,7 +108,7 @@ class InFloat32(Executable):
     dtype = np.dtype(np.float32)
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
-        for _, kernel in program.with_turns():
+        for _, kernel in program.with_iterations():
             if isinstance(kernel, Take) and kernel.terms > _WHOLE_NUMBERS:
                 raise TraceError(
                     f"float32 cannot tell the indices of {kernel.terms:,} elements apart: beyond {_WHOLE_NUMBERS:,} it "

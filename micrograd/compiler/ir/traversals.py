@@ -1,6 +1,6 @@
-"""Walks through a graph, from one frontier to the next.
+"""Traversals through a graph, from one frontier to the next.
 
-An edge goes from a source to a target. A walk from {a} along the edges a -> b, a -> c and b -> c has two
+An edge goes from a source to a target. A traversal from {a} along the edges a -> b, a -> c and b -> c has two
 frontiers: {a}, and then {b, c}. A step takes all nodes of a frontier at a time, with a few operations on arrays.
 """
 
@@ -36,7 +36,8 @@ class Edges:
     """Edges, sorted by their sources.
 
     Args:
-        size: how many nodes there are. Those beyond are stand-ins: walks lead through them, and say nothing of them.
+        size: how many nodes there are. Those beyond are stand-ins: traversals lead through them, and say nothing of
+            them.
         sources: where edges begin, in parts; all of them are never joined, as of millions of edges that takes long.
         targets: where they end, in the same parts.
         rows: further edges.
@@ -62,7 +63,7 @@ class Edges:
         if rows is not None:
             of_rows = np.bincount(rows.sources, minlength=self.count).astype(np.int32)
             self._stretches.append(_Stretches(of_rows, rows.targets))
-        self._place = np.zeros(self.count, dtype=np.int64)
+        self._position = np.zeros(self.count, dtype=np.int64)
         self._forgotten: list[Integers] = []  # the targets of edges that are not taken
 
     def forget(self, sources: Booleans) -> None:
@@ -78,15 +79,15 @@ class Edges:
 
     def _distinct(self, nodes: Integers) -> Integers:
         """The nodes without repetitions, in any order."""
-        places = np.arange(len(nodes))
-        self._place[nodes] = places
-        return nodes[self._place[nodes] == places]
+        positions = np.arange(len(nodes))
+        self._position[nodes] = positions
+        return nodes[self._position[nodes] == positions]
 
     def out_of_reach(self, nodes: Integers) -> Booleans:
-        """Which nodes cannot be reached from these, given that no walk comes back to where it began.
+        """Which nodes cannot be reached from these, given that no traversal comes back to where it began.
 
-        The time is that of what is found, and not of what is reached, which mostly is far more: the walk begins where
-        no edge leads to, and goes on to what is reached from nowhere else.
+        The time is that of what is found, and not of what is reached, which mostly is far more: the traversal begins
+        where no edge leads to, and goes on to what is reached from nowhere else.
         """
         missing = self._arriving()
         missing[nodes] += 1  # of these, there is always one that is not taken away
@@ -145,9 +146,9 @@ class Edges:
         for node in nodes.tolist():
             for stretches in self._stretches:
                 begin = stretches.starts[node]
-                for place in range(begin, begin + stretches.counts[node]):
+                for position in range(begin, begin + stretches.counts[node]):
                     for column in stretches.columns:
-                        target = column[place]
+                        target = column[position]
                         left[target] -= 1
                         if not left[target]:
                             found.append(target)
@@ -173,6 +174,6 @@ class _Stretches:
         ends = counts.cumsum()  # methods, as a deep graph has many small frontiers
         if not len(ends) or not ends[-1]:
             return [column[:0] for column in self.columns]
-        places = (self.starts[nodes] - ends + counts).repeat(counts)
-        places += np.arange(len(places))
-        return [column[places] for column in self.columns]
+        positions = (self.starts[nodes] - ends + counts).repeat(counts)
+        positions += np.arange(len(positions))
+        return [column[positions] for column in self.columns]

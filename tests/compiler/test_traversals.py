@@ -1,4 +1,4 @@
-"""Walks through a graph, all of a frontier at a time, against walks from node to node."""
+"""Traversals through a graph, all of a frontier at a time, against traversals from node to node."""
 
 import random
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from micrograd.compiler.ir.walks import Edges, Rows
+from micrograd.compiler.ir.traversals import Edges, Rows
 from micrograd.compiler.numbers import order_of
 
 SIZE = 30
@@ -76,7 +76,7 @@ def test_what_can_be_reached(seed, made):
 
 @MADE
 @pytest.mark.parametrize("seed", range(12))
-def test_no_walk_takes_an_edge_that_is_forgotten(seed, made):
+def test_no_traversal_takes_an_edge_that_is_forgotten(seed, made):
     pairs = random_edges(seed)
     gone = np.arange(SIZE) % 3 == 0
     edges, left = made(pairs), made([(start, end) for start, end in pairs if not gone[start]])

@@ -1,15 +1,15 @@
-"""Turn graph: what the turns of a loop compute, as a graph of the first turn.
+"""Iteration graph: what the iterations of a loop compute, as a graph of the first iteration.
 
-The nodes of one turn stand beside those of the next one by one. Each operand must be one of these, the same in all
-turns:
+The nodes of one iteration stand beside those of the next one by one. Each operand must be one of these, the same in all
+iterations:
 
-    of a turn     a node of the same turn, or of so many turns before
-    moving        a node that is not of the loop, and lies equally far on in the buffer at each turn
-    a constant    the same at each turn
-    of a table    any other node or constant that is not of the loop, one for each turn; a table has them in a row
+    of an iteration     a node of the same iteration, or of so many iterations before
+    moving        a node that is not of the loop, and lies equally far on in the buffer at each iteration
+    a constant    the same at each iteration
+    of a table    any other node or constant that is not of the loop, one for each iteration; a table has them in a row
 
 In ``for x in xs: h = tanh(w * h + x)`` they are the sum and h, then w, which moves by 0, and x, which moves by 1.
-Every operand of every turn is looked at. Turns at the begin or at the end that do not fit are left out.
+Every operand of every iteration is looked at. Iterations at the begin or at the end that do not fit are left out.
 """
 
 from __future__ import annotations
@@ -22,95 +22,97 @@ import numpy as np
 from micrograd.compiler.ir.graph import ONE, OTHER, Applications, Graph, Terms
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.alike import different_rows
-from micrograd.compiler.passes.repeats import FEWEST_TURNS
+from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS
 
 if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.compiler.passes.repeats import Repeat
 
 _OWN, _EARLIER, _MOVING, _SAME, _TABLE = range(5)  # the sorts of operands
-_OUTSIDE = -(1 << 62)  # the number of what is not of the turns: no other is as low
-_LEFT_OUT = 4  # turns, rather than that a table is made
+_OUTSIDE = -(1 << 62)  # the number of what is not of the iterations: no other is as low
+_LEFT_OUT = 4  # iterations, rather than that a table is made
 
 
 @dataclass(frozen=True)
-class TurnGraph:
-    """A loop, and the graph of its first turn.
+class IterationGraph:
+    """A loop, and the graph of its first iteration.
 
-    The nodes of the graph are those of the first turn, in the order of Repeat.nodes, and then what they read
+    The nodes of the graph are those of the first iteration, in the order of Repeat.nodes, and then what they read
     beside each other. The arrays below have an entry for each of the latter.
 
     Attributes:
-        repeat: the turns.
-        graph: of the first turn.
-        sources: the nodes of the whole graph that they are at the first turn; of nodes of a turn before, 0.
-        turn_steps: how far they move at each turn.
-        owners: of the nodes of an earlier turn, which nodes of a turn they are; -1 for others.
-        lags: and how many turns before.
+        repeat: the iterations.
+        graph: of the first iteration.
+        sources: the nodes of the whole graph that they are at the first iteration; of nodes of an iteration before, 0.
+        iteration_steps: how far they move at each iteration.
+        owners: of the nodes of an earlier iteration, which nodes of an iteration they are; -1 for others.
+        lags: and how many iterations before.
         columns: of those that are in a table, which column of it they are; -1 for others.
-        table: nodes of the whole graph, a row for each turn.
-        given: the nodes of the whole graph that are read at the first turns in place of those of a turn before.
-        given_turns: which turns these stand for: -1 is the one before the first.
-        given_owners: and which nodes of a turn.
+        table: nodes of the whole graph, a row for each iteration.
+        given: the nodes of the whole graph that are read at the first iterations in place of those of an iteration
+            before.
+        given_iterations: which iterations these stand for: -1 is the one before the first.
+        given_owners: and which nodes of an iteration.
     """
 
     repeat: Repeat
     graph: Graph
     sources: Integers
-    turn_steps: Integers
+    iteration_steps: Integers
     owners: Integers
     lags: Integers
     columns: Integers
     table: Integers
     given: Integers
-    given_turns: Integers
+    given_iterations: Integers
     given_owners: Integers
 
 
 class _Operands:
-    """All operands of all turns, side by side: a row for each turn.
+    """All operands of all iterations, side by side: a row for each iteration.
 
     Attributes:
         nodes: which they are.
         sorts: what sort each column is of.
-        owners: of nodes of a turn, which one.
-        lags: how many turns before.
-        steps: how far they move at each turn.
+        owners: of nodes of an iteration, which one.
+        lags: how many iterations before.
+        steps: how far they move at each iteration.
     """
 
     def __init__(self, graph: Graph, repeat: Repeat, position: Integers) -> None:
         terms = [graph.terms.first[repeat.terms], graph.terms.second[repeat.terms]]
         applied = [
-            application.operands[rows].reshape(repeat.turns, -1)
+            application.operands[rows].reshape(repeat.iterations, -1)
             for application, rows in zip(graph.applications, repeat.applications, strict=True)
         ]
         self.nodes = nodes = np.concatenate([*terms, *applied], axis=1)
-        turns, own = repeat.nodes.shape
-        number_of = np.full(graph.size + 1, _OUTSIDE)  # counted on from turn to turn; the last entry is that of ONE
-        number_of[repeat.nodes] = np.arange(turns * own).reshape(turns, own)
+        iterations, own = repeat.nodes.shape
+        # counted on from iteration to iteration; the last entry is that of ONE
+        number_of = np.full(graph.size + 1, _OUTSIDE)
+        number_of[repeat.nodes] = np.arange(iterations * own).reshape(iterations, own)
         numbers = number_of[nodes]
         self.outside = numbers == _OUTSIDE
-        middle = turns // 2  # what the first and the last turns read may be something else
+        middle = iterations // 2  # what the first and the last iterations read may be something else
         example, following = nodes[middle], nodes[middle + 1]
         inside = ~self.outside[middle]
-        turn_of, self.owners = np.divmod(numbers[middle], own)
-        self.lags = np.where(inside, middle - turn_of, 0)
+        iteration_of, self.owners = np.divmod(numbers[middle], own)
+        self.lags = np.where(inside, middle - iteration_of, 0)
         is_constant = np.append(graph.is_constant, True)  # so is ONE
         changes = is_constant[example] & (example != ONE)
         changes[changes] = (nodes[:, changes] != example[changes]).any(axis=0)
         sorts = [inside & (self.lags == 0), inside, changes, is_constant[example]]
         self.sorts = np.select(sorts, [_OWN, _EARLIER, _TABLE, _SAME], _MOVING)
         earlier, same, moves = (self.sorts == sort for sort in (_EARLIER, _SAME, _MOVING))
-        place = np.append(position, 0)
-        self.steps = np.where(moves, place[following] - place[example], 0)
+        addresses = np.append(position, 0)
+        self.steps = np.where(moves, addresses[following] - addresses[example], 0)
 
-        turn = np.arange(turns)[:, None]
+        iteration = np.arange(iterations)[:, None]
         self.in_a_table = self.outside & (nodes != ONE)
         self.fits = self.in_a_table.copy()
-        self.fits[:, inside] = numbers[:, inside] == numbers[middle, inside] + (turn - middle) * own
-        self.fits[:, earlier] |= (turn < self.lags[earlier]) & self.in_a_table[:, earlier]
+        self.fits[:, inside] = numbers[:, inside] == numbers[middle, inside] + (iteration - middle) * own
+        self.fits[:, earlier] |= (iteration < self.lags[earlier]) & self.in_a_table[:, earlier]
         moving = nodes[:, moves]
-        evenly = place[moving] == place[example[moves]] + (turn - middle) * self.steps[moves]
+        evenly = addresses[moving] == addresses[example[moves]] + (iteration - middle) * self.steps[moves]
         self.fits[:, moves] &= evenly & ~is_constant[moving]
         self.fits[:, same] = nodes[:, same] == example[same]
 
@@ -121,8 +123,10 @@ class _Operands:
         self.fits[:, uneven] = self.in_a_table[:, uneven]
 
 
-def turn_graph_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved: Booleans) -> TurnGraph | None:
-    """The longest loop among the turns of a repeat; None if too few are alike.
+def iteration_graph_of(
+    graph: Graph, repeat: Repeat, position: Integers, is_reserved: Booleans
+) -> IterationGraph | None:
+    """The longest loop among the iterations of a repeat; None if too few are alike.
 
     Args:
         graph: the whole graph.
@@ -133,20 +137,21 @@ def turn_graph_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved:
     operands = _Operands(graph, repeat, position)
     coefficients = graph.terms.coefficient[repeat.terms].view(np.int64)
     results = np.where(is_reserved[repeat.nodes], position[repeat.nodes], 0)
-    middle = repeat.turns // 2
+    middle = repeat.iterations // 2
     steps = results[middle + 1] - results[middle]
-    evenly = results == results[middle] + (np.arange(repeat.turns)[:, None] - middle) * steps
+    evenly = results == results[middle] + (np.arange(repeat.iterations)[:, None] - middle) * steps
     others_fit = (coefficients == coefficients[middle]).all(axis=1) & evenly.all(axis=1)
     begin, end = _longest(operands.fits.all(axis=1) & others_fit)
-    if end - begin < repeat.turns - _LEFT_OUT:
+    if end - begin < repeat.iterations - _LEFT_OUT:
         operands.with_tables()
         begin, end = _longest(operands.fits.all(axis=1) & others_fit)
-    # What stands for nodes of a turn before the first may be several things: then these turns are no part of the loop.
+    # What stands for nodes of an iteration before the first may be several things: then these iterations are no part
+    # of the loop.
     if end > begin and _is_ambiguous(_given(operands, begin, end)):
         begin += int(operands.lags.max())
-    if end - begin < FEWEST_TURNS:
+    if end - begin < FEWEST_ITERATIONS:
         return None
-    return _turn_graph(graph, repeat.part(begin, end), operands, begin, _given(operands, begin, end))
+    return _iteration_graph(graph, repeat.part(begin, end), operands, begin, _given(operands, begin, end))
 
 
 def _longest(fits: Booleans) -> tuple[int, int]:
@@ -157,13 +162,14 @@ def _longest(fits: Booleans) -> tuple[int, int]:
 
 
 def _given(operands: _Operands, begin: int, end: int) -> Integers:
-    """What is read in place of nodes of the turns before the first one: the turn, the node of a turn, and the node."""
+    """What stands for nodes of iterations before the first: rows of iteration, node of an iteration, node."""
     rows = [np.zeros((0, 3), dtype=np.int64)]
     for lag in range(1, int(operands.lags.max(initial=0)) + 1):
         columns = np.flatnonzero((operands.sorts == _EARLIER) & (operands.lags >= lag))
         columns = columns[begin + operands.lags[columns] - lag < end]
-        turns = operands.lags[columns] - lag  # the turns that read what is this many turns before the first
-        nodes = operands.nodes[begin + turns, columns]
+        # the iterations that read what is this many iterations before the first
+        iterations = operands.lags[columns] - lag
+        nodes = operands.nodes[begin + iterations, columns]
         rows.append(np.stack([np.full(len(columns), -lag), operands.owners[columns], nodes], axis=1))
     given = np.concatenate(rows)
     return given[different_rows(given)[0]]
@@ -174,9 +180,9 @@ def _is_ambiguous(given: Integers) -> bool:
     return len(different_rows(given[:, :2])[0]) < len(given)
 
 
-def _turn_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> TurnGraph:
+def _iteration_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> IterationGraph:
     """The graph, with what it reads beside it."""
-    nodes = operands.nodes[begin : begin + repeat.turns]
+    nodes = operands.nodes[begin : begin + repeat.iterations]
     in_table = np.flatnonzero(operands.sorts == _TABLE)
     first, which = different_rows(nodes[:, in_table].T)
     found = nodes[:, in_table[first]]
@@ -193,21 +199,21 @@ def _turn_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, g
     described = described[is_read]
     first, which = different_rows(described)
     number[is_read] = repeat.nodes.shape[1] + which
-    sources, turn_steps, owners, lags, columns = described[first].T
+    sources, iteration_steps, owners, lags, columns = described[first].T
     made = _graph(graph, repeat, number, sources, (owners >= 0) | (columns >= 0))
-    before = {"given": given[:, 2], "given_turns": given[:, 0], "given_owners": given[:, 1]}
-    return TurnGraph(repeat, made, sources, turn_steps, owners, lags, columns, found[:, order], **before)
+    before = {"given": given[:, 2], "given_iterations": given[:, 0], "given_owners": given[:, 1]}
+    return IterationGraph(repeat, made, sources, iteration_steps, owners, lags, columns, found[:, order], **before)
 
 
 def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers, moves: Booleans) -> Graph:
-    """The graph of the first turn.
+    """The graph of the first iteration.
 
     Args:
         graph: the whole graph.
-        repeat: the turns of the loop.
+        repeat: the iterations of the loop.
         number: which node of the new graph each operand is.
-        sources: which nodes of the whole graph those are that come after the turn's own.
-        moves: which of them are something else at each turn, and so no constants.
+        sources: which nodes of the whole graph those are that come after the iteration's own.
+        moves: which of them are something else at each iteration, and so no constants.
     """
     own, rows = repeat.nodes[0], repeat.terms[0]
     index_of = np.zeros(graph.size, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Turns: the loops of a traced function, which run turn after turn on the tape; many of a vmap are written once.
+"""Iterations: the loops of a traced function, which run on the tape; many iterations of a vmap are written once.
 
 A ``vmap`` over many items is a program of its own:
 
@@ -23,7 +23,7 @@ from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, are_plain
 from micrograd.compiler.tracing.decisions import chosen, repeated, switched
 from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.recorder import recorder_on_top
-from micrograd.loops import Turns, taking
+from micrograd.loops import Iterations, taking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,17 +38,17 @@ _BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, where what mg.vmap runs for many items on a tape is written down once."""
-    turns = TracedOnce(bytes_of_machine())  # asked before the trace, in which the system may not be read
+    iterations = TracedOnce(bytes_of_machine())  # asked before the trace, in which the system may not be read
 
     def run(*arguments: Any, **named: Any) -> Any:
-        with taking(turns):
+        with taking(iterations):
             return function(*arguments, **named)
 
     return run
 
 
-class TracedOnce(Turns):
-    """Turns on a tape.
+class TracedOnce(Iterations):
+    """Iterations on a tape.
 
     Args:
         memory: how many bytes the machine has.
@@ -58,16 +58,16 @@ class TracedOnce(Turns):
         self._memory = memory
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
-        """The function, which after its second turn refuses a loop that does not fit into memory."""
-        tape, turns = recorder_on_top(), 0
+        """The function, which after its second iteration refuses a loop that does not fit into memory."""
+        tape, iterations = recorder_on_top(), 0
         if not isinstance(tape, Tape):
             return function
 
         def run(*given: Any) -> Any:
-            nonlocal turns
-            begin, turns = len(tape.operations), turns + 1
+            nonlocal iterations
+            begin, iterations = len(tape.operations), iterations + 1
             result = function(*given)
-            if turns == 2:  # the first one may have written what all have in common
+            if iterations == 2:  # the first one may have written what all have in common
                 _check_memory(count, tape.size_from(begin), self._memory)
             return result
 

@@ -1,4 +1,4 @@
-"""Loops of compiled functions: their turns are those of eager code."""
+"""Loops of compiled functions: their iterations are those of eager code."""
 
 import functools
 import itertools
@@ -18,8 +18,8 @@ from tests.loops import OPERATIONS, SMOOTH, WIDTH, bodies
 
 pytestmark = pytest.mark.slow
 
-TURNS = 20
-NUMBERS = [float(number) for number in range(1, TURNS + 1)]
+ITERATIONS = 20
+NUMBERS = [float(number) for number in range(1, ITERATIONS + 1)]
 
 w, v = Value(0.5), Value(-1.5)
 frozen = Value(2.0, requires_grad=False)
@@ -80,7 +80,7 @@ def test_a_compiled_loop_gives_what_the_loop_gives(what, reverse):
 
 
 class TestBodies:
-    def test_a_body_that_remembers_runs_in_every_turn(self):
+    def test_a_body_that_remembers_runs_in_every_iteration(self):
         seen = []
 
         def step(s, x):
@@ -88,8 +88,8 @@ class TestBodies:
             return s * x + len(seen), len(seen)
 
         found = mg.compile(lambda xs: mg.scan(step, w, xs), backend="numpy")(NUMBERS)[1]
-        assert found == list(range(1, TURNS + 1))
-        assert len(seen) == TURNS
+        assert found == list(range(1, ITERATIONS + 1))
+        assert len(seen) == ITERATIONS
 
     def test_ints_and_comparisons_in_a_state(self):
         def step(state, x):
@@ -102,7 +102,7 @@ class TestBodies:
         found, expected = (
             mg.compile(f)(3, NUMBERS),
             f(3, NUMBERS),
-        )  # each turn checks that its int is no longer than 2**53
+        )  # each iteration checks that its int is no longer than 2**53
         assert (found, type(found[0][0])) == (expected, int)
 
     @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ class TestBodies:
             return s * x + float(draw()), None
 
         fast = mg.compile(lambda xs: mg.scan(step, w, xs)[0], backend="numpy")
-        with pytest.raises(mg.TraceError, match=r"a random number is drawn \(.*test_turns\.py:\d+\)"):
+        with pytest.raises(mg.TraceError, match=r"a random number is drawn \(.*test_iterations\.py:\d+\)"):
             fast(NUMBERS)
 
     def test_a_number_left_behind_is_refused_as_without_a_loop(self):
@@ -149,12 +149,12 @@ class TestBodies:
             mg.compile(lambda xs: mg.scan(body, xs[0] * w, xs)[0])(NUMBERS)
         assert f"{__file__}:{body.__code__.co_firstlineno}" in str(error.value)
 
-    @pytest.mark.parametrize("turn", [0, 1, 2, 3, TURNS - 1])
-    def test_an_error_in_a_turn_comes_out_as_it_is(self, turn):
+    @pytest.mark.parametrize("iteration", [0, 1, 2, 3, ITERATIONS - 1])
+    def test_an_error_in_an_iteration_comes_out_as_it_is(self, iteration):
         def step(s, x):
             return s * (1 / x[0]) * x[1], None
 
-        divisors = [float(number != turn) for number in range(TURNS)]
+        divisors = [float(number != iteration) for number in range(ITERATIONS)]
         with pytest.raises(ZeroDivisionError, match="float division by zero"):
             mg.compile(lambda xs: mg.scan(step, xs[0] * w, [*zip(divisors, xs, strict=True)])[0])(NUMBERS)
 
@@ -171,14 +171,14 @@ class TestBodies:
         sys.setprofile(profile)
         try:
             with pytest.raises(KeyboardInterrupt):
-                fast([1.0] * TURNS)
+                fast([1.0] * ITERATIONS)
         finally:
             sys.setprofile(None)
         assert (w * v)._prev == {w, v}  # nothing records any more
-        assert fast([1.0] * TURNS).data == 0.5
+        assert fast([1.0] * ITERATIONS).data == 0.5
 
 
-def loss_of(body, turns):
+def loss_of(body, iterations):
     """A loss of the weights and the first state, with a loop and what it goes through as arguments."""
 
     def loss(numbers, xs):
@@ -240,8 +240,8 @@ class TestUse:
     def test_what_raises_eagerly_raises_compiled(self, backend):
         fast = mg.compile(lambda s, xs: mg.scan(lambda s, x: (mg.sqrt(s) * x, None), s, xs)[0], backend=backend)
         with pytest.raises(ValueError, match=r"sqrt\(-1"):
-            fast(Value(-1.0), [1.0] * TURNS)
-        assert fast(Value(1.0), [1.0] * TURNS).data == 1.0
+            fast(Value(-1.0), [1.0] * ITERATIONS)
+        assert fast(Value(1.0), [1.0] * ITERATIONS).data == 1.0
 
     def test_what_it_closes_over_is_noticed(self):
         scale = {"factor": 2.0}
