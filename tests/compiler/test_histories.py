@@ -239,9 +239,70 @@ def in_a_vmap(x):
     return sum(xs)
 
 
+def from_an_iterator(x):
+    numbers, last = iter(range(10)), 0
+    for _ in range(9):
+        x = x * 0.9 - 0.1
+        if x < 0:
+            x, last = x + 1.0, next(numbers)
+    return x * last
+
+
+def from_a_generator(x):
+    numbers, last = (number * number for number in range(10)), 0
+    for _ in range(9):
+        x = x * 0.9 - 0.1
+        if x < 0:
+            x, last = x + 1.0, next(numbers)
+    return x * last
+
+
+def turned_over(x):
+    is_up = True
+    for _ in range(9):
+        x = x * 0.9 - 0.1
+        if x < 0:
+            x, is_up = x + 1.0, not is_up
+    return x * W if is_up else x
+
+
+def kept_in_an_object(x):
+    state = Counter()
+    state.height, state.best = x, x
+    for _ in range(9):
+        state.height = state.height * 0.9 - 0.1
+        if state.height < 0:
+            state.height, state.best = state.height + 1.0, state.height
+    return state.height * state.best
+
+
+def written_into_an_array(x):
+    state = mg.array([x, x * W])
+    for _ in range(9):
+        state[0] = state[0] * 0.9 - 0.1 * state[1]
+        if state[0] < 0:
+            state[0], state[1] = state[0] + 1.0, state[0]
+    return state[0] * state[1]
+
+
+def taken_back(x):
+    found = []
+    for _ in range(9):
+        x = x * 0.9 - 0.1
+        found.append(x)
+        if x < 0:
+            found.pop()
+            x = x + 1.0
+    return sum(found) + x
+
+
 @pytest.mark.parametrize(
     "function",
-    [count, listed, left, doubled, renamed, restarted, constant, shared, skipping, whole, counted_outside, in_a_vmap],
+    [
+        *(count, listed, left, doubled, renamed, restarted, constant, shared, skipping, whole, counted_outside),
+        *(in_a_vmap, from_an_iterator, from_a_generator, turned_over, kept_in_an_object, written_into_an_array),
+        taken_back,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_what_depends_on_the_history_is_right(function):
