@@ -307,7 +307,7 @@ def taken_back(x):
 )
 def test_what_depends_on_the_history_is_right(function):
     fast = mg.compile(function, backend="numpy")
-    for x in np.linspace(-1.5, 2.5, 41).tolist():
+    for x in np.linspace(-1.5, 2.5, 15).tolist():
         assert outcome(fast, x) == pytest.approx(outcome(function, x), rel=1e-11, abs=1e-12), x
 
 
