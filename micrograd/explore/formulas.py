@@ -59,10 +59,6 @@ class Quantity(Operand):
     def __neg__(self) -> Quantity:
         return Quantity._apply(primitives.neg, self)
 
-    def sqrt(self) -> Quantity:
-        """The root of it, as optimisers take it of whatever they are handed."""
-        return Quantity._apply(primitives.sqrt, self)
-
     def __lt__(self, other: Any) -> Quantity:
         return Quantity(["<", self.formula, _formula(other)])
 

@@ -202,6 +202,7 @@ def test_derivatives_around_decisions(built):
 def test_what_cannot_be_decided_in_c(built):
     refused = [
         (lambda x: mg.cond(x > 0, lambda: [x], lambda: x), mg.TraceError, "a choice between results of two structures"),
+        (lambda x: max(mg.cond(x > 0, lambda: x, lambda: 2 * x), x), mg.TraceError, "the truth of a number"),
         (lambda x: mg.while_loop(lambda y: [y, y][0] < 1.0, lambda y: [y], x, 3), ValueError, "keep its structure"),
         (lambda x: mg.while_loop(lambda _: x < 1.0, lambda _: (), (), 3), mg.TraceError, "whose state has no numbers"),
         (

@@ -296,12 +296,72 @@ def taken_back(x):
     return sum(found) + x
 
 
+def on_the_stack(x):
+    for _ in range(9):
+        x = x * 0.9 + (x - 0.1 if x < 0.2 else -0.3 * x)  # the first product is in no variable
+    return x * W
+
+
+def named_later(x):
+    def shifted(y):
+        return y + offset
+
+    for _ in range(9):
+        x = x * 0.9 - 0.1
+        if x < 0:
+            x = x + 1.0
+    offset = 2.0
+    return shifted(x) * W
+
+
+def deep(x):
+    nested = [x]
+    for _ in range(60):
+        nested = [nested]
+    for _ in range(9):
+        x = x * 0.9 - 0.1
+        if x < 0:
+            x = x + 1.0
+    return x * W if nested else x
+
+
+def unlike(x):
+    for number in range(70):
+        x = x * 0.9 - 0.01 * number
+        if x < 0.0:
+            x = x + 0.1 * number
+    return x * W
+
+
+def in_a_scan(x):
+    def step(y, _):
+        y = y * 0.9 - 0.1
+        if y < 0:
+            y = y + x
+        return y, None
+
+    return mg.scan(step, x, length=9)[0] * W
+
+
+def counted_in_a_global(x):
+    COUNTS[0] = 0
+    for _ in range(9):
+        x = x * 0.9 - 0.1
+        if x < 0:
+            x = x + 1.0
+            COUNTS[0] += 1
+    return x * COUNTS[0]
+
+
+COUNTS = [0]
+
+
 @pytest.mark.parametrize(
     "function",
     [
         *(count, listed, left, doubled, renamed, restarted, constant, shared, skipping, whole, counted_outside),
         *(in_a_vmap, from_an_iterator, from_a_generator, turned_over, kept_in_an_object, written_into_an_array),
-        taken_back,
+        *(taken_back, on_the_stack, named_later, deep, unlike, in_a_scan),
     ],
     ids=lambda f: f.__name__,
 )
@@ -309,6 +369,27 @@ def test_what_depends_on_the_history_is_right(function):
     fast = mg.compile(function, backend="numpy")
     for x in np.linspace(-1.5, 2.5, 15).tolist():
         assert outcome(fast, x) == pytest.approx(outcome(function, x), rel=1e-11, abs=1e-12), x
+
+
+def test_an_index_may_be_data():
+    def f(x, index):
+        for _ in range(9):
+            x = x * 0.9 - 0.1 * mg.take([W, x], index)
+            if x < 0:
+                x = x + 1.0
+        return x * W
+
+    fast = mg.compile(f, backend="numpy")
+    for x in POINTS:
+        for index in (0, 1):
+            at_index = [outcome(lambda x, each=each, index=index: each(x, index), x) for each in (fast, f)]
+            assert at_index[0] == pytest.approx(at_index[1], rel=1e-11, abs=1e-12)
+
+
+def test_what_is_left_outside_is_left_as_eagerly():
+    fast = mg.compile(counted_in_a_global, backend="numpy")
+    for x in (0.5, -0.5, 2.0):
+        assert outcome(fast, x) == pytest.approx(outcome(counted_in_a_global, x), rel=1e-11)
 
 
 def test_a_branch_that_raises_is_a_path():

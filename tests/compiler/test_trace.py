@@ -490,8 +490,6 @@ def test_the_kernels_are_drawn_and_saved(tmp_path):
     assert mg.draw_dot(loss).source == loss.draw_dot().source
     with pytest.raises(TypeError, match="takes no rankdir, depth, style or fold"):
         mg.save(loss, tmp_path / "deep.svg", depth=2)
-    with pytest.raises(TypeError, match="of a compiled function, give a result: the page has a box for its kernels"):
-        mg.explore(loss)
     with pytest.raises(ValueError, match="must end in one of"):
         loss.save(tmp_path / "kernels.txt")
     chain = mg.compile(lambda x: loss.function([x, x], 0), backend="numpy")

@@ -132,6 +132,7 @@ SECONDS = {
             (1, 1): lambda x, y: trigamma_gap(y, x),
         },
         terms=lambda x, y: mp.psi(1, x) + mp.psi(1, y),
+        between=lambda x, y: (x + y,),
     ),
     "i0": Second({(0, 0): lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2}, ulps=lambda *_: 24.0),
     "i1": Second({(0, 0): lambda x: (3 * mp.besseli(1, x) + mp.besseli(3, x)) / 4}, ulps=lambda *_: 24.0),

@@ -77,6 +77,20 @@ def trained(loss, is_compiled, examples=EXAMPLES, steps_of=mg.optim.Adam, **opti
     return history.loss, [parameter.data for parameter in net.parameters()]
 
 
+def indexed(net, x, label, kind):
+    a, b = net(x)
+    if a < b:
+        return (mg.take([a, b], kind) - label) ** 2
+    return (a + b) ** 2
+
+
+def test_an_index_may_be_data():
+    examples = [(x, label, int(kind)) for x, label, kind in EXAMPLES]
+    (losses, numbers), (expected, parameters) = (trained(indexed, given, examples) for given in ("numpy", False))
+    assert losses == pytest.approx(expected, rel=1e-9)
+    assert numbers == pytest.approx(parameters, rel=1e-7)
+
+
 @pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loss", [hinge, mixed, chosen, asserted, undecided], ids=lambda loss: loss.__name__)
 def test_compiled_losses_are_eager_s(loss, backend):

@@ -82,6 +82,7 @@ class Quick:
         special = self.special
         if len(arguments) != self._count or set(map(type, arguments)) != _ONLY_FLOATS or special.is_outdated():
             return None
+        special.retraced = 0  # nothing was replaced
         buffer, values = self._buffer, special.values
         inputs: Any = [*map(_number_of, values), *arguments] if values else arguments
         buffer[self._inputs] = inputs = np.array(inputs)

@@ -107,8 +107,6 @@ class _Forced(Questions):
 def _frames() -> Iterator[FrameType]:
     """Those of the function that is traced, and of all that it has called, the last one first."""
     frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__") not in _OUTSIDE:  # what asks
-        frame = frame.f_back
     while frame is not None and frame.f_globals.get("__name__") in _OUTSIDE:
         frame = frame.f_back
     while frame is not None and frame.f_code is not traced_on.__code__:
@@ -147,15 +145,13 @@ class _Look:
         Raises:
             UnlikeError: if it may have changed unseen.
         """
-        if depth > _DEEPEST:
+        kind = type(item)
+        if depth > _DEEPEST or (issubclass(kind, Symbol) and item._tape is not self._tape):
             raise UnlikeError
         inside = partial(self.at, depth=depth + 1)
-        kind = type(item)
         if isinstance(item, Tape):
             return "tape"
         if issubclass(kind, Symbol):
-            if item._tape is not self._tape:
-                raise UnlikeError
             self._state.append(item._position)
             self._kinds.append(kind)
             return kind, item._position in self._tape.attributes
@@ -252,8 +248,6 @@ def merged(
             found = traced_on(tape, function, arguments, first, rounding, ask)
         except Exception as error:
             raise UnlikeError from error
-        if tape.maps or tape.decisions or len(found.questions) != len(asked[0].snapshots):
-            raise UnlikeError
         look = _Look(tape)
         end = look.snapshot(look.at(found.result.nested))
         histories.append(_History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))]))
@@ -278,15 +272,21 @@ class _Whole:
     def __init__(self, yes: _History, no: _History) -> None:
         self._histories = yes, no
         pairs = [*zip(yes.snapshots, no.snapshots, strict=False)]
-        if len(yes.snapshots) != len(no.snapshots) or any(x[1:2] + x[3:] != y[1:2] + y[3:] for x, y in pairs):
-            raise UnlikeError
-        if yes.snapshots[0] != no.snapshots[0] or any(_pattern(x.state) != _pattern(y.state) for x, y in pairs[1:-1]):
+        others = any(each.trace.maps or each.trace.decisions for each in (yes, no))  # nobody has told them apart
+        asked = (len(history.snapshots) - 1 - len(history.trace.questions) for history in (yes, no))
+        if (
+            (others or any(asked) or len(yes.snapshots) != len(no.snapshots))
+            or any(x[1:2] + x[3:] != y[1:2] + y[3:] for x, y in pairs)
+            or yes.snapshots[0] != no.snapshots[0]
+            or any(_pattern(x.state) != _pattern(y.state) for x, y in pairs[1:-1])
+        ):
             raise UnlikeError
         live = _live(yes, no)
         self._segments = [
             tuple(_Segment(history, number, live) for history in self._histories) for number in range(len(pairs) - 1)
         ]
-        alike = [len([*same]) for _, same in groupby(self._segments[:-1])]
+        texts = [tuple(segment.text for segment in pair) for pair in self._segments[:-1]]
+        alike = [len([*same]) for _, same in groupby(texts)]
         if sum(count if count < _FEWEST_ALIKE else 2 for count in alike) > _MOST_SEGMENTS:
             raise UnlikeError
         self._alike = alike
@@ -384,6 +384,7 @@ class _Segment:
         live: the same.
         given: the numbers of the arguments.
         before: for each position before the first question, what stands for it.
+        text: what it does; two that do the same have the same.
         is_simple: whether it is short, and raises nothing.
     """
 
@@ -408,13 +409,6 @@ class _Segment:
         written = trace.operations.primitives[positions.start : positions.stop]
         simple = (each is SUM_OF_PRODUCTS or is_safe(each) for each in written if each not in (INPUT, LITERAL))
         self.is_simple = len(positions) <= _SHORT and all(simple)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether it does the same."""
-        return isinstance(other, _Segment) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
 
     def _code(self, position: int) -> Any:
         """What stands at a position, told by how far on it is, or by what it is made of.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.jax import jax_backend, jax_functions, jax_reads
+from micrograd.compiler.backends.jax import jax_backend, jax_checks, jax_functions, jax_reads
 from micrograd.compiler.backends.jax.jax_reads import Positions, reader_of
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment
@@ -235,6 +235,7 @@ class TestNumbers:
         assert jax.grad(jax_functions.differentiable(primitives.abs))(0.0) == 0.0
 
     @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore:JAX calls primitive")  # said once in a process, perhaps in another test
     @pytest.mark.parametrize("primitive", mg.engine.further_primitives.TABLE.values(), ids=lambda p: p.name)
     def test_derivatives_are_those_of_the_table(self, primitive):
         """To second order, against micrograd's own; at kinks, too, and where an operand needs none."""
@@ -357,7 +358,7 @@ print(fast(4.0))
         assert refused.startswith("JAX does not work in a process that was forked")
 
     def test_a_process_that_is_not_the_one_that_loaded_jax_is_told_by_its_number(self, monkeypatch):
-        monkeypatch.setattr(jax_backend, "_process", -1)
+        monkeypatch.setattr(jax_checks, "_process", -1)
         with pytest.raises(RuntimeError, match="JAX does not work in a process that was forked from one that has loa"):
             mg.compile(mg.sin, backend="jax")(1.0)
 

@@ -178,11 +178,6 @@ class _Writer(Loops):
         """An argument that is an address."""
         return self.builder.inttoptr(self.argument(number), kind.as_pointer())
 
-    def positions(self, table: int, count: int) -> Any:
-        """A loop over the addresses in a table; both are arguments."""
-        table = self.pointer(table, INTEGER)
-        return self.loop(integer(0), self.argument(count), 1), table
-
     def at(self, table: Any, index: Any) -> Any:
         """The address in a table."""
         return self.builder.inttoptr(self.builder.load(self.builder.gep(table, [index])), DOUBLE.as_pointer())

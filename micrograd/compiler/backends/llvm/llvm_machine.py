@@ -48,6 +48,7 @@ _WRITERS = (
     *(llvm_batch_runner, llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners),
     *(llvm_scalars, llvm_writer, written),
 )
+_WRITERS_ABOVE = ("llvm_deciding.py",)  # they import this module
 
 
 def _version() -> str:
@@ -56,6 +57,7 @@ def _version() -> str:
     The formulas of composites are not in it: a kernel's name has a hash of what became of them.
     """
     files = [__file__, *(str(module.__file__) for module in _WRITERS)]
+    files += [str(Path(__file__).with_name(name)) for name in _WRITERS_ABOVE]
     content = b"".join(Path(file).read_bytes() for file in files)
     return hashlib.sha256(content).hexdigest()
 
