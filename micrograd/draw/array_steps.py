@@ -12,13 +12,12 @@ Of large calls there would be too many; these stay single nodes.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.rotations import OF_KNOWN_NUMBERS
-from micrograd.engine.array_calls import ArrayCall, Result
 from micrograd.engine.calls import tick
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
@@ -91,11 +90,12 @@ def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[
 def _calls(order: Sequence[Value]) -> list[tuple[Any, list[Any]]]:
     """The calls among Values, each with those of its results that are used."""
     found: dict[Any, list[Value]] = {}
-    for node in order:
-        if isinstance(node._primitive, ArrayCall):
-            found[node] = []
-        elif isinstance(node._primitive, Result):
-            found[node._first].append(node)
+    if array_calls := sys.modules.get("micrograd.engine.array_calls"):  # which needs NumPy, as such calls do
+        for node in order:
+            if isinstance(node._primitive, array_calls.ArrayCall):
+                found[node] = []
+            elif isinstance(node._primitive, array_calls.Result):
+                found[node._first].append(node)
     return list(found.items())
 
 
@@ -104,6 +104,8 @@ def _made_by_steps(call: Any, results: list[Any], room: int) -> tuple[dict[Value
 
     Nothing is made where there is no room for so many, or where the steps divide by a zero that LAPACK goes around.
     """
+    from micrograd.draw.rotations import OF_KNOWN_NUMBERS  # it needs NumPy, which the call has loaded
+
     function, operands, arrays = call._primitive.function, list(call._x), call._primitive.operands(call)
     steps = OF_KNOWN_NUMBERS.get(function.name, function.steps)
     if steps is None or function.operations(arrays) > room:

@@ -801,3 +801,20 @@ class TestNotebooks:
         assert {"image/svg+xml", "text/html"} <= set(shown)
         assert (tmp_path / "page.html").exists()
         assert (tmp_path / "film.html").exists()
+
+
+def test_pages_and_pictures_need_no_numpy(tmp_path):
+    code = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "import micrograd as mg\n"
+        "net = mg.nn.MLP(2, [3, 1])\n"
+        "examples = [([1.0, 2.0], 1.0), ([0.5, -1.0], -1.0)]\n"
+        "recording = mg.Recording(net, *zip(*examples))\n"
+        "loss = lambda point, side: (net(point) - side) ** 2\n"
+        "mg.fit(loss, examples, mg.optim.Adam(net.parameters(), 0.1), epochs=4, record=recording)\n"
+        "mg.explore(recording, 'film.html')\n"
+        "mg.explore(loss(*examples[0]), 'page.html')\n"
+        "mg.save(loss(*examples[0]), 'picture.svg', fold=True)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=300)
+    assert {path.name for path in tmp_path.iterdir()} >= {"film.html", "page.html", "picture.svg"}
