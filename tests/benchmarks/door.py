@@ -411,7 +411,7 @@ def names_by_c() -> Side:
     def step(number: int) -> float:
         nonlocal done
         name = arrays[number]
-        counts = len(name), len(model.letter), len(model.position), done
+        counts = len(name), len(model.letter), len(model.place), done
         loss = function(state.ctypes.data, len(numbers), name.ctypes.data, *counts, 0.01)
         done += 1
         return float(loss)
