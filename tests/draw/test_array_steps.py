@@ -1,5 +1,7 @@
 """Calls of linear algebra in pictures and pages: boxes that open into their steps."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,8 @@ def test_the_steps_are_those_of_the_numbers_that_the_call_had():
         steps = [node for node in mg.topological_order(root) if not node.is_leaf]
         assert [node._inputs()[0] for node in steps] == [SYMMETRIC[0, 0], SYMMETRIC[0, 0]]  # less nothing, and its root
     assert a[0, 0].data == 100.0
+
+
+def test_where_no_function_of_arrays_is_loaded_there_is_nothing_to_open(monkeypatch):
+    monkeypatch.delitem(sys.modules, "micrograd.engine.array_calls")
+    assert "tanh" in mg.draw_dot(mg.tanh(Value(0.5)), fold=True).source
