@@ -136,4 +136,4 @@ def test_the_steps_are_those_of_the_numbers_that_the_call_had():
 
 def test_where_no_function_of_arrays_is_loaded_there_is_nothing_to_open(monkeypatch):
     monkeypatch.delitem(sys.modules, "micrograd.engine.array_calls")
-    assert "tanh" in mg.draw_dot(mg.tanh(Value(0.5)), fold=True).source
+    assert "tanh" in mg.draw_dot(mg.tanh(mg.Value(0.5)), fold=True).source
