@@ -28,7 +28,7 @@ from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.array_calls import ArrayFunction
@@ -429,6 +429,13 @@ class Trace(NamedTuple):
     needed: int = 0
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
+
+    def made_of(self, others: Iterable[Trace]) -> Trace:
+        """The same, written from other traces of the function: what holds for one of them holds for it."""
+        names = ("tells_apart", "depends_on_recording", "takes_numbers")
+        traces = (self, *others)
+        flags: dict[str, Any] = {name: any(getattr(each, name) for each in traces) for name in names}
+        return self._replace(**flags)
 
     def reached(self, given: Sequence[bool]) -> list[bool]:
         """From which outputs a gradient flows to some of the inputs; without those that decisions read.

@@ -125,11 +125,7 @@ def trace_of_every_path(
         raise raised
     whole = _Whole(paths)
     made = trace(whole.run, arguments, first, as_floats, is_recorded)
-    flags: dict[str, Any] = {
-        name: any(getattr(each, name) for each in (made, *paths.values()) if each is not None)
-        for name in ("tells_apart", "depends_on_recording", "takes_numbers")
-    }
-    return made._replace(**flags)
+    return made.made_of(each for each in paths.values() if each is not None)
 
 
 class _Whole:

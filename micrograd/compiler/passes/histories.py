@@ -253,13 +253,9 @@ def merged(
         histories.append(_History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))]))
     whole = _Whole(*histories)
     made = trace(whole.run, arguments, first, as_floats, is_recorded, takes_decisions=True)
-    flags: dict[str, Any] = {
-        name: any(getattr(each, name) for each in (made, *(history.trace for history in histories)))
-        for name in ("tells_apart", "depends_on_recording", "takes_numbers")
-    }
     lines = Counter(os.path.basename(question.line) for question in histories[0].trace.questions)
     remarks = [f"asked  {line}: {count:,} times in a call; the answers are data" for line, count in lines.items()]
-    return made._replace(**flags, remarks=tuple(remarks))
+    return made.made_of(history.trace for history in histories)._replace(remarks=tuple(remarks))
 
 
 class _Whole:
@@ -272,7 +268,7 @@ class _Whole:
     def __init__(self, yes: _History, no: _History) -> None:
         self._histories = yes, no
         pairs = [*zip(yes.snapshots, no.snapshots, strict=False)]
-        others = any(each.trace.maps or each.trace.decisions for each in (yes, no))  # nobody has told them apart
+        others = any(each.trace.maps or each.trace.decisions for each in (yes, no))  # which no snapshot shows
         asked = (len(history.snapshots) - 1 - len(history.trace.questions) for history in (yes, no))
         if (
             (others or any(asked) or len(yes.snapshots) != len(no.snapshots))

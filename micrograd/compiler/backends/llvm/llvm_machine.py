@@ -48,7 +48,7 @@ _WRITERS = (
     *(llvm_batch_runner, llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners),
     *(llvm_scalars, llvm_writer, written),
 )
-_WRITERS_ABOVE = ("llvm_deciding.py",)  # they import this module
+_WRITERS_ABOVE = ("llvm_deciding.py", "llvm_update.py")  # they import this module
 
 
 def _version() -> str:
