@@ -91,7 +91,7 @@ def test_an_index_may_be_data():
     assert numbers == pytest.approx(parameters, rel=1e-7)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 @pytest.mark.parametrize("loss", [hinge, mixed, chosen, asserted, undecided], ids=lambda loss: loss.__name__)
 def test_compiled_losses_are_eager_s(loss, backend):
     for found, expected in zip(trained(loss, backend), trained(loss, False), strict=True):
