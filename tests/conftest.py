@@ -21,6 +21,7 @@ os.environ["MICROGRAD_PROGRESS"] = "off"  # no test adds to what a developer has
 # On JAX, where XLA takes a third of a second for the smallest program, one in so many tests of these modules runs:
 # what they test comes before the backend.
 JAX_ONE_IN = {
+    "test_alone": 3,
     "test_arrays_inside": 8,
     "test_attributes_of_values": 8,
     "test_boundary": 4,
