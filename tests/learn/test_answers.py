@@ -85,6 +85,7 @@ def test_every_exercise_has_at_least_four_right_answers_and_six_wrong_ones():
     assert [key for key, sources in answers().items() if len(sources) < {"right": 4, "wrong": 6}[key[1]]] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["right", "wrong"])
 @pytest.mark.parametrize("number", EXERCISES)
 def test_answers_are_judged_rightly(number, kind):

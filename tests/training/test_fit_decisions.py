@@ -162,6 +162,7 @@ def test_what_has_too_many_paths_is_refused():
         trained(lambda net, x, label, kind: net(x)[0] if label > 0 else f"{label}", "numpy")
 
 
+@pytest.mark.slow
 def test_functions_of_jax_decide_too():
     jax = pytest.importorskip("jax")
     weight = Value(2.0)
@@ -179,6 +180,7 @@ def test_functions_of_jax_decide_too():
         assert float(slope) == pytest.approx(expected[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_functions_of_jax_that_decide_solve_small_equations_only():
     pytest.importorskip("jax")
 
