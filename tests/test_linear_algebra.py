@@ -218,6 +218,7 @@ DERIVATIVES = {
 LADDER = np.arange(9.0).reshape(3, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("name", OF_MATRICES)
 def test_derivatives_in_compiled_functions_by_calls_of_lapack(name, derivative, monkeypatch):
