@@ -30,6 +30,11 @@ POINTS = [(scale, times * scale) for scale in (1e-8, 1e-4, 1.0, 1e4, 1e8) for ti
 RELATIVE_ERRORS = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]
 
 
+def test_these_are_90_right_derivatives_and_450_wrong_ones():
+    assert len(FUNCTIONS) * len(POINTS) == 90
+    assert len(FUNCTIONS) * len(POINTS) * len(RELATIVE_ERRORS) == 450
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_right_derivative_is_not_accused_and_a_wrong_one_not_passed(name):
     """At 15 points of five scales, with five errors each."""
