@@ -141,7 +141,7 @@ def agree(found, expected):
 
 @pytest.mark.slow
 class TestRandomPrograms:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60)
     @given(program=programs())
     def test_values_and_gradients_are_those_of_micrograd(self, program):
         if is_left_out("jax", program):

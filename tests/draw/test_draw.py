@@ -284,14 +284,14 @@ class TestLabels:
         assert tooltip(leaf) == repr(value)
 
     @pytest.mark.slow
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=12)
     @given(st.text(max_size=60).filter(bool))
     def test_of_any_text_are_shown(self, label):
         shown = "".join(c if c == "\n" or is_shown_as_typed(c) else repr(c)[1:-1] for c in label)
         visible = shown.replace("\xa0", " ")
         assert [line for line in card(Value(2.0, label=label))[:-4] if line] == [v for v in visible.split("\n") if v]
 
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=10)
     @given(st.text(max_size=20).filter(bool))
     def test_of_operations_are_shown(self, symbol):
         shown = lines(drawn(Value(1.0, (Value(2.0),), symbol))["operation"][0])

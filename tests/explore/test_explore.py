@@ -146,7 +146,7 @@ class TestFormulas:
 
 
 class TestTape:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=24)
     @given(programs())
     @pytest.mark.slow
     def test_the_shares_add_up_to_the_gradients_of_the_engine(self, program):

@@ -513,7 +513,7 @@ class TestTheLastCallOfACompiledFunction:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("terms", [kernels.MOST_TERMS, 0])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=24)
 @given(program=programs(), weights=st.lists(st.sampled_from([0.0, 1.0, -2.0]), min_size=3, max_size=3))
 def test_any_program_of_several_results_has_the_numbers_and_gradients_of_eager(terms, program, weights):
     leaves = [Value(number, label=f"x{place}") for place, number in enumerate(program.inputs)]

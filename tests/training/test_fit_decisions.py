@@ -91,7 +91,7 @@ def test_an_index_may_be_data():
     assert numbers == pytest.approx(parameters, rel=1e-7)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 @pytest.mark.parametrize("loss", [hinge, mixed, chosen, asserted, undecided], ids=lambda loss: loss.__name__)
 def test_compiled_losses_are_eager_s(loss, backend):
     for found, expected in zip(trained(loss, backend), trained(loss, False), strict=True):
@@ -162,6 +162,7 @@ def test_what_has_too_many_paths_is_refused():
         trained(lambda net, x, label, kind: net(x)[0] if label > 0 else f"{label}", "numpy")
 
 
+@pytest.mark.slow
 def test_functions_of_jax_decide_too():
     jax = pytest.importorskip("jax")
     weight = Value(2.0)
@@ -179,6 +180,7 @@ def test_functions_of_jax_decide_too():
         assert float(slope) == pytest.approx(expected[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_functions_of_jax_that_decide_solve_small_equations_only():
     pytest.importorskip("jax")
 
