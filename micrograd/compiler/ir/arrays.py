@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from micrograd.compiler.ir.program import with_iterations
+from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Access, Kernel, Loop, Program, Singles
@@ -55,7 +56,7 @@ class Arrays:
         """The numbers of the arrays that a kernel may read or write."""
         found: set[int] = set()
         for one in touched(kernel):
-            pairs = np.unique(self.at(one.first) * len(self.starts) + self.at(one.last))
+            pairs = distinct(self.at(one.first) * len(self.starts) + self.at(one.last))
             for first, last in zip(*(side.tolist() for side in np.divmod(pairs, len(self.starts))), strict=True):
                 found.update(range(first, last + 1))
         return found

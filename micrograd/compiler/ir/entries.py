@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd.compiler.numbers import distinct
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
 
@@ -218,7 +219,7 @@ class Decided(NamedTuple):
     def operands_of(self, position: int) -> list[int]:
         """The positions that a gradient may flow to from a result: all that the results are computed from."""
         reads = [self.reads[1][: -len(self.state)], self.state] if self.is_loop else self.reads
-        found: list[int] = np.unique(np.concatenate(reads)).tolist()
+        found: list[int] = distinct(np.concatenate(reads)).tolist()
         return found
 
     def described(self, indent: str = "") -> list[str]:
@@ -379,6 +380,16 @@ class Called:
         arrays = [o if o.dtype == float else next(parts).reshape(o.shape) for o in self.operands]
         found: list[float] = np.concatenate([np.ravel(each) for each in self.function.forward(*arrays)]).tolist()
         return found
+
+    @property
+    def edges(self) -> tuple[Integers, Integers]:
+        """From what to what a gradient flows: from the results to the call, and from there to the operands."""
+        results = np.concatenate(list(map(np.ravel, self.results)))
+        read = self.read() if self.has_gradient else self.hub[:0]
+        return (
+            np.concatenate([results, self.hub.repeat(len(read))]),
+            np.concatenate([self.hub.repeat(len(results)), read]),
+        )
 
     def operands_of(self, position: int) -> list[int]:
         """The positions that a gradient flows to from the call, or from a result."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from micrograd.compiler.ir.arrays import Arrays, Touched, touched
 from micrograd.compiler.ir.program import Loop, Singles
+from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +87,7 @@ class Liveness:
         self.begins, self.ends = np.zeros((2, count), dtype=np.int64)
         self.begins[self.number[::-1]] = time[::-1]  # the first time is written last
         self.ends[self.number] = time
-        self.kernels = np.bincount(np.unique(self.number * len(times) + time) // len(times), minlength=count)
+        self.kernels = np.bincount(distinct(self.number * len(times) + time) // len(times), minlength=count)
         is_whole, is_read, is_fixed = (
             np.bincount(self.number, weights, count) for weights in (written, written == 0, must_stay)
         )
