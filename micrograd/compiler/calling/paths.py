@@ -54,9 +54,10 @@ class Paths:
 
     def are_worth_a_run(self) -> bool:
         """Whether the next call may take a known path: after many that did not, one in as many calls finds out."""
-        if self._missed >= _MANY_MISSES:
-            self._missed += 1
-        return self._missed < _MANY_MISSES or self._missed % _MANY_MISSES == 0
+        if self._missed < _MANY_MISSES or self._missed % _MANY_MISSES == 0:
+            return True
+        self._missed += 1
+        return False
 
     def use(self, path: Specialised) -> None:
         """Take note that a call took a path."""
@@ -92,7 +93,7 @@ class Paths:
         """Whether one more path may be traced: not after too many in few calls, of which the user is warned."""
         if self._traces < self._most or self._known_since >= _ENOUGH_CALLS:
             return True
-        self._missed += self._missed < _MANY_MISSES
+        self._missed += 1
         if not self._warned:
             self._warned = True
             _warn(compiled, self._traces, path.questions[differing(path, answers)])
