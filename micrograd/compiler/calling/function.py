@@ -154,7 +154,7 @@ class CompiledFunction(Generic[P, R]):
             with self._lock:
                 result: Any = quick(arguments) if self._last is quick.owner else None
             if result is EAGER:
-                return self.function(*arguments, **named)
+                return quick.end(self.function(*arguments, **named))
             if result is not None:
                 return result
         recorder = recorder_on_top()
@@ -172,13 +172,17 @@ class CompiledFunction(Generic[P, R]):
                 raise error.__cause__ from None
             return result
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
-            return self.function(*arguments, **named)
-        if recorder is not None and recorder.remembers_calls:
-            block = block_on_top()
-            for node in found[1]:
-                if node is not None:
-                    node._scope = block
-        return special.results.of(*found)
+            result = self.function(*arguments, **named)
+        else:
+            if recorder is not None and recorder.remembers_calls:
+                block = block_on_top()
+                for node in found[1]:
+                    if node is not None:
+                        node._scope = block
+            result = special.results.of(*found)
+        if special.paths is not None:
+            special.paths.end(result)
+        return result
 
     def explain(self, *arguments: Any, passes: bool = False, **named: Any) -> str:
         """What the compiler found: kernels by kind and shape, flops, bytes, and how long a call looks for changes.

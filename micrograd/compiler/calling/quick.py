@@ -119,13 +119,22 @@ class Quick:
             answers = quick._found[quick._answers].tobytes()
             if answers == path.answers:
                 paths.use(path)
-                return self._result(quick, arguments, operands, inputs)
+                result = self._result(quick, arguments, operands, inputs)
+                if result is not EAGER:
+                    paths.end(result)
+                return result
             path = paths.after(path, answers)
-            if path is False:
+            if path is False or (path is True and paths.is_closed()):
                 return EAGER
             if path is True:
                 break
         return None
+
+    def end(self, result: Any) -> Any:
+        """Take note of the result of a call that has ended, and give it."""
+        if (paths := self._special.paths) is not None:
+            paths.end(result)
+        return result
 
     def _ran(self, numbers: Any) -> Floats:
         """The inputs of the program, which has run."""
