@@ -104,6 +104,7 @@ class Specialised:
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
         merged: the one for all answers, if all that it asks is data.
+        quick: what runs its program for plain floats and Values; see quick.py.
         taken: how many calls have had these answers.
         graph: what its programs are made of, in normal form.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
@@ -149,6 +150,7 @@ class Specialised:
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
         self.paths: Any = None
         self.merged: Specialised | None = None
+        self.quick: Any = None
         self.taken = 0
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
@@ -176,7 +178,7 @@ class Specialised:
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         # Whether a call has little to do but to compute one float or one Value; see quick.py
         self.is_of_few_numbers = (
-            not (many or self.maps or self.questions or trace.takes_numbers)
+            not (many or self.maps or trace.takes_numbers or (trace.tells_apart and arguments.has_values))
             and is_leaf(self.result.nested)
             and self.results.kinds in ([None], [float])
             and self.results.has_values == self.is_differentiable
