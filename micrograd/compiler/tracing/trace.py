@@ -1528,8 +1528,8 @@ class _Plain(Symbol):
     is_number = True
     __hash__ = _refused(  # nothing would be found by it
         "a number as a key, or in a set,",
-        "Write mg.take(list, index), or give a string, which is static. What functools.cache keeps is found by keys: "
-        "call the __wrapped__ of such a function.",
+        "Write mg.take(list, index), or table[int(x)], where each is a path, or give a string, which is static. What "
+        "functools.cache keeps is found by keys: call the __wrapped__ of such a function.",
     )
     __str__ = _refused("the text of a number", "Print the result of the function instead.")
     kind: Any
