@@ -31,8 +31,12 @@ def twice(xs):
 
 def seen(xs):
     numbers = []
-    largest = max(map(lambda number: numbers.append(number) or number, (x.data for x in xs)))
-    return sum(xs) * largest + numbers[-1]
+
+    def noted(number):
+        numbers.append(number)
+        return number
+
+    return sum(xs) * max(map(noted, (x.data for x in xs))) + numbers[-1]
 
 
 def by_hand(xs):

@@ -79,7 +79,8 @@ class Specialised:
         takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
         asked: if all that the function asks shall be data, how many questions there are; see histories.py.
-        every_path: whether choices shall stand for decisions, for programs that run for many examples at a time.
+        every_path: if choices shall stand for decisions, for programs that run for many examples at a time, how many
+            numbers of an example stay as they are; those decide which of the others it may run with.
 
     Attributes:
         name: of the function.
@@ -101,6 +102,7 @@ class Specialised:
         remarks: what explain() says of how derivatives are computed.
         only_eager: whether its gradient cannot be compiled.
         questions: what the function asks of numbers.
+        serves: whether these programs are for the numbers of another example, too.
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
         merged: the one for all answers, if all that it asks is data.
@@ -124,7 +126,7 @@ class Specialised:
         takes_decisions: bool = False,
         takes_calls: bool = False,
         asked: int = 0,
-        every_path: bool = False,
+        every_path: int | None = None,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
@@ -146,6 +148,7 @@ class Specialised:
         self.shapes = shapes_of(function, arguments)
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
+        self.serves = trace.serves
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
         self.paths: Any = None
         self.merged: Specialised | None = None

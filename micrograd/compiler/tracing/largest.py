@@ -1,7 +1,7 @@
 """The largest of numbers that are read: ``max(x.data for x in xs)``, as softmaxes have it.
 
-To read the number of a Value is refused, as ``mg.detach`` says what is meant. Here it is allowed: a generator expression
-hands each number on as soon as it is read, so nobody else has it. ``max`` then compares, and keeps one of both:
+To read the number of a Value is refused, as ``mg.detach`` says what is meant. Here it may be read: a generator
+expression hands each number on at once, so nobody else has it. ``max`` then compares, and keeps one of both:
 
     read x1    read x2    x2 > x1    read x3    x3 > x2    ...
 
