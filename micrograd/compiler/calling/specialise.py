@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.guards.structure import ARRAY, is_leaf
+from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.effects import table_of
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.compiler.backends.shared.backend import Backend, Run
-    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.ir.columns import Columns
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
@@ -144,6 +144,7 @@ class Specialised:
         trace = columns.trace
         self.result: Structure = trace.result
         self.decisions, self.needed = trace.decisions, trace.needed
+        self._arguments = arguments if self.decisions else None
         self.values = trace.values
         self.shapes = shapes_of(function, arguments)
         self._tells_apart = trace.tells_apart
@@ -251,6 +252,22 @@ class Specialised:
             self._written_out = self._made_anew(arguments, rounding=self._rounding if self.decisions else None)
         return self._written_out
 
+    def path_of(self, inputs: Floats) -> Specialised:
+        """The programs of the path that is taken with these inputs, which decide nothing but ask.
+
+        Meanwhile, the Values that the function reads from outside must have these numbers.
+
+        Args:
+            inputs: of a call, as numbers() gives them.
+        """
+        assert self._arguments is not None  # it decides
+        given = self._arguments.leaves
+        leaves = [
+            Value(number, requires_grad=leaf.requires_grad) if isinstance(leaf, Value) else type(leaf)(number)
+            for leaf, number in zip(given, inputs[len(inputs) - len(given) :].tolist(), strict=True)
+        ]
+        return self._made_anew(Structure(self._arguments.rebuilt(leaves)), rounding=self._rounding)
+
     def explain(self) -> str:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""
         program = self.compiled(True).program
@@ -354,7 +371,9 @@ class Specialised:
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
             stored, is_whole = self.stored_and_trained, self.maps is None
-            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole)
+            path = WeakMethod(self.path_of) if self.decisions else None
+            told = self.leaves_only, stored, is_whole, self.questions, path
+            origin = Origin(*names, self._function, program, wanted, given, *told)
             passes = table_of(made.seconds, made.effects, self._request.disabled)
             compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):

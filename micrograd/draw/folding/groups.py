@@ -77,7 +77,7 @@ class Grouping:
 
         def box_of(run: Run | None) -> Box | None:
             if run is not None and run not in boxes:
-                boxes[run] = Box(run.name, "run", box_of(run.parent), run.start, run.key)
+                boxes[run] = Box(run.name, run.kind, box_of(run.parent), run.start, run.key)
             return boxes[run]
 
         several = [network for network in networks if len(network) > 1]
