@@ -58,7 +58,7 @@ def opened_calls(root: Value, most: int = 100_000) -> Iterator[Opened]:
     for call, results in _calls(order):
         places = _places(call) | places
         if (found := _made_by_kernels(call, results, room)) is not None:
-            room -= found.count
+            room -= found.size
             made |= found.made
             elements |= found.elements
             asked |= found.asked
@@ -95,13 +95,13 @@ class _Made(NamedTuple):
         made: the Values in the place of the results of a call.
         elements: of each that a kernel made, where it is.
         asked: those that decided between two paths.
-        count: about how many Values there are in all.
+        size: about how many Values there are in all.
     """
 
     made: dict[Value, Value]
     elements: dict[Value, Element]
     asked: dict[Value, Question]
-    count: int
+    size: int
 
 
 class _Shown(NamedTuple):
@@ -128,8 +128,7 @@ def _shown(call: Any) -> _Shown | None:
     if origin.path is None:
         given = dict(zip(origin.program.inputs[origin.wanted].tolist(), operands, strict=True))
         return _Shown(origin.program, inputs, given, origin.questions)
-    if (path_of := origin.path()) is None:
-        return None
+    path_of: Any = origin.path()  # it is there as long as the call knows how to run the function as it is written
     try:
         path = with_numbers(operands, [float(number) for number in call._y], lambda: path_of(inputs))
     except (ArithmeticError, ValueError, TypeError):  # what it reads from outside has changed
@@ -208,6 +207,8 @@ def _condition(question: Question) -> str:
         expression = ast.parse(question.condition, mode="eval").body
     except SyntaxError:  # there is no source, or it is no expression
         return question.text
+    if isinstance(expression, ast.IfExp):
+        return ast.unparse(expression.test)
     if isinstance(expression, ast.Call) and ast.unparse(expression.func).rpartition(".")[2] in _DECIDES:
         first = expression.args[0]
         return ast.unparse(first.body if isinstance(first, ast.Lambda) else first)

@@ -129,7 +129,7 @@ def passes(
             "group": grouping.of[node],
             "folded": number[folded[node]] if node in folded else None,
             "terms": elements[node].kernel if node in elements and not elements[node].indices else "",
-            **_asked(opened.asked.get(node)),
+            "asked": _asked(opened.asked.get(node)),
         }
         for node in nodes
     ]
@@ -159,11 +159,9 @@ def passes(
     return data_of_page, nodes
 
 
-def _asked(question: Question | None) -> dict[str, Any]:
+def _asked(question: Question | None) -> dict[str, Any] | None:
     """What a page knows of a question."""
-    if question is None:
-        return {}
-    return {"asked": {"answer": question.answer, "isTruth": question.is_truth}}
+    return question and {"answer": question.answer, "isTruth": question.is_truth}
 
 
 def _lines(asked: Mapping[Value, Question], grouping: Grouping) -> dict[int, str]:

@@ -35,7 +35,6 @@ from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
-    from weakref import WeakMethod
 
     from micrograd.compiler.calling.specialise import Specialised
     from micrograd.compiler.ir.program import Program
@@ -58,7 +57,7 @@ class Origin(NamedTuple):
         stored: where those that it trains are stored, if they are.
         is_whole: whether the program computes all of it: not where iterations of mg.vmap have one of their own.
         questions: what the function asked of numbers, to which the last outputs of the program are the answers.
-        path: where the program decides itself, the one of the path that was taken with given inputs; see Specialised.
+        path: where the program decides itself, a weak reference to what finds the path for given inputs; see Specialised.
     """
 
     name: str
@@ -71,7 +70,7 @@ class Origin(NamedTuple):
     stored: Stored | None
     is_whole: bool
     questions: Sequence[Question]
-    path: WeakMethod[Callable[[Floats], Specialised]] | None
+    path: Callable[[], Callable[[Floats], Specialised] | None] | None
 
 
 class _OfOneCall(Primitive):

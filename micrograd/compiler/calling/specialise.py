@@ -372,8 +372,11 @@ class Specialised:
             wanted, given = part_of(self.wanted), len(self.trained)
             stored, is_whole = self.stored_and_trained, self.maps is None
             path = WeakMethod(self.path_of) if self.decisions else None
-            told = self.leaves_only, stored, is_whole, self.questions, path
-            origin = Origin(*names, self._function, program, wanted, given, *told)
+            origin = Origin(
+                *(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole),
+                questions=self.questions,
+                path=path,
+            )
             passes = table_of(made.seconds, made.effects, self._request.disabled)
             compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):
