@@ -126,7 +126,7 @@ def explore(
     elif hasattr(root, "last_call"):
         result, arguments = root.last_call()
         with opened_calls(result, NODE_LIMIT) as opened:
-            if not opened.elements:
+            if not (opened.elements or opened.asked):
                 raise ValueError(f"the last call of {root!r} has no kernels, or more terms than a page holds")
             data, _ = passes(result, opened, inputs or arguments, classes)
         title = title or f"The kernels of {root.__name__}"

@@ -309,7 +309,9 @@ class CompiledFunction(Generic[P, R]):
         with self._lock:
             ran = self._ran if self._quick is None else self._quick.last_call or self._ran
             if ran is None:
-                raise ValueError(f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers")
+                raise ValueError(
+                    f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers, or its last call was eager"
+                )
             return last_call_of(*ran)
 
     def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
@@ -587,6 +589,7 @@ class CompiledFunction(Generic[P, R]):
         if special.questions:  # what the others hold is not looked at before it is known that these are the results
             numbers, answers = numbers[: len(kinds)], numbers[len(kinds) :].tobytes()
             if answers != special.answers:
+                self._ran = None
                 return answers
         if not (all_finite(numbers) and all_finite(gradients)):
             return None

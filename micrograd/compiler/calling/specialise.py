@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.guards.structure import ARRAY, is_leaf
+from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.effects import table_of
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.compiler.backends.shared.backend import Backend, Run
-    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.ir.columns import Columns
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
@@ -79,7 +79,8 @@ class Specialised:
         takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
         asked: if all that the function asks shall be data, how many questions there are; see histories.py.
-        every_path: whether choices shall stand for decisions, for programs that run for many examples at a time.
+        every_path: if choices shall stand for decisions, for programs that run for many examples at a time, how many
+            numbers of an example stay as they are; those decide which of the others it may run with.
 
     Attributes:
         name: of the function.
@@ -101,6 +102,7 @@ class Specialised:
         remarks: what explain() says of how derivatives are computed.
         only_eager: whether its gradient cannot be compiled.
         questions: what the function asks of numbers.
+        serves: whether these programs are for the numbers of another example, too.
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
         merged: the one for all answers, if all that it asks is data.
@@ -125,7 +127,7 @@ class Specialised:
         takes_decisions: bool = False,
         takes_calls: bool = False,
         asked: int = 0,
-        every_path: bool = False,
+        every_path: int | None = None,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
@@ -143,10 +145,12 @@ class Specialised:
         trace = columns.trace
         self.result: Structure = trace.result
         self.decisions, self.needed = trace.decisions, trace.needed
+        self._arguments = arguments if self.decisions else None
         self.values = trace.values
         self.shapes = shapes_of(function, arguments)
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
+        self.serves = trace.serves
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
         self.paths: Any = None
         self.merged: Specialised | None = None
@@ -249,6 +253,22 @@ class Specialised:
         if self._written_out is None:
             self._written_out = self._made_anew(arguments, rounding=self._rounding if self.decisions else None)
         return self._written_out
+
+    def path_of(self, inputs: Floats) -> Specialised:
+        """The programs of the path that is taken with these inputs, which decide nothing but ask.
+
+        Meanwhile, the Values that the function reads from outside must have these numbers.
+
+        Args:
+            inputs: of a call, as numbers() gives them.
+        """
+        assert self._arguments is not None  # it decides
+        given = self._arguments.leaves
+        leaves = [
+            Value(number, requires_grad=leaf.requires_grad) if isinstance(leaf, Value) else type(leaf)(number)
+            for leaf, number in zip(given, inputs[len(inputs) - len(given) :].tolist(), strict=True)
+        ]
+        return self._made_anew(Structure(self._arguments.rebuilt(leaves)), rounding=self._rounding)
 
     def explain(self) -> str:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""
@@ -353,7 +373,12 @@ class Specialised:
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
             stored, is_whole = self.stored_and_trained, self.maps is None
-            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole)
+            path = WeakMethod(self.path_of) if self.decisions else None
+            origin = Origin(
+                *(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole),
+                questions=self.questions,
+                path=path,
+            )
             passes = table_of(made.seconds, made.effects, self._request.disabled)
             compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):

@@ -31,6 +31,7 @@ from micrograd.engine.primitive import Primitive
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.value import Value
@@ -399,6 +400,10 @@ class Called:
         return self.read().tolist() if self.has_gradient else []
 
 
+def _serves_all(arguments: Structure) -> bool:
+    return True
+
+
 class Trace(NamedTuple):
     """What a function did to its symbols, as plain data.
 
@@ -421,6 +426,7 @@ class Trace(NamedTuple):
         needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
         remarks: what explain() says of how derivatives are computed.
+        serves: whether it is for the numbers of other arguments, too, of the same structure.
     """
 
     operations: Entries
@@ -440,6 +446,7 @@ class Trace(NamedTuple):
     needed: int = 0
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
+    serves: Callable[[Structure], bool] = _serves_all
 
     def made_of(self, others: Iterable[Trace]) -> Trace:
         """The same, written from other traces of the function: what holds for one of them holds for it."""

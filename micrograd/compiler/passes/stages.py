@@ -47,7 +47,7 @@ class Source(NamedTuple):
         takes_decisions: whether some decisions may be left to the program; see trace.
         takes_calls: whether functions of whole arrays may be; see trace.
         questions: if all that is asked shall be data, how many questions there are; see histories.py.
-        every_path: whether choices shall stand for decisions; see every_path.py.
+        every_path: if choices shall stand for decisions, how many of the numbers stay; see every_path.py.
     """
 
     function: Callable[..., Any]
@@ -60,7 +60,7 @@ class Source(NamedTuple):
     takes_decisions: bool = False
     takes_calls: bool = False
     questions: int = 0
-    every_path: bool = False
+    every_path: int | None = None
 
 
 class Pass(NamedTuple):

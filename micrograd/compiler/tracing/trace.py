@@ -19,6 +19,7 @@ from __future__ import annotations
 import gc
 import math
 import operator
+import sys
 from array import array
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
@@ -52,6 +53,7 @@ from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing import alike_rows, promotion
 from micrograd.compiler.tracing.colours import coloured, star_coloured
 from micrograd.compiler.tracing.dependence import Dependence
+from micrograd.compiler.tracing.largest import Reading, is_handed_on
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -130,11 +132,13 @@ class Tape(Tracer):
         parts: for each decision the functions that it consists of; see decisions.py.
         follows: whether it turned out that it cannot, so the trace has to follow all decisions.
         observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
+        reading: the generator that reads the numbers of Values; see largest.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
         writes_out: whether all iterations are written out.
     """
 
     questions: Questions | None = None
+    reading: Reading | None = None
     takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
@@ -1158,7 +1162,7 @@ class Tape(Tracer):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        self.operations, self.questions = Entries(), None
+        self.operations, self.questions, self.reading = Entries(), None, None
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         for written in (
@@ -1282,6 +1286,17 @@ def _refuse_gradient() -> NoReturn:
 
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     return lambda *_: refuse(what, instead)
+
+
+def _read(symbol: Symbol) -> FloatSymbol:
+    """What ``.data`` is, where nobody but ``max`` and the like gets it; see largest.py."""
+    tape, frame = symbol._tape, sys._getframe(1)
+    if is_plain(symbol) or not tape.is_open or not is_handed_on(frame.f_code, frame.f_lasti):
+        refuse(".data", "Write mg.detach(x) for a number without a gradient.")
+    number: FloatSymbol = tape._symbol(tape.operations.append(primitives.detach, symbol._position), _NumberRead)
+    if tape.reading is None or not tape.reading.goes_on(frame, number):
+        tape.reading = Reading(frame, number)
+    return number
 
 
 def refuse_int() -> NoReturn:
@@ -1427,7 +1442,7 @@ class Symbol(Value):
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
     data = property(
-        _refused(".data", "Write mg.detach(x) for a number without a gradient."),
+        _read,
         _refused("setting .data", "Set it outside of the function."),
     )
     grad = property(
@@ -1513,8 +1528,8 @@ class _Plain(Symbol):
     is_number = True
     __hash__ = _refused(  # nothing would be found by it
         "a number as a key, or in a set,",
-        "Write mg.take(list, index), or give a string, which is static. What functools.cache keeps is found by keys: "
-        "call the __wrapped__ of such a function.",
+        "Write mg.take(list, index), or table[int(x)], where each is a path, or give a string, which is static. What "
+        "functools.cache keeps is found by keys: call the __wrapped__ of such a function.",
     )
     __str__ = _refused("the text of a number", "Print the result of the function instead.")
     kind: Any
@@ -1577,6 +1592,20 @@ class FloatSymbol(_Plain):
     def is_integer(self) -> Any:
         """Whether there is nothing behind the point."""
         return self == further_primitives.floor(self)
+
+
+class _NumberRead(FloatSymbol):
+    """The number of a Value, which a generator expression hands on."""
+
+    __slots__ = ()
+
+    def __gt__(self, other: Any) -> Any:
+        """Whether it is larger. If max asks, this stands for the larger one from now on, so the answer is yes."""
+        tape: Tape = self._tape
+        if tape.reading is None or not tape.reading.compares(sys._getframe(1), self, other):
+            return super().__gt__(other)
+        self._position = tape.apply(primitives.maximum, other, self)._position
+        return True
 
 
 class IntSymbol(_Plain):

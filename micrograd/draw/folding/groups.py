@@ -77,7 +77,7 @@ class Grouping:
 
         def box_of(run: Run | None) -> Box | None:
             if run is not None and run not in boxes:
-                boxes[run] = Box(run.name, "run", box_of(run.parent), run.start, run.key)
+                boxes[run] = Box(run.name, run.kind, box_of(run.parent), run.start, run.key)
             return boxes[run]
 
         several = [network for network in networks if len(network) > 1]
@@ -174,7 +174,8 @@ class Grouping:
             for boxes in alike.values():
                 if len(boxes) > 1 and len(boxes) < len(items) and not contents.comes_back(set(boxes)):
                     boxes.sort(key=lambda box: box.start)
-                    name = boxes[0].name.rstrip("0123456789 ")
+                    first = boxes[0]
+                    name = first.name if first.kind == "question" else first.name.rstrip("0123456789 ")
                     stack = Box(name, "stack", around, boxes[0].start)
                     for number, box in enumerate(boxes, 1):
                         box.parent, box.name = stack, f"{name} {number}"
