@@ -347,6 +347,20 @@ class TestGroups:
         assert shown[model.layers[1].neurons[0].b] == ("b", "layers[1].neurons[0].b")
         assert len({path for _, path in shown.values() if path}) == len(model.parameters())
 
+    def test_what_is_side_by_side_stands_in_its_order_from_the_top_down(self):
+        weights = [[Value(0.1), Value(0.2)], [Value(0.3), Value(0.4)], [Value(0.5), Value(0.6)]]
+        inputs = [Value(1.0, label="x0"), Value(-1.0, label="x1")]
+        data = passes(sum(mg.tanh(mg.dot(row, inputs)) ** 2 for row in weights))[0]
+        data |= arrange(data)
+        (whole, *_), names = data["contents"], [primitive["name"] for primitive in data["primitives"]]
+        heights = {"tanh": [], "pow": []}
+        for (_, y, _, _), item in zip(data["shapes"][whole["shape"]]["places"], whole["items"], strict=True):
+            primitive = data["nodes"][int(item[1:])]["primitive"] if item[0] == "n" else None
+            if primitive is not None and names[primitive] in heights:
+                heights[names[primitive]].append(y)
+        assert heights == {name: sorted(found) for name, found in heights.items()}
+        assert [len(found) for found in heights.values()] == [3, 3]
+
     def test_items_that_change_places_stand_in_their_order(self):
         for sizes in [(2, [3, 1]), (3, [4, 4, 1]), (2, [5, 2])]:
             output = mg.nn.MLP(*sizes)([Value(0.1 * place, label=f"x{place}") for place in range(sizes[0])])
