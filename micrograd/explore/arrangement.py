@@ -122,8 +122,7 @@ def _laid_out(sizes: list[tuple[int, int]], pairs: list[tuple[int, int]], is_qui
         return _grid(sizes)
     if is_quick or (len(sizes) > STRAIGHT_FROM and len(pairs) > TANGLED * len(sizes)):
         return _in_layers(sizes, pairs)
-    shape = _read(_picture(sizes, pairs).pipe("plain", encoding="utf-8"))
-    return _with_twins_in_order(_the_right_way_up(shape), sizes, pairs)
+    return _the_right_way_up(_read(_picture(sizes, pairs).pipe("plain", encoding="utf-8")))
 
 
 def _the_right_way_up(shape: dict[str, Any]) -> dict[str, Any]:
@@ -140,31 +139,6 @@ def _the_right_way_up(shape: dict[str, Any]) -> dict[str, Any]:
         [tail, head, [round(height - number, 1) if index % 2 else number for index, number in enumerate(points)]]
         for tail, head, points in shape["routes"]
     ]
-    return shape | {"places": places, "routes": routes}
-
-
-def _with_twins_in_order(
-    shape: dict[str, Any], sizes: list[tuple[int, int]], pairs: list[tuple[int, int]]
-) -> dict[str, Any]:
-    """The same shape, where items with the same arrows stand in their order from the top down: x1 above x2.
-
-    They can change places, with all their arrows, and nothing else changes.
-    """
-    ends: list[list[tuple[int, int]]] = [[] for _ in sizes]
-    for tail, head in pairs:
-        ends[tail].append((1, head))
-        ends[head].append((0, tail))
-    twins: dict[Any, list[int]] = {}
-    for item, size in enumerate(sizes):
-        twins.setdefault((size, *sorted(ends[item])), []).append(item)
-    new = [*range(len(sizes))]
-    for items in twins.values():
-        for item, slot in zip(items, sorted(items, key=lambda item: shape["places"][item][1]), strict=True):
-            new[slot] = item
-    places: list[Any] = [None] * len(sizes)
-    for old, item in enumerate(new):
-        places[item] = shape["places"][old]
-    routes = [[new[tail], new[head], points] for tail, head, points in shape["routes"]]
     return shape | {"places": places, "routes": routes}
 
 

@@ -361,7 +361,7 @@ class TestGroups:
         assert heights == {name: sorted(found) for name, found in heights.items()}
         assert [len(found) for found in heights.values()] == [3, 3]
 
-    def test_items_that_change_places_stand_in_their_order(self):
+    def test_inputs_stand_in_their_order(self):
         for sizes in [(2, [3, 1]), (3, [4, 4, 1]), (2, [5, 2])]:
             output = mg.nn.MLP(*sizes)([Value(0.1 * place, label=f"x{place}") for place in range(sizes[0])])
             page = passes(sum(output) if isinstance(output, list) else output)[0]
