@@ -4,6 +4,7 @@ import itertools
 import math
 import runpy
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -262,6 +263,34 @@ class TestAFilm:
     def test_needs_inputs_where_there_are_to_be_some(self):
         with pytest.raises(ValueError, match="there are no inputs to show"):
             mg.Recording(Reader(), [])
+
+
+SIGNS = [[Value(0.1 * row - 0.2 * column) for column in range(4)] for row in range(5)]
+
+
+def test_a_table_of_plain_lists_is_found_by_the_names_that_a_scope_uses():
+    weights, numbers = np.array([[Value(0.3 * row) for _ in range(4)] for row in range(5)]), np.zeros((2, 2))
+
+    @mg.scope
+    def scores_after(letter):
+        assert numbers.size == 4
+        if not letter:
+            return [mg.dot(row, SIGNS[letter]) for row in weights]
+        return [mg.dot(row, SIGNS[letter]) + 0.0 * unknown for row in weights]
+
+    unknown = Value(1.0)
+    letters = [3, 1]
+    loss = mg.losses.cross_entropy([scores_after(letter) for letter in letters], [1, 0])
+    sequence, nodes = sequence_of(loss, ALPHABET)
+    assert sequence["table"] == "SIGNS"
+    assert [token["row"] for token in sequence["tokens"]] == letters
+    assert [[nodes[value] for value in row] for row in sequence["rows"]] == SIGNS
+    data, nodes = passes(loss)
+    paths = {node: card["path"] for node, card in zip(nodes, data["nodes"], strict=True)}
+    assert paths[weights[4, 1]] == "weights[4][1]"
+    assert paths[unknown] == "unknown"
+    del unknown  # a variable that is gone
+    assert {card["path"] for card in passes(loss)[0]["nodes"]} >= {"weights[4][1]", "SIGNS[3][0]"}
 
 
 class TestTheTokensToShowFirst:

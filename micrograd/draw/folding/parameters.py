@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import is_array
@@ -49,10 +51,12 @@ def places_of_parameters(runs: Iterable[Run], layers: Sequence[Sequence[Sequence
         ['w[0]', 'w[1]', 'b']
     """
     # a module is what names its parameters: this room stands below that of networks, which show themselves by it
-    modules = {id(run.of): run for run in runs if run.given is None and hasattr(run.of, "named_parameters")}
+    parts = {id(run.of): run.of for run in sorted(runs, key=lambda run: run.start) if run.given is None}
+    modules = [part for part in parts.values() if _is_module(part)]  # the outermost begin first
+    names = [_names_around(part) for part in parts.values() if isinstance(part, FunctionType)]
     steps: dict[Value, list[str]] = {}
-    for run in sorted(modules.values(), key=lambda run: run.start):  # the outermost begin first
-        for way, parameter in ways_to_parameters(run.of):
+    for root in (*modules, *names):
+        for way, parameter in ways_to_parameters(root):
             steps.setdefault(parameter, way)
     places: dict[Value, Place] = {}
     for network in layers:
@@ -71,6 +75,24 @@ def places_of_parameters(runs: Iterable[Run], layers: Sequence[Sequence[Sequence
     for parameter, way in steps.items():
         places.setdefault(parameter, _place(way))
     return places
+
+
+class _Names(dict[str, Any]):
+    """What a function finds by name."""
+
+
+def _names_around(function: FunctionType) -> _Names:
+    """What a function uses from around it, such as a table that is in no module; nothing for one of the library."""
+    if str(function.__module__).startswith("micrograd."):
+        return _Names()
+    codes, names = [function.__code__], function.__globals__
+    for code in codes:  # and those of comprehensions and functions in it
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    found = _Names({name: names[name] for code in codes for name in code.co_names if name in names})
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # a variable that is assigned later
+            found[name] = cell.cell_contents
+    return found
 
 
 def place_in_layer(neuron: Any, otherwise: int) -> int:
@@ -133,11 +155,23 @@ def _place(way: list[str]) -> Place:
     return Place(shown, shown, (name,), "".join("[*]" if _is_index(step) else step for step in way), indices)
 
 
+def _is_module(value: Any) -> bool:
+    return hasattr(type(value), "named_parameters")  # its class is known further up
+
+
+_PLAIN = frozenset([float, int, str, bool, type(None)])
+
+
+def _may_hold_parameters(value: Any) -> bool:
+    """Whether this is a list or a tuple of something else than data."""
+    return isinstance(value, (list, tuple)) and not _PLAIN.issuperset(map(type, value))
+
+
 def ways_to_parameters(root: Any) -> Iterator[tuple[list[str], Value]]:
     """The parameters of a module, each with the steps that lead to it, as a program writes them.
 
     Args:
-        root: the module.
+        root: the module; or names, each with what it stands for.
 
     Example:
         >>> from micrograd.nn import MLP, Module
@@ -157,11 +191,12 @@ def ways_to_parameters(root: Any) -> Iterator[tuple[list[str], Value]]:
         if isinstance(value, Value):
             if value.is_leaf:
                 yield way, value
-        elif hasattr(value, "named_parameters"):
-            stack += [([*way, f".{name}"], item) for name, item in reversed(vars(value).items())]
+        elif isinstance(value, _Names) or _is_module(value):
+            attributes = value if isinstance(value, _Names) else vars(value)
+            stack += [([*way, f".{name}"], item) for name, item in reversed(attributes.items())]
         elif isinstance(value, dict):
             stack += [([*way, f"[{key!r}]"], item) for key, item in reversed(value.items())]
-        elif isinstance(value, (list, tuple)) or is_array(value):
+        elif value.dtype == object if is_array(value) else _may_hold_parameters(value):
             stack += [([*way, f"[{index}]"], item) for index, item in reversed([*enumerate(value)])]
 
 
