@@ -266,6 +266,7 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
     """
 
     nonlin = True  # for most neurons from here: a compiled network looks at each attribute of theirs at each call
+    _place: int | None = None  # in its layer, for the names of its weights in pictures
 
     def __init__(
         self,
@@ -400,6 +401,8 @@ class Layer(_OfPoints[Outputs], remembered=False):
         if isinstance(initial := kwargs.get("initial"), str) and (spread := INITIAL_WEIGHTS.get(initial)):
             kwargs["initial"] = spread(required_count(nin, "nin"), required_count(nout, "nout"))
         self.neurons = [Neuron(nin, **kwargs) for _ in range(required_count(nout, "nout"))]
+        for place, neuron in enumerate(self.neurons):
+            neuron._place = place
 
     def outputs(self, x: Sequence[Any] | ndarray[Any, Any]) -> list[Value]:
         """The neurons' outputs: a list, also of a single one."""

@@ -163,6 +163,7 @@ function nodePanel(index) {
     ["operation", html("dd", {}, made)], ["data", data], ["grad", grad],
     ["operands", links(node.operands, "none", node.group)], ["used by", links(node.users, index === root ? "nothing: it is the result" : "nothing", node.group)],
   ];
+  if (node.label && node.path) rows.splice(1, 0, ["attribute", html("dd", {}, bdi(node.path))]);
   if (path.length) rows.push(["in", html("dd", {}, path.join(" › "))]);
   const title = html("h2", { dir: "auto" }, fullNameOf(index));
   const buttons = [

@@ -68,6 +68,7 @@ def passes(
     opened: Opened = NOTHING,
     inputs: Mapping[str, Any] = NO_INPUTS,
     classes: Sequence[str] = NO_CLASSES,
+    tokens: Sequence[str | int] = NO_CLASSES,
 ) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 
@@ -76,13 +77,14 @@ def passes(
         opened: what is known of the compiled functions in it.
         inputs: boxes of inputs by name, as explore takes them.
         classes: the names of classes, as explore takes them.
+        tokens: those to show first, as explore takes them.
 
     Returns:
         Plain data for JSON, and the Values in the order in which it has them.
 
     Raises:
-        TypeError, ValueError: for inputs that are no names and shapes, for other classes than there are names, or if
-            the graph has a cycle.
+        TypeError, ValueError: for inputs that are no names and shapes, for other classes than there are names, for
+            tokens that the program cannot read, or if the graph has a cycle.
 
     Example:
         >>> from micrograd import Value
@@ -95,7 +97,7 @@ def passes(
     grouping = Grouping(order, opened.places, places_of_inputs(order, inputs))
     nodes, places = grouping.in_order(), grouping.places
     folded = in_their_operations(nodes, root)
-    sequence, beside = sequence_of(root, nodes, grouping, classes)
+    sequence, beside = sequence_of(root, nodes, grouping, classes, tokens)
     for value, other in beside.items():
         grouping.of[value] = grouping.of[other]
         if value.requires_grad and (group := grouping.of[value]) is not None:
@@ -134,6 +136,9 @@ def passes(
         for node in nodes
     ]
     primitives = [entry_of(primitive) for primitive in keys]
+    unknown = [entry["name"] for entry in primitives if not entry["library"] and entry["forward"] is None]
+    if tokens and unknown:
+        raise ValueError(f"tokens: a page cannot compute {unknown[0]}, and so no other word than that of the graph")
     data_of_page = {
         "root": number[root],
         "nodes": cards,

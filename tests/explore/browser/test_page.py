@@ -255,7 +255,7 @@ class TestGraph:
     def test_what_has_no_label_has_a_name(self, show):
         page = show(mg.nn.Neuron(2, activation="tanh")([1.0, 2.0]) * 2)
         names = page.locator("#nodes .item").evaluate_all("items => items.map((item) => item.ariaLabel.split(',')[0])")
-        assert sorted(name for name in names if len(name) < 3) == ["b", "w1", "w2"]
+        assert sorted(name for name in names if len(name) < 5) == ["b", "w[0]", "w[1]"]
         results = ["neuron, product 1", "neuron, product 2", "neuron, sum 1", "neuron, sum 2", "neuron, tanh", "result"]
         found = page.evaluate("nodes.filter(({ kind }) => kind === 'result').map(({ index }) => fullNameOf(index))")
         assert sorted(found) == results
