@@ -16,7 +16,7 @@ from micrograd.compiler.calling import of_rows
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, is_same
 
 ROWS = 450
-SIZES = [10, 20, 40]
+SIZES = [32, 48, 80]
 WEIGHTS = [mg.Value(0.5), mg.Value(-0.25)]
 
 
@@ -118,7 +118,7 @@ class TestAlikeRows:
         def total(x, factors, by=True, count=2):
             return (x * factors[0] + factors[1]).sum() * count if by else x
 
-        assert not is_traced_in_full(caplog, total, numbers(ROWS), [2.0, mg.Value(0.5)])
+        assert not is_traced_in_full(caplog, total, numbers(ROWS), [2.0, mg.Value(0.5)], True, 3)
 
     def test_the_numbers_of_another_call(self):
         fast = mg.compile(mg.vmap(lambda a: a * a))
@@ -143,6 +143,14 @@ class TestAlikeRows:
             assert fast(numbers(ROWS)).data == fast(numbers(ROWS)).data
             assert not fast(numbers(ROWS)).requires_grad
 
+    def test_under_no_grad_what_depends_on_it(self, caplog):
+        slope = mg.grad(lambda s, x: (x * WEIGHTS[0]).sum() * s * s)
+        assert not is_traced_in_full(caplog, slope, 0.5, numbers(ROWS))
+        fast = mg.compile(slope)
+        assert fast(0.5, numbers(ROWS)).requires_grad
+        with mg.no_grad():
+            assert fast(0.5, numbers(ROWS)) == pytest.approx(slope(0.5, numbers(ROWS)))
+
     def test_explain_counts_all_rows(self):
         fast = mg.compile(mg.sparse_jacobian(chained))
         fast(numbers(ROWS))
@@ -155,6 +163,7 @@ class TestAlikeRows:
         x = numbers(ROWS)
         fast(x)
         fast.show(after="normalise")
+        fast.show(after="adjoint")
         assert "n450 = n0 * n0" in capsys.readouterr().out
         executable = fast.program(x)
         executable.run()
@@ -224,6 +233,11 @@ def changes(x):
     return x
 
 
+def under_no_grad(x):
+    with mg.no_grad():
+        return x * 2
+
+
 own = mg.primitive("own", "own", lambda x: 2.0 * x, lambda gradient, out, x: 2.0 * gradient)
 
 UNLIKE = {
@@ -259,12 +273,16 @@ UNLIKE = {
     "a variance": lambda x: x.var(),
     "another dtype": lambda x: x.astype(object) * 2,
     "a transform inside": lambda x: mg.grad(lambda y: y.sum())(x),
+    "a transform of an element": lambda x: mg.grad(lambda y: y * y)(x[0]) * x,
+    "an operand of another class": lambda x: np.transpose(x, range(1)) * 2,
+    "under no_grad": under_no_grad,
     "a decision": lambda x: mg.cond(x[0] > 0, lambda: x[1], lambda: x[2]),
     "a choice": lambda x: x.sum() if x[0] > 0 else x.max(),
     "a primitive of the user": own,
     "a primitive of the user on an element": lambda x: own(x[0]) * x,
     "arrays of objects": lambda x: np.array([x[0] for _ in range(100)]) * x[:100],
     "a list as a result": lambda x: [x[0]] * len(x),
+    "known numbers as a result": lambda x: (x * 2, np.arange(3.0)),
     "bools as a result": lambda x: x > 0.5,
     "mg.mean of rows": lambda x: mg.mean(np.stack([x, x])[0]) + mg.mean(x, axis=0),
 }  # fmt: skip
@@ -274,6 +292,45 @@ class TestOtherRows:
     @pytest.mark.parametrize("name", UNLIKE)
     def test_all_rows_are_traced(self, name, caplog):
         assert is_traced_in_full(caplog, UNLIKE[name], numbers(ROWS))
+
+    @pytest.mark.parametrize(
+        "other", [np.float64(2.0), np.arange(ROWS), np.arange(3), [1.0] * 1001]
+    )
+    def test_other_arguments(self, other, caplog):
+        assert is_traced_in_full(caplog, lambda x, other: x * 2 + np.sum(other), numbers(ROWS), other)
+
+    def test_errors_of_the_function(self):
+        with pytest.raises(ValueError, match="give the axis"):
+            mg.compile(lambda x: mg.mean(x))(numbers(ROWS, 2))
+        with pytest.raises(IndexError):
+            mg.compile(lambda x: x[len(x)])(numbers(ROWS))
+
+    def test_a_symbol_that_stays_is_refused(self):
+        kept = []
+        with pytest.raises(mg.compiler.TraceError, match="kept"):
+            mg.compile(lambda x: kept.append(x.sum()) or x)(numbers(ROWS))
+        assert kept == []
+
+    def test_what_the_function_counts(self, caplog):
+        counts = {"calls": 0}
+
+        def function(x):
+            counts["calls"] += 1
+            return x * 2
+
+        assert is_traced_in_full(caplog, function, numbers(ROWS))
+
+    def test_programs_that_are_checked(self, caplog):
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            mg.compile(lambda x: x * 2, verify=True)(numbers(ROWS))
+        assert "is traced for all" in caplog.text
+
+    def test_a_large_program(self, caplog, monkeypatch):
+        fast = mg.compile(lambda x: x * 2)
+        fast(numbers(ROWS))
+        monkeypatch.setattr(of_rows, "_MOST_NUMBERS", 100)
+        assert "1x450" in fast.explain()
+        assert is_traced_in_full(caplog, lambda x: x * 3, numbers(ROWS))
 
 
 UNARY = [np.sin, np.tanh, mg.tanh, lambda a: a * a, lambda a: 0.5 * a + 1, lambda a: np.where(a > 0.3, a, -a)]
@@ -321,19 +378,19 @@ class TestExtrapolated:
     @pytest.mark.parametrize(
         ("things", "expected"),
         [
-            ([5, 10, 20], 25),
+            ([16, 24, 40], 50),
             ([3, 3, 3], 3),
             ([2.5, 2.5, 2.5], 2.5),
-            ([10.0, 20.0, 40.0], 50.0),
-            ([0.1, 0.05, 0.025], 0.02),
-            (["10 rows of 1,010", "20 rows of 1,020", "40 rows of 1,040"], "50 rows of 1,050"),
+            ([32.0, 48.0, 80.0], 100.0),
+            ([1 / 32, 1 / 48, 1 / 80], 0.01),
+            (["32 rows of 1,032", "48 rows of 1,048", "80 rows of 1,080"], "100 rows of 1,100"),
             (["text"] * 3, "text"),
-            ([{"a": [1]}, {"a": [2]}, {"a": [4]}], {"a": [5]}),
+            ([{"a": [32]}, {"a": [48]}, {"a": [80]}], {"a": [100]}),
             ([len, len, len], len),
         ],
     )
     def test_things(self, things, expected):
-        found = extrapolated(SIZES, things, 50)
+        found = extrapolated(SIZES, things, 100)
         assert found == expected
         assert type(found) is type(expected)
 
@@ -359,15 +416,14 @@ class TestExtrapolated:
     )
     @pytest.mark.parametrize("size", [48, 1000])
     def test_arrays(self, of, size):
-        sizes = [32, 48, 80]
-        assert is_same(extrapolated(sizes, list(map(of, sizes)), size), of(size))
+        assert is_same(extrapolated(SIZES, list(map(of, SIZES)), size), of(size))
 
     @pytest.mark.parametrize(
         "things",
         [
             [1, 2, 4.0],
             [1, 4, 16],
-            [1, 2, 3],
+            [1, 2, 5],
             [0.1, 0.2, 0.3],
             [0.0, 0.5, 0.5],
             [math.inf, 1.0, 1.0],
@@ -378,11 +434,12 @@ class TestExtrapolated:
             [np.array([len]), np.array([len]), np.array([len])],
             [np.zeros((2, n, n), dtype=int) for n in SIZES],
             [np.arange(n) ** 2 for n in SIZES],
-            [np.arange(80 - n) for n in SIZES],
-            [np.arange(n + 20) ** 2 for n in SIZES],
-            [np.arange(n + 20) ** 2 % 7 for n in (32, 48, 80)],
+            [np.arange(100 - n) for n in SIZES],
+            [np.arange(n - 31) for n in SIZES],
+            [np.arange(n + n // 10) ** 2 for n in SIZES],
+            [np.arange(n) ** 2 for n in (20, 36, 68)],
             [np.linspace(0.0, 1.0, 8 * n) for n in SIZES],
-            [np.repeat([1, 5, 2], [n, 50 - n, 10]) for n in SIZES],
+            [np.repeat([1, 5, 2], [n, 90 - n, n]) for n in SIZES],
         ],
     )
     def test_what_is_not_alike(self, things):

@@ -27,13 +27,12 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import Structure, is_leaf, is_result, parts_of
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, is_same
 from micrograd.compiler.numbers import part_of, taken
-from micrograd.compiler.passes.stages import run_stages
+from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing.outline import OutlineError, outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
 
 _LOG = logging.getLogger("micrograd")
@@ -62,14 +61,12 @@ class _OfRows(Specialised):
         given: Structure,
         in_full: Callable[[], Specialised],
     ) -> None:
-        if any(each.values != few[0].values for each in few):
-            raise UnlikeRowsError("programs that read other Values")
         vars(self).update(vars(few[-1]))
         self._few, self._sizes, self._rows, self._in_full = few, sizes, size, in_full
         self._traced_in_full: Specialised | None = None
         self.shapes = shapes_of(self._function, given)
-        self.wanted, self._nodes = self._of_all([(each.wanted, each._nodes) for each in few])
-        self.remarks = self._of_all([each.remarks for each in few])
+        told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
+        self.values, self.wanted, self._nodes, self.remarks = self._of_all(told)
         self.results: Any = _Results.of_rows(self._of_all([_Results.told(each) for each in few]), few[-1])
         self.requires_grad = [self.is_differentiable] * len(self.results.kinds)
         self._compiled, self._size = {}, (-1, 0)
@@ -87,7 +84,7 @@ class _OfRows(Specialised):
             try:
                 self._compiled[gradients] = self._extrapolated(gradients)
             except UnlikeRowsError:
-                self._compiled[gradients] = self._whole().compiled(gradients)
+                return super().compiled(gradients)
         return self._compiled[gradients]
 
     def _extrapolated(self, gradients: bool) -> Compiled:
@@ -99,18 +96,12 @@ class _OfRows(Specialised):
         ready = run_stages(made[-1]._replace(thing=program, effects=effects), "compile", self._request)
         return self._that_runs(self._described(program, ready), ready)
 
-    def _whole(self) -> Specialised:
+    @property
+    def graph(self) -> Made:  # type: ignore[override]  # that of other programs is made when they are
+        """What else is asked for is made of: the graph of a trace for all rows."""
         if self._traced_in_full is None:
             self._traced_in_full = self._in_full()
-        return self._traced_in_full
-
-    def program(self, gradients: bool, *arguments: Any, **asked: Any) -> Program:
-        """A program for a trainer, which is made by a trace for all rows."""
-        return self._whole().program(gradients, *arguments, **asked)
-
-    def after(self, name: str) -> Any:
-        """The graph or the program after a pass, by a trace for all rows."""
-        return self._whole().after(name)
+        return self._traced_in_full.graph
 
     def own_size(self) -> int:
         """About how many bytes it has."""
@@ -197,7 +188,7 @@ class _Array:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Assembled:
     """A result that is made of arrays, such as a sparse matrix."""
 
     assemble: Any
@@ -212,7 +203,7 @@ def _told(item: Any, outputs: Iterator[Any], leaves: Iterator[Any]) -> Any:
     if kind is dict:
         return {name: _told(part, outputs, leaves) for name, part in item.items()}
     if kind is Assembled:
-        return _Made(item.assemble, [_told(part, outputs, leaves) for part in item.parts])
+        return _Assembled(item.assemble, [_told(part, outputs, leaves) for part in item.parts])
     if is_leaf(item):
         output, leaf = next(outputs), next(leaves)
         return leaf if output is None else _Output(output)
@@ -233,7 +224,7 @@ def _filled(told: Any, found: Any) -> Any:
         return found.item(told.number) if isinstance(found, np.ndarray) else found[told.number]
     if kind is _Array:
         return told.of(found)
-    if kind is _Made:
+    if kind is _Assembled:
         return told.assemble([_filled(part, found) for part in told.parts])
     if kind in (list, tuple):
         return kind([_filled(part, found) for part in told])

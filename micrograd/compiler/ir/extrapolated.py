@@ -157,8 +157,6 @@ def _array(sizes: Sequence[int], arrays: Sequence[Any], size: int) -> Any:
     if made is None:
         made = _row_by_row(sizes, flat, size, (len(flat[1]) - len(flat[0])) // (sizes[1] - sizes[0]))
     moved = shape[growing[0]], *shape[: growing[0]], *shape[growing[0] + 1 :]
-    if made.size != math.prod(moved):
-        raise UnlikeRowsError(f"arrays of shapes {[each.shape for each in arrays]}")
     return np.ascontiguousarray(np.moveaxis(made.reshape(moved), 0, growing[0])).astype(first.dtype)
 
 
@@ -206,8 +204,8 @@ def _by_runs(sizes: Sequence[int], arrays: Sequence[Integers], size: int) -> Int
 def _row_by_row(sizes: Sequence[int], arrays: Sequence[Integers], size: int, width: int) -> Integers:
     """Arrays with so many elements a row more: each may be an affine function of the row, but for some at the ends."""
     rows, edge = [count - 2 * _EDGE for count in sizes], _EDGE * width
-    lengths = [edge + count * width for count in rows]
-    if width <= 0 or min(rows) < 2 or any(len(array) < length for array, length in zip(arrays, lengths, strict=True)):
+    left = {len(array) - width * count - edge for array, count in zip(arrays, rows, strict=True)}
+    if width <= 0 or min(rows) < 2 or len(left) > 1 or min(left) < 0:
         raise UnlikeRowsError(f"arrays of {[len(each) for each in arrays]} elements")
     ends, bases, slopes = [], [], []
     for array, count in zip(arrays, rows, strict=True):
