@@ -31,6 +31,7 @@ from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
+from micrograd.compiler.calling.of_rows import of_rows
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
@@ -488,7 +489,7 @@ class CompiledFunction(Generic[P, R]):
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
         _LOG.debug("%r: trace number %d", self, self._kept.traces)
-        return self._specialised(given, is_recorded=is_recorded)
+        return of_rows(self.function, given, partial(self._specialised, is_recorded=is_recorded))
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced again where there are none, or gradients are wanted elsewhere."""

@@ -78,6 +78,7 @@ class Specialised:
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
         takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
+        in_lanes: whether gradients are written many at a time however few there are; see trace.
         asked: if all that the function asks shall be data, how many questions there are; see histories.py.
         every_path: if choices shall stand for decisions, for programs that run for many examples at a time, how many
             numbers of an example stay as they are; those decide which of the others it may run with.
@@ -126,6 +127,7 @@ class Specialised:
         takes_maps: bool = False,
         takes_decisions: bool = False,
         takes_calls: bool = False,
+        in_lanes: bool = False,
         asked: int = 0,
         every_path: int | None = None,
     ) -> None:
@@ -136,9 +138,10 @@ class Specialised:
         self._rounding, self._decide = rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, asked, every_path
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, in_lanes
         traced = self._traced(
-            Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
+            Source(traced_once(function), arguments, *told, asked, every_path),
+            [("", function), *_named(arguments.objects)],
         )
         self.graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
@@ -370,23 +373,26 @@ class Specialised:
                 rerolled = self._made(gradients)
                 made = run_stages(rerolled, "compile", self._request)
                 program = self._described(rerolled.thing, made)
-            names = self.name, f"compiled {self.name}"
-            wanted, given = part_of(self.wanted), len(self.trained)
-            stored, is_whole = self.stored_and_trained, self.maps is None
-            path = WeakMethod(self.path_of) if self.decisions else None
-            origin = Origin(
-                *(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole),
-                questions=self.questions,
-                path=path,
-            )
-            passes = table_of(made.seconds, made.effects, self._request.disabled)
-            compiled = Compiled(program, made.thing, origin, passes)
-            if isinstance(compiled.run, Executable):
-                compiled.run.program = compiled.program
-            self._compiled[gradients] = compiled
+            self._compiled[gradients] = self._that_runs(program, made)
             how = "with" if gradients else "without"
             _LOG.debug("%s: compiled %s gradients in %.3f s", self.name, how, sum(made.seconds.values()))
         return self._compiled[gradients]
+
+    def _that_runs(self, program: Program, made: Made) -> Compiled:
+        """A program with what the passes have made to run it."""
+        names = self.name, f"compiled {self.name}"
+        wanted, given = part_of(self.wanted), len(self.trained)
+        stored, is_whole = self.stored_and_trained, self.maps is None
+        path = WeakMethod(self.path_of) if self.decisions else None
+        origin = Origin(
+            *(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole),
+            questions=self.questions,
+            path=path,
+        )
+        passes = table_of(made.seconds, made.effects, self._request.disabled)
+        if isinstance(made.thing, Executable):
+            made.thing.program = program
+        return Compiled(program, made.thing, origin, passes)
 
     def _made(self, gradients: bool, **asked: Any) -> Made:
         """The program of the passes that all backends have."""

@@ -135,11 +135,12 @@ class Tape(Tracer):
         reading: the generator that reads the numbers of Values; see largest.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
         writes_out: whether all iterations are written out.
+        in_lanes: whether gradients are written many at a time however few there are.
     """
 
     questions: Questions | None = None
     reading: Reading | None = None
-    takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = False
+    takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = in_lanes = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
     gradient_of: ClassVar[Callable[..., ArrayFunction]]
@@ -575,7 +576,8 @@ class Tape(Tracer):
         self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some positions, written many at a time where that is quicker."""
-        if dependence.steps < _FEWEST_STEPS or self._has_iterations() or self.decisions:
+        fewest = 0 if self.in_lanes else _FEWEST_STEPS
+        if dependence.steps < fewest or self._has_iterations() or self.decisions:
             return self._gradients(root._position, dependence, values, create_graph)
         lanes = self.gradients_in_lanes(self, dependence, root._position)
         if not lanes.are_wide:
@@ -1458,11 +1460,11 @@ class Symbol(Value):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function of NumPy that works element by element makes of symbols."""
-        return Tape.arrays.of_elements(ufunc, method, inputs, settings)
+        return self._tape.of_elements(ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy makes of symbols."""
-        return Tape.arrays.of_arrays(function, arguments, settings)
+        return self._tape.of_arrays(function, arguments, settings)
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
@@ -1795,6 +1797,7 @@ def trace(
     takes_maps: bool = False,
     takes_decisions: bool = False,
     takes_calls: bool = False,
+    in_lanes: bool = False,
     writes_out: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
@@ -1809,6 +1812,7 @@ def trace(
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
         takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
         takes_calls: whether functions of whole arrays may be.
+        in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
         writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
 
     Returns:
@@ -1820,7 +1824,7 @@ def trace(
     """
     tape = Tape(as_floats, is_recorded)
     tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
-    tape.writes_out = writes_out
+    tape.in_lanes, tape.writes_out = in_lanes, writes_out
     try:
         written = traced_on(tape, function, arguments, first, rounding)
     except Exception:
@@ -1830,7 +1834,7 @@ def trace(
         raise FollowedError
     if tape.looks_into_maps:
         told = first, as_floats, is_recorded, rounding, takes_maps
-        return trace(function, arguments, *told, takes_calls=takes_calls, writes_out=True)
+        return trace(function, arguments, *told, takes_calls=takes_calls, in_lanes=in_lanes, writes_out=True)
     return written
 
 
