@@ -62,6 +62,23 @@ def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path):
     assert run(tmp_path / "file" / "folder") == run(tmp_path / "cache")
 
 
+def test_the_library_comes_into_memory_when_the_passes_are_done(tmp_path):
+    program = """
+import sys, micrograd as mg
+
+def f(x):
+    print("llvmlite.binding" in sys.modules)
+    return x * x
+
+fast = mg.compile(f, backend="llvm")
+fast(3.0)
+print("llvmlite.binding" in sys.modules)
+"""
+    *before, after = run(tmp_path, program).split()
+    assert before == ["False"]
+    assert after == "True"
+
+
 @pytest.mark.parametrize(
     ("platform", "environment", "expected"),
     [
