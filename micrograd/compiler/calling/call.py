@@ -57,7 +57,7 @@ class Origin(NamedTuple):
         stored: where those that it trains are stored, if they are.
         is_whole: whether the program computes all of it: not where iterations of mg.vmap have one of their own.
         questions: what the function asked of numbers, to which the last outputs of the program are the answers.
-        path: where the program decides itself, a weak reference to what finds the path for given inputs; see Specialised.
+        path: where the program decides itself, a weak reference to what finds the path for inputs; see Specialised.
     """
 
     name: str
