@@ -36,7 +36,6 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
-    from micrograd.compiler.calling.specialise import Specialised
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.tracing.questions import Question
@@ -70,7 +69,7 @@ class Origin(NamedTuple):
     stored: Stored | None
     is_whole: bool
     questions: Sequence[Question]
-    path: Callable[[], Callable[[Floats], Specialised] | None] | None
+    path: Callable[[], Callable[[Floats], Any] | None] | None
 
 
 class _OfOneCall(Primitive):
