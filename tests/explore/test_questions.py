@@ -177,6 +177,12 @@ def test_where_the_path_cannot_be_found_again_the_call_stays_closed(tmp_path):
     assert closed["nodes"][closed["root"]]["data"] == result.data
     limit.data = 4.0  # and now another one is taken
     assert not questions(explored(result, tmp_path))
+    limit.data = 1.0
+    asking = mg.compile(lambda x: mg.cond(mg.log(limit) < x, lambda: x * x, lambda: x), backend="numpy")
+    result = asking(Value(3.0)) * 2.0
+    assert questions(explored(result, tmp_path))
+    limit.data = -1.0  # now nobody can tell which one would be
+    assert not questions(explored(result, tmp_path))
 
 
 def test_the_numbers_of_a_path_are_those_of_the_call(tmp_path):
