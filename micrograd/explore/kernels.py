@@ -10,6 +10,7 @@ For as long as the page is made, the results of the call are the last of these V
 from __future__ import annotations
 
 import ast
+import math
 from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -128,17 +129,22 @@ def _shown(call: Any) -> _Shown | None:
     if origin.path is None:
         given = dict(zip(origin.program.inputs[origin.wanted].tolist(), operands, strict=True))
         return _Shown(origin.program, inputs, given, origin.questions)
-    path_of: Any = origin.path()  # it is there as long as the call knows how to run the function as it is written
-    try:
-        path = with_numbers(operands, [float(number) for number in call._y], lambda: path_of(inputs))
-    except (ArithmeticError, ValueError, TypeError):  # what it reads from outside has changed
-        return None
     import numpy as np
 
+    path_of: Any = origin.path()  # it is there as long as the call knows how to run the function as it is written
+
+    def followed() -> Any:
+        path = path_of(inputs)
+        return path, [value.data for value in path.values]
+
+    try:
+        path, read = with_numbers(operands, [float(number) for number in call._y], followed)
+    except (ArithmeticError, ValueError, TypeError):  # what it reads from outside has changed
+        return None
     program, outside, known = path.program(False), len(path.values), set(operands)
     of_inputs = dict(zip(range(len(inputs))[origin.wanted], operands, strict=True))
     arguments, first = program.inputs[outside:].tolist(), len(inputs) - (len(program.inputs) - outside)
-    numbers = [*(value.data for value in path.values), *inputs[first:].tolist()]
+    numbers = [*read, *inputs[first:].tolist()]
     given = {place: value for place, value in zip(program.inputs.tolist(), path.values, strict=False) if value in known}
     given |= {place: of_inputs[first + n] for n, place in enumerate(arguments) if first + n in of_inputs}
     return _Shown(program, np.array(numbers), given, path.questions)
@@ -183,7 +189,8 @@ def _made_by_kernels(call: Any, results: dict[int, Value], room: int) -> _Made |
         block = with_numbers(list(call._x), [float(number) for number in call._y], make)
     except (ArithmeticError, ValueError):  # what the compiled program computes in another way
         return None
-    if not (values.is_new or asked):
+    is_other = any(not math.isclose(new.data, old.data, rel_tol=1e-6, abs_tol=1e-9) for old, new in values.made.items())
+    if is_other or not (values.is_new or asked):  # what the function reads has changed, and it took another path
         return None
     known, copies = _reached(values.made.values(), set(shown.operands.values())), dict[Any, Value]()
     found: dict[Value, Question] = {}

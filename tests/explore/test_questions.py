@@ -10,7 +10,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.explore import kernels
 from tests.explore.test_explore import explored
-from tests.explore.test_kernels import assert_as_eager
+from tests.explore.test_kernels import assert_as_eager, gradients
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="Python 3.10 does not say which expression is running"
@@ -175,6 +175,25 @@ def test_where_the_path_cannot_be_found_again_the_call_stays_closed(tmp_path):
     closed = explored(result, tmp_path)
     assert not questions(closed)
     assert closed["nodes"][closed["root"]]["data"] == result.data
+    limit.data = 4.0  # and now another one is taken
+    assert not questions(explored(result, tmp_path))
+    limit.data = 1.0
+    asking = mg.compile(lambda x: mg.cond(mg.log(limit) < x, lambda: x * x, lambda: x), backend="numpy")
+    result = asking(Value(3.0)) * 2.0
+    assert questions(explored(result, tmp_path))
+    limit.data = -1.0  # now nobody can tell which one would be
+    assert not questions(explored(result, tmp_path))
+
+
+def test_the_numbers_of_a_path_are_those_of_the_call(tmp_path):
+    x, w = Value(2.0, label="x"), Value(1.5, label="w")
+    result = mg.compile(lambda x: mg.cond(x > w, lambda: x * w, lambda: x), backend="numpy")(x) * 2.0
+    x.data, w.data = -7.0, 5.0
+    data = explored(result, tmp_path)
+    assert data["nodes"][data["root"]]["data"] == 6.0
+    assert dict(gradients(data)) == {"x": 3.0, "w": 4.0}
+    assert [(name, asked["answer"]) for name, _, asked in questions(data)] == [("x > w", 1.0)]
+    assert (x.data, w.data) == (-7.0, 5.0)
 
 
 def test_a_program_of_many_terms_asks_too(tmp_path, monkeypatch):

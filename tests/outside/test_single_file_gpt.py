@@ -25,6 +25,8 @@ NAMES = ["emma", "olivia", "ava"]  # the first of the names that microgpt learns
 LETTERS = "".join(NAMES)
 RATE, BETA1, BETA2, EPSILON, STEPS = 0.01, 0.85, 0.99, 1e-8, 9
 
+OWN_SIZE = {"letters": string.ascii_lowercase, "width": 16, "heads": 4, "layers": 1, "places": 16}
+
 
 class Own:
     """A number, its gradient, and the operands that it was made of, each with the slope by it."""
@@ -151,13 +153,16 @@ class Gpt:
             result.backward()
             losses.append(result.data)
             gradients.append([p.grad for p in self.parameters])
-            for i, p in enumerate(self.parameters):
-                self.means[i] = BETA1 * self.means[i] + (1 - BETA1) * p.grad
-                self.squares[i] = BETA2 * self.squares[i] + (1 - BETA2) * p.grad**2
-                mean, square = self.means[i] / (1 - BETA1 ** (step + 1)), self.squares[i] / (1 - BETA2 ** (step + 1))
-                p.data -= RATE * (1 - step / STEPS) * mean / (square**0.5 + EPSILON)
-                p.grad = 0
+            self.update(step)
         return losses, gradients
+
+    def update(self, step, steps=STEPS):
+        for i, p in enumerate(self.parameters):
+            self.means[i] = BETA1 * self.means[i] + (1 - BETA1) * p.grad
+            self.squares[i] = BETA2 * self.squares[i] + (1 - BETA2) * p.grad**2
+            mean, square = self.means[i] / (1 - BETA1 ** (step + 1)), self.squares[i] / (1 - BETA2 ** (step + 1))
+            p.data -= RATE * (1 - step / steps) * mean / (square**0.5 + EPSILON)
+            p.grad = 0
 
     def drawn(self, source):
         name, token, memories = "", self.end, [[] for _ in range(self.layers)]
@@ -230,8 +235,7 @@ def test_compiled_with_two_edits_it_prints_the_same_losses(backend):
 
 def test_in_its_own_size():
     """Before it has learned anything, it is as good as a guess among the letters and the end."""
-    size = {"letters": string.ascii_lowercase, "width": 16, "heads": 4, "layers": 1, "places": 16}
-    truth, model = Gpt(Own, **size), Gpt(mg.Value, **size)
+    truth, model = Gpt(Own, **OWN_SIZE), Gpt(mg.Value, **OWN_SIZE)
     losses = [each.loss("emma") for each in (truth, model)]
     for loss in losses:
         loss.backward()

@@ -36,7 +36,6 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
-    from micrograd.compiler.calling.specialise import Specialised
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.tracing.questions import Question
@@ -57,7 +56,7 @@ class Origin(NamedTuple):
         stored: where those that it trains are stored, if they are.
         is_whole: whether the program computes all of it: not where iterations of mg.vmap have one of their own.
         questions: what the function asked of numbers, to which the last outputs of the program are the answers.
-        path: where the program decides, a weak reference to what finds the path for given inputs; see Specialised.
+        path: where the program decides itself, a weak reference to what finds the path for inputs; see Specialised.
     """
 
     name: str
@@ -70,7 +69,7 @@ class Origin(NamedTuple):
     stored: Stored | None
     is_whole: bool
     questions: Sequence[Question]
-    path: Callable[[], Callable[[Floats], Specialised] | None] | None
+    path: Callable[[], Callable[[Floats], Any] | None] | None
 
 
 class _OfOneCall(Primitive):
