@@ -266,9 +266,10 @@ def of_rows(function: Callable[..., Any], given: Structure, make: Callable[..., 
         return _OfRows(made, sizes, size, given, lambda: make(given))
     except Exception as error:  # one of the function's own comes again
         _LOG.debug("%r is traced for all of %d rows: %r", function, size, error)
+    finally:
         if not reached.is_current():
             reached.put_back()
-        return make(given)
+    return make(given)
 
 
 def _whole(special: Specialised) -> Specialised:
