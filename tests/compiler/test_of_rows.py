@@ -133,6 +133,18 @@ class TestAlikeRows:
             return np.mean(mg.vmap(path)(x))
 
         assert not is_traced_in_full(caplog, transform(paths), 0.2, numbers(ROWS, 60))
+        fast = mg.compile(transform(paths))
+        before = fast(0.2, numbers(ROWS, 60))
+        assert "449 iterations, of which one program computes" in fast.explain()
+        assert are_same(fast(0.2, numbers(ROWS, 60)), before)
+
+    @pytest.mark.parametrize("backend", ["numpy", "jax"])
+    def test_backends(self, backend):
+        x = numbers(ROWS)
+        value, slopes = mg.compile(mg.value_and_grad(lambda x: np.sum(chained(x) ** 2)), backend=backend)(x)
+        expected, expected_slopes = run_in_full(mg.value_and_grad(lambda x: np.sum(chained(x) ** 2)), x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        assert slopes == pytest.approx(expected_slopes, rel=1e-12)
 
     def test_the_numbers_of_another_call(self):
         fast = mg.compile(mg.vmap(lambda a: a * a))
@@ -183,6 +195,12 @@ class TestAlikeRows:
         executable.run()
         assert executable.buffer[executable.program.outputs].tolist() == (x * x).tolist()
         assert fast.cache_info().program_bytes > 0
+
+    def test_show_what_is_in_another_order_for_other_rows(self, capsys):
+        fast = mg.compile(ALIKE["rows"])
+        fast(numbers(ROWS))
+        fast.show(after="normalise")
+        assert "sin(n0)" in capsys.readouterr().out
 
     def test_a_program_that_reads_what_was_replaced(self):
         settings = {"factor": 2.0}

@@ -13,6 +13,7 @@ rows more to see what grows, as arrays begin at multiples of 8 numbers.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -26,7 +27,6 @@ from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import Structure, is_leaf, is_result, parts_of
-from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, is_same
 from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.passes.stages import Made, run_stages
@@ -74,23 +74,23 @@ class _OfRows(Specialised):
         self._compiled, self._size = {}, (-1, 0)
         if few[-1]._under_no_grad is few[-1]:
             self._under_no_grad = self
-        if self.maps:
-            parts = self._of_all([[_bare(part.mapped) for part in each.maps.all] for each in few if each.maps])
-            self.maps = Maps(self.graph, parts, self._of_all([each.needed for each in few]), self._request)
         gradients = self.is_differentiable and len(self.results.kinds) == 1
-        self._compiled[gradients] = super().compiled(gradients) if self.maps else self._extrapolated(gradients)
+        if self.maps:
+            self._graph = self._extrapolated_graph()
+            parts = self._of_all([[_bare(part.mapped) for part in each.maps.all] for each in few if each.maps])
+            self.maps = Maps(self._graph, parts, self._of_all([each.needed for each in few]), self._request)
+        else:
+            self._compiled[gradients] = self._extrapolated(gradients)
 
     def _of_all(self, things: list[Any]) -> Any:
         return extrapolated(self._sizes, things, self._rows)
 
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
-        if gradients not in self._compiled:
-            try:
+        if gradients not in self._compiled and not self.maps:
+            with suppress(UnlikeRowsError):
                 self._compiled[gradients] = self._extrapolated(gradients)
-            except UnlikeRowsError:
-                return super().compiled(gradients)
-        return self._compiled[gradients]
+        return super().compiled(gradients)
 
     def _extrapolated(self, gradients: bool) -> Compiled:
         made = [each._made(gradients) for each in self._few]
@@ -105,13 +105,16 @@ class _OfRows(Specialised):
     def graph(self) -> Made:  # type: ignore[override]  # it is only made where it is asked for
         """What programs are made of that are not extrapolated themselves."""
         if self._graph is None:
-            made = [each.graph for each in self._few]
             try:
-                thing, effects = self._of_all([(each.thing, each.effects) for each in made])
-                self._graph = made[-1]._replace(thing=thing, effects=effects)
-            except UnlikeRowsError:
+                self._graph = self._extrapolated_graph()
+            except UnlikeRowsError:  # its terms may be in an order of their own
                 self._graph = self._in_full().graph
         return self._graph
+
+    def _extrapolated_graph(self) -> Made:
+        made = [each.graph for each in self._few]
+        thing, effects = self._of_all([(each.thing, each.effects) for each in made])
+        return made[-1]._replace(thing=thing, effects=effects)
 
     def own_size(self) -> int:
         """About how many bytes it has."""
@@ -285,7 +288,7 @@ def _whole(special: Specialised) -> Specialised:
 
 def _bare(mapped: Any) -> Any:
     """What mg.vmap runs, without what has found the equal operations of one iteration."""
-    return replace(mapped, trace=mapped.trace._replace(equals=None)) if isinstance(mapped, Mapped) else mapped
+    return replace(mapped, trace=mapped.trace._replace(equals=None))
 
 
 def _lengths(nested: Any) -> Iterator[int]:
