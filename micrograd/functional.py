@@ -595,6 +595,8 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
         >>> dot([1.0, 2.0], [3.0, 4.0])
         11.0
     """
+    if hasattr(xs, "of_terms"):
+        return xs.of_terms("dot", ys)
     xs = required_sequence(xs, "dot takes two sequences of numbers or Values")
     ys = required_sequence(ys, "dot takes two sequences of numbers or Values")
     check_numbers([*xs, *ys], "an element of a dot product")

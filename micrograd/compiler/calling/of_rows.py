@@ -2,8 +2,8 @@
 
     fast(x)      x has 100,000 rows
 
-    outlines     what the function does to arrays of 100,000, 320, 336 and 368 rows: does it do the same to all?
-    traces       with the first 320, 336 and 368 rows of the arguments, each with its program
+    outlines     what the function does to arrays of 100,000, 96, 112 and 144 rows: does it do the same to all?
+    traces       with the first 96, 112 and 144 rows of the arguments, each with its program
     program      what that is for 100,000 rows, if the three differ by the number of rows alone
 
 If any of this fails, the function is traced for all rows, as one with few rows is. A function must be traced for 16
@@ -13,7 +13,8 @@ rows more to see what grows, as arrays begin at multiples of 8 numbers.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ import numpy as np
 
 from micrograd._support.containers import Assembled
 from micrograd.compiler.calling.boundary import shapes_of
+from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import Structure, is_leaf, is_result, parts_of
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("micrograd")
 FEWEST_ROWS = 4096  # of fewer, one trace takes no longer than three
-_FEW, _STEP = 320, 16
+_FEW, _STEP = 96, 16
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
 
@@ -63,7 +65,7 @@ class _OfRows(Specialised):
     ) -> None:
         vars(self).update(vars(few[-1]))
         self._few, self._sizes, self._rows, self._in_full = few, sizes, size, in_full
-        self._traced_in_full: Specialised | None = None
+        self._graph: Made | None = None
         self.shapes = shapes_of(self._function, given)
         told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
         self.values, self.wanted, self._nodes, self.remarks = self._of_all(told)
@@ -73,19 +75,22 @@ class _OfRows(Specialised):
         if few[-1]._under_no_grad is few[-1]:
             self._under_no_grad = self
         gradients = self.is_differentiable and len(self.results.kinds) == 1
-        self._compiled[gradients] = self._extrapolated(gradients)
+        if self.maps:
+            self._graph = self._extrapolated_graph()
+            parts = self._of_all([[_bare(part.mapped) for part in each.maps.all] for each in few if each.maps])
+            self.maps = Maps(self._graph, parts, self._of_all([each.needed for each in few]), self._request)
+        else:
+            self._compiled[gradients] = self._extrapolated(gradients)
 
     def _of_all(self, things: list[Any]) -> Any:
         return extrapolated(self._sizes, things, self._rows)
 
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
-        if gradients not in self._compiled:
-            try:
+        if gradients not in self._compiled and not self.maps:
+            with suppress(UnlikeRowsError):
                 self._compiled[gradients] = self._extrapolated(gradients)
-            except UnlikeRowsError:
-                return super().compiled(gradients)
-        return self._compiled[gradients]
+        return super().compiled(gradients)
 
     def _extrapolated(self, gradients: bool) -> Compiled:
         made = [each._made(gradients) for each in self._few]
@@ -97,11 +102,19 @@ class _OfRows(Specialised):
         return self._that_runs(self._described(program, ready), ready)
 
     @property
-    def graph(self) -> Made:  # type: ignore[override]  # that of other programs is made when they are
-        """What else is asked for is made of: the graph of a trace for all rows."""
-        if self._traced_in_full is None:
-            self._traced_in_full = self._in_full()
-        return self._traced_in_full.graph
+    def graph(self) -> Made:  # type: ignore[override]  # it is only made where it is asked for
+        """What programs are made of that are not extrapolated themselves."""
+        if self._graph is None:
+            try:
+                self._graph = self._extrapolated_graph()
+            except UnlikeRowsError:  # its terms may be in an order of their own
+                self._graph = self._in_full().graph
+        return self._graph
+
+    def _extrapolated_graph(self) -> Made:
+        made = [each.graph for each in self._few]
+        thing, effects = self._of_all([(each.thing, each.effects) for each in made])
+        return made[-1]._replace(thing=thing, effects=effects)
 
     def own_size(self) -> int:
         """About how many bytes it has."""
@@ -256,20 +269,26 @@ def of_rows(function: Callable[..., Any], given: Structure, make: Callable[..., 
         return _OfRows(made, sizes, size, given, lambda: make(given))
     except Exception as error:  # one of the function's own comes again
         _LOG.debug("%r is traced for all of %d rows: %r", function, size, error)
+    finally:
         if not reached.is_current():
             reached.put_back()
-        return make(given)
+    return make(given)
 
 
 def _whole(special: Specialised) -> Specialised:
-    """Programs that are no others at the next call, of one part, and not to be checked.
+    """Programs that are no others at the next call, decide nothing, and are not to be checked.
 
     Raises:
         UnlikeRowsError: if they are something else.
     """
-    if special.maps or special.decisions or special.questions or special.is_outdated() or special._request.verify:
-        raise UnlikeRowsError("programs in parts, that change, or that are to be checked")
+    if special.decisions or special.questions or special.is_outdated() or special._request.verify:
+        raise UnlikeRowsError("programs that decide, that change, or that are to be checked")
     return special
+
+
+def _bare(mapped: Any) -> Any:
+    """What mg.vmap runs, without what has found the equal operations of one iteration."""
+    return replace(mapped, trace=mapped.trace._replace(equals=None))
 
 
 def _lengths(nested: Any) -> Iterator[int]:

@@ -10,5 +10,6 @@ program.py      kernels over arrays in one buffer, which every backend can read
 regions.py      straight programs with decisions between them
 arrays.py       which arrays of a program a kernel reads and writes
 index_maps.py   where the results and the operands of a kernel lie, as offsets and strides, or as tables
+extrapolated.py  what a program would be for another number of rows, from what it is for three
 layout.py       where the numbers of a program lie in its buffer
 """

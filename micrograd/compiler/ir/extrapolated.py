@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from micrograd.compiler.ir.entries import Entries
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -74,6 +76,10 @@ def extrapolated(sizes: Sequence[int], things: Sequence[Thing], size: int) -> Th
         made = dict(zip(keys, extrapolated(sizes, [list(each.values()) for each in things], size), strict=True))  # type: ignore[attr-defined]
     elif kind is np.ndarray:
         made = _array(sizes, things, size)
+    elif kind is Entries:
+        made = Entries()
+        for name in Entries.__slots__:
+            setattr(made, name, extrapolated(sizes, [getattr(thing, name) for thing in things], size))
     elif is_dataclass(first):
         names = [each.name for each in fields(first)]
         parts = [extrapolated(sizes, [getattr(thing, name) for thing in things], size) for name in names]
@@ -145,8 +151,11 @@ def _array(sizes: Sequence[int], arrays: Sequence[Any], size: int) -> Any:
     shape = extrapolated(sizes, [each.shape for each in arrays], size)
     growing = [axis for axis, lengths in enumerate(zip(*(each.shape for each in arrays), strict=True))
                if len(set(lengths)) > 1]  # fmt: skip
+    if not any(each.size for each in arrays):
+        return np.zeros(shape, first.dtype)
     if first.dtype.kind != "i":
         return _of_few(sizes, arrays, size) if growing else _alike(sizes, arrays, size)
+    arrays = [each.astype(np.int64) for each in arrays]  # which in Graph may have 8 bits
     if not growing:
         return _affine(sizes, np.stack(arrays), size).astype(first.dtype)
     if len(growing) > 1 or min(shape) < 0:
@@ -171,17 +180,23 @@ def _alike(sizes: Sequence[int], arrays: Sequence[Any], size: int) -> Any:
 def _of_few(sizes: Sequence[int], arrays: Sequence[Any], size: int) -> Any:
     """Arrays that grow, of whole numbers, or of a few floats, from which of these there is where."""
     first = arrays[0]
-    whole = [each.astype(np.int64) for each in arrays] if first.dtype == np.float64 else []
+    with np.errstate(invalid="ignore"):  # a NaN is no whole number
+        whole = [each.astype(np.int64) for each in arrays] if first.dtype == np.float64 else []
     if whole and all(
         each.tobytes() == found.astype(float).tobytes() for each, found in zip(arrays, whole, strict=True)
     ):
         return _array(sizes, whole, size).astype(float)
-    bits = [np.ascontiguousarray(each).view(f"i{first.dtype.itemsize}") for each in arrays]
-    known = np.unique(bits[0])
-    numbers = [np.searchsorted(known, each).clip(max=len(known) - 1) for each in bits]
-    if len(known) > _MOST_FLOATS or any((known[n] != each).any() for n, each in zip(numbers, bits, strict=True)):
-        raise UnlikeRowsError("arrays of many floats")
-    return known[_array(sizes, numbers, size)].view(first.dtype)
+    values, numbers = [], []
+    for each in arrays:
+        bits = np.ascontiguousarray(each).view(f"i{first.dtype.itemsize}").ravel()
+        _, begins, codes = np.unique(bits, return_index=True, return_inverse=True)
+        if len(begins) > _MOST_FLOATS:
+            raise UnlikeRowsError("arrays of many floats")
+        order = np.argsort(begins)
+        values.append(each.ravel()[begins[order]])
+        numbers.append(np.argsort(order)[codes].reshape(each.shape))
+    known, places = extrapolated(sizes, list(zip(values, numbers, strict=True)), size)
+    return known[places]
 
 
 def _by_runs(sizes: Sequence[int], arrays: Sequence[Integers], size: int) -> Integers | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Iterations of vmap that are compiled once, and operations of all of them. Of fewer, one program is ready as soon when
 # they are written out, and a call takes half the time: 0.2 in place of 0.4 ms for 1,000 iterations of 20 operations.
 _FEWEST_MAPPED, OPERATIONS_MAPPED = 32, 1 << 15
+_MOST_OF_ONE = 100  # operations of an iteration that are written out for any number of them: each takes 8 bytes then
 _BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
 
 
@@ -113,8 +114,9 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     reached = ClosedOver([("", function)])
     begin = len(tape.operations)
     first = [function(item(0))]
-    is_small = tape.size_from(begin) * count < OPERATIONS_MAPPED and not tape.writes_out
-    if is_small or not is_as_before(reached):
+    size = tape.size_from(begin)
+    is_small = size < _MOST_OF_ONE if tape.in_lanes else size * count < OPERATIONS_MAPPED
+    if (is_small and not tape.writes_out) or not is_as_before(reached):
         return first
     recorded = []
     for index in (1, 2):

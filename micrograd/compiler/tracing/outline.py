@@ -50,7 +50,20 @@ _MOST = 2000  # operations; a function of more goes through arrays in Python
 _REDUCED = ("add", "multiply", "maximum", "minimum")
 _FUNCTIONS = {
     *(np.sum, np.mean, np.prod, np.max, np.min, np.dot, np.outer, np.where, np.clip, np.diff, np.concatenate),
-    *(np.stack, np.expand_dims, np.squeeze, np.moveaxis, np.swapaxes, np.transpose, np.reshape, np.ravel),
+    *(
+        np.var,
+        np.std,
+        np.cumsum,
+        np.linalg.norm,
+        np.stack,
+        np.expand_dims,
+        np.squeeze,
+        np.moveaxis,
+        np.swapaxes,
+        np.transpose,
+        np.reshape,
+        np.ravel,
+    ),
 }
 
 
@@ -191,11 +204,11 @@ class _Outlined(SymbolArray):
         """What another function of NumPy gives."""
         return _tape().of_arrays(function, arguments, settings)
 
-    def of_terms(self, name: str) -> Any:
-        """What a function of a sequence, such as mg.mean, makes of it: a number; or as many, of mg.softmax."""
+    def of_terms(self, name: str, *others: Any) -> Any:
+        """What a function of sequences, such as mg.mean, makes of them: a number; or as many, of mg.softmax."""
         if self.ndim != 1:
             _tape().fail(f"{name} of an array with axes")
-        return _tape().made(name, self, self.shape if name == "softmax" else ())
+        return _tape().made(name, (self, others), self.shape if name == "softmax" else ())
 
     @staticmethod
     def of_each(primitive: Primitive, operands: tuple[Any, ...]) -> Any:
@@ -257,9 +270,9 @@ def _refused(name: str) -> Any:
 
 
 for _name in ("sum", "mean", "prod", "max", "min", "dot", "reshape", "ravel", "flatten", "transpose", "copy",
-              "squeeze", "swapaxes"):  # fmt: skip
+              "squeeze", "swapaxes", "var", "std", "cumsum"):  # fmt: skip
     setattr(_Outlined, _name, _noted(_name))
-for _name in ("item", "fill", "round", "std", "var", "view", "put", "resize"):
+for _name in ("item", "fill", "round", "view", "put", "resize"):
     setattr(_Outlined, _name, _refused(_name))
 _Outlined.T = property(lambda array: array.transpose())  # type: ignore[assignment, method-assign]
 
