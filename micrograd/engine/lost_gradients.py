@@ -53,6 +53,7 @@ _INSTEAD = {
     "gamma": "mg.exp(mg.lgamma(v))",
     "interp1d": "np.interp",
 }
+_OF_NUMPY = {"cholesky", "det", "eigh", "eigvalsh", "inv", "lstsq", "pinv", "qr", "svd"}  # so SciPy calls them, too
 _EQUALITY = (
     "`==` compares Values by identity, so a Value never equals a number: write mg.numbers(p) == y for an array p of "
     "Values, and v.data == 1.0 for a single one"
@@ -152,17 +153,17 @@ def _examined(frame: FrameType) -> str:
 
 def _instead_of_library(frame: FrameType) -> str:
     """What to write in the place of the function of a library that the user called."""
-    user, inner = _users_frame(frame), frame
-    while inner.f_back is not None and inner.f_back is not user:
+    user, inner, advice = _users_frame(frame), frame, ""
+    while inner.f_back is not None and inner is not user:  # a decorator may be between the user and the function
+        name = inner.f_code.co_name
+        if name == "__init__":
+            name = type(inner.f_locals["self"]).__name__
+        if name in _OF_NUMPY and inner.f_globals.get("__name__", "").startswith("scipy.linalg"):
+            advice = f"write np.linalg.{name}"
+        elif name in _INSTEAD or name in sys.modules["micrograd"].__all__:
+            advice = f"write {_INSTEAD.get(name, f'mg.{name}')}"
         inner = inner.f_back
-    name = inner.f_code.co_name
-    if name == "__init__":
-        name = type(inner.f_locals["self"]).__name__
-    if name in _INSTEAD:
-        return f"write {_INSTEAD[name]}"
-    if name in sys.modules["micrograd"].__all__:
-        return f"write mg.{name}"
-    return "write the computation with operators and functions of mg"
+    return advice or "write the computation with operators and functions of mg"
 
 
 def _lost_in_call(name: str) -> str:

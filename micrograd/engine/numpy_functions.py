@@ -31,11 +31,16 @@ LARGEST, _INTEGERS, _LOG_2 = float_info.max, 2.0**52, math.log(2.0)  # from 2 **
 
 def refuse_function(name: str, error: Exception | None = None) -> NoReturn:
     """Raise the error of a function that Values do not have."""
-    instead = _WRITE.get(name, "write it with operators and functions of micrograd")
+    instead = _WRITE.get(name.rpartition(".")[2], "write it with operators and functions of micrograd")
     raise TypeError(
         f"{_REFUSAL}{name} of Values: {instead}; or take the numbers first, by micrograd.numbers(x), "
         "through which no gradient flows"
     ) from error
+
+
+def path_in_numpy(function: Any) -> str:
+    """What a function of NumPy is called after ``np.``, such as ``linalg.eig``."""
+    return f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
 
 
 _REFUSAL = "micrograd has no np."
@@ -615,7 +620,7 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.quantile: _quantile,
     np.percentile: _percentile,
     **{function: _into_numbers(function) for function in _INTO},
-    **{function: partial(_refused, function.__name__) for function in _REFUSED},
+    **{function: partial(_refused, path_in_numpy(function)) for function in _REFUSED},
     np.isposinf: lambda x, out=None: np.greater_equal(x, math.inf, out=out),
     np.isneginf: lambda x, out=None: np.less_equal(x, -math.inf, out=out),
     np.ediff1d: _consecutive_differences,

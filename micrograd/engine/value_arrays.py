@@ -25,6 +25,7 @@ from micrograd.engine.numpy_functions import (
     TRUTHS,
     by_numpy,
     is_uniform,
+    path_in_numpy,
     refuse_function,
 )
 from micrograd.engine.signals import Parts
@@ -238,7 +239,7 @@ def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) 
     except (TypeError, AttributeError) as error:
         if not _is_lack(error, function.__name__):
             raise
-        refuse_function(function.__name__, error)
+        refuse_function(path_in_numpy(function), error)
     return arranged(result)
 
 

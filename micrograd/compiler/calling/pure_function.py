@@ -86,7 +86,7 @@ def _computing(special: Specialised, given: list[Any]) -> Callable[..., Any]:
         program = special.program(False)
         positions = [np.where(numbers == NO_POSITION, NO_POSITION, program.inputs[numbers]) for numbers in given]
         lowered = Lowered(program, *positions)
-        return partial(lowered.function(program.outputs), lowered.constants)
+        return partial(lowered.function(program.outputs), jnp.asarray(lowered.constants))
     whole = np.concatenate(given)
     is_read = whole != NO_POSITION
     stages, last = maps.in_parts(_lowered)
@@ -107,8 +107,8 @@ def _computing(special: Specialised, given: list[Any]) -> Callable[..., Any]:
 def _lowered(program: Program, kept: Any) -> Callable[[Any], Any]:
     """A program as a function of an array in which its inputs are in these positions."""
     lowered = Lowered(program, program.inputs)
-    compute = lowered.function(program.outputs)
-    return lambda state: compute(lowered.constants, state[kept])
+    compute, constants = lowered.function(program.outputs), jnp.asarray(lowered.constants)
+    return lambda state: compute(constants, state[kept])
 
 
 def _as_example(item: Any) -> Any:

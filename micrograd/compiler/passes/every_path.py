@@ -20,6 +20,8 @@ import math
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
 from micrograd.compiler.guards.refusals import TraceError, refuse
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
@@ -35,7 +37,8 @@ from micrograd.loops import form_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.ir.entries import Trace
+    from micrograd.compiler.ir.entries import Called, Trace
+    from micrograd.engine.value import Value
 
 _MOST_PATHS, _MOST_QUESTIONS = 64, 64
 _HARMLESS = 0.5  # in the place of an operand, where nobody needs the result
@@ -159,7 +162,7 @@ def trace_of_every_path(
         as_floats: see there.
         is_recorded: see there.
         rounding: see there.
-        takes_calls: whether functions of whole arrays may be left to the program; only where it decides nothing.
+        takes_calls: whether functions of whole arrays may be left to the program.
         stay: how many numbers of the arguments, the first ones, are the same at each run.
 
     Raises:
@@ -185,8 +188,6 @@ def trace_of_every_path(
                 followed.append((found, of_path))
             if not answers:
                 return found if not of_path else found._replace(serves=partial(_serves, followed, rounding))
-            if found.maps:
-                return trace_of_every_path(function, arguments, first, as_floats, is_recorded, rounding, stay=stay)
             paths[tuple(answers)] = found
         waiting += [(*answers[:number], False) for number in range(len(known), len(answers))]
         if len(paths) + len(waiting) > _MOST_PATHS:
@@ -194,7 +195,7 @@ def trace_of_every_path(
     if not any(paths.values()):
         raise raised
     whole = _Whole(paths)
-    made = trace(whole.run, arguments, first, as_floats, is_recorded)
+    made = trace(whole.run, arguments, first, as_floats, is_recorded, takes_calls=takes_calls)
     made = made.made_of(each for each in paths.values() if each is not None)
     return made if not followed else made._replace(serves=partial(_serves, followed, rounding))
 
@@ -276,6 +277,18 @@ class _Masked(Replay):
             return [self._masked(number, operands[0], 0.0), *operands[1:]]
         primitive.forward(*[_HARMLESS] * len(operands))
         return [self._masked(number, operand, _HARMLESS) for operand in operands]
+
+    def given_to(self, called: Called, operands: list[Any]) -> list[Any]:
+        """The operands of a call, or for examples that take another path a matrix that all functions take."""
+        number = sum(asked < called.hub[0] for asked in self._asked)
+        return [self._masked_in(number, each) if number and each.dtype != float else each for each in operands]
+
+    def _masked_in(self, number: int, operand: Any) -> Any:
+        rows, columns = operand.shape[-2:]
+        harmless = np.eye(rows, columns) * (1 + np.arange(columns) / columns)  # no two of its eigenvalues are equal
+        numbers = np.broadcast_to(harmless, operand.shape).ravel().tolist()
+        pairs = zip(operand.ravel().tolist(), numbers, strict=True)
+        return np.array([self._masked(number, *pair) for pair in pairs], dtype=np.int64).reshape(operand.shape)
 
     def _masked(self, number: int, operand: int, harmless: float) -> int:
         """The position of an operand for examples on this path, and of a harmless number for others."""

@@ -21,13 +21,15 @@ import os
 import sys
 from collections import Counter
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
 from micrograd._support.checks import is_array
 from micrograd.compiler.guards.structure import Same, Structure
-from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Called
 from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.decisions import chosen, repeated
@@ -38,7 +40,7 @@ from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from micrograd.compiler.ir.entries import Trace
@@ -471,6 +473,8 @@ class Replay:
     def __init__(self, tape: Tape, trace: Trace, given: Sequence[Any]) -> None:
         self.tape, self.trace, self._given = tape, trace, given
         self.made: dict[int, int] = {}
+        positions = np.array([*chain(*trace.inputs), *trace.outputs[len(trace.outputs) - trace.needed :]], dtype=int)
+        self._calls = [each.numbered(positions) for each in trace.maps if isinstance(each, Called)]
         self.before: Mapping[int, Symbol] = {}
 
     def symbol(self, position: int, kind: type[Symbol]) -> Symbol:
@@ -479,18 +483,55 @@ class Replay:
 
     def at(self, position: int) -> int:
         """The position on the tape, where it is written if it is not yet."""
-        if position not in self.made:
-            known = self.before.get(position)
-            self.made[position] = self._written(position) if known is None else self.tape.position(known)
+        waiting = [position]  # there may be as many as the history has operations
+        while waiting:
+            latest = waiting[-1]
+            if missing := [each for each in self._read(latest) if each not in self.made]:
+                waiting += reversed(missing)
+                continue
+            if waiting.pop() not in self.made:
+                known = self.before.get(latest)
+                self.made[latest] = self._written(latest) if known is None else self.tape.position(known)
         return self.made[position]
+
+    def _read(self, position: int) -> Iterable[int]:
+        """What has to be written before the operation at a position of the history."""
+        if position in self.made or position in self.before:
+            return ()
+        primitive = self.trace.operations.primitives[position]
+        if primitive is INPUT:
+            called = self._called(position)
+            return () if called is None else called.read().tolist()
+        return () if primitive is LITERAL else _operands(self.trace, position)
+
+    def _called(self, position: int) -> Called | None:
+        """The call of a function of arrays that gives what stands at a position of the history."""
+        return next((each for each in self._calls if position in each), None)
 
     def written(self, primitive: Any, position: int, operands: list[int]) -> list[int]:
         """The operands of the operation at a position of the history, which are positions on the tape."""
         return operands
 
+    def given_to(self, called: Called, operands: list[Any]) -> list[Any]:
+        """The operands of a call of a function of arrays, which are positions on the tape or numbers."""
+        return operands
+
+    def _call(self, called: Called) -> None:
+        """Write a call of a function of arrays, and all of its results."""
+        operands = [
+            each if each.dtype == float else np.array([*map(self.at, each.ravel().tolist())]).reshape(each.shape)
+            for each in called.operands
+        ]
+        results = self.tape._call(called.function, self.given_to(called, operands), called.has_gradient)
+        made = [cast("Called", self.tape.maps[-1]).hub, *map(np.ravel, results)]
+        self.made.update(zip(called.made, np.concatenate(made).tolist(), strict=True))
+
     def _written(self, position: int) -> int:
         tape, written = self.tape, self.trace.operations
         primitive, name = written.primitives[position], written[position][1]
+        if primitive is INPUT and (called := self._called(position)) is not None:
+            self._call(called)
+            return self.made[position]
         if primitive is INPUT:
             return tape.position(name if isinstance(name, Value) else self._given[name])
         if primitive is LITERAL:

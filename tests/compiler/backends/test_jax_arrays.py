@@ -149,3 +149,27 @@ class TestToJax:
         assert np.isnan(function(parameters, np.ones((4, 2)))[3]).all()
         compiled = mg.compile(lambda a: np.linalg.lstsq(a, TALL[:, 1], rcond=None)[3].sum(), backend="jax")
         assert float(compiled(TALL)) == pytest.approx(np.linalg.svd(TALL, compute_uv=False).sum())
+
+    def test_calls_on_both_sides_of_a_decision(self):
+        def f(a):
+            if np.linalg.eigvalsh(a)[0] > 0:
+                return np.log(np.linalg.cholesky(a).diagonal()).sum() + np.linalg.solve(a, WEIGHTS[:SIZE, :1]).sum()
+            return np.linalg.eigh(a)[1][0, 1] + np.linalg.slogdet(a)[1]
+
+        function, parameters = mg.to_jax(f, POSITIVE)
+        compiled = jax.jit(jax.value_and_grad(function, argnums=1))
+        for a in (POSITIVE, POSITIVE - np.eye(SIZE)):  # of the second, there is no factor of Cholesky
+            value, slopes = compiled(parameters, a)
+            expected, their_slopes = mg.value_and_grad(f)(a)
+            assert float(value) == pytest.approx(expected, rel=1e-10)
+            assert slopes == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
+
+
+def test_a_decision_after_a_long_chain():
+    def f(x):
+        for _ in range(400):
+            x = x * 0.999
+        return x if x > 0 else -x
+
+    function, parameters = mg.to_jax(f, 1.0)
+    assert float(jax.jit(function)(parameters, -2.0)) == pytest.approx(f(-2.0))
