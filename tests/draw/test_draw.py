@@ -453,6 +453,7 @@ class TestNamesOfWeights:
         def __init__(self):
             self.parts = {"body": [mg.nn.Layer(2, 2), mg.nn.Layer(2, 1)]}
             self.scale = (Value(2.0), [Value(3.0, label="named")])
+            self.all_of_it, self.twice = self, self.scale[0] * 2
 
         def __call__(self, x):
             for layer in self.parts["body"]:

@@ -269,11 +269,12 @@ SIGNS = [[Value(0.1 * row - 0.2 * column) for column in range(4)] for row in ran
 
 
 def test_a_table_of_plain_lists_is_found_by_the_names_that_a_scope_uses():
+    counts = {"a": 3}
     weights, numbers = np.array([[Value(0.3 * row) for _ in range(4)] for row in range(5)]), np.zeros((2, 2))
 
     @mg.scope
     def scores_after(letter):
-        assert numbers.size == 4
+        assert numbers.size + counts["a"] == 7
         scores = [mg.dot(row, SIGNS[letter]) for row in weights]
         return scores if letter else [score * later for score in scores]
 

@@ -194,7 +194,7 @@ def ways_to_parameters(root: Any) -> Iterator[tuple[list[str], Value]]:
         elif isinstance(value, _Names) or _is_module(value):
             attributes = value if isinstance(value, _Names) else vars(value)
             stack += [([*way, f".{name}"], item) for name, item in reversed(attributes.items())]
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and _may_hold_parameters(list(value.values())):
             stack += [([*way, f"[{key!r}]"], item) for key, item in reversed(value.items())]
         elif value.dtype == object if is_array(value) else _may_hold_parameters(value):
             stack += [([*way, f"[{index}]"], item) for index, item in reversed([*enumerate(value)])]
