@@ -545,6 +545,7 @@ class CompiledFunction(Generic[P, R]):
             if following is True:
                 if self._merge(special, len(path.questions), given):
                     return self._on_its_path(special, given, remembers)
+                paths.count()
                 following = self._traced(given, special.is_recorded)
                 paths.add(following)
             path = following

@@ -128,11 +128,14 @@ class Paths:
             _warn(compiled, self._traces, path.questions[differing(path, answers)])
         return False
 
-    def add(self, path: Specialised) -> None:
-        """Keep a path that was traced."""
+    def count(self) -> None:
+        """Take note of a trace. It may raise: such calls are traced again and again, until there are too many."""
         self._traces += 1
         self._known_since = 0
         self._begun = None  # a trace takes longer than any call
+
+    def add(self, path: Specialised) -> None:
+        """Keep a path that was traced."""
         path.paths = self
         self._following.clear()
         self._programs[path.answers] = path

@@ -6,6 +6,7 @@ import dis
 import re
 from functools import lru_cache
 from importlib.util import resolve_name
+from itertools import pairwise
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,6 +122,24 @@ def variables_set(codes: Iterable[CodeType]) -> set[str]:
 def variables_read(codes: Iterable[CodeType]) -> set[str]:
     """The names of those that code may read."""
     return {name for code in codes for nested in nested_in(code) for name in (*nested.co_names, *nested.co_freevars)}
+
+
+def tests_bools(codes: Iterable[CodeType]) -> bool:
+    """Whether some code asks whether a comparison is True or False itself: by ``is``, or by ``case True``."""
+    return any(map(_tests_bools, codes))
+
+
+@lru_cache(1024)
+def _tests_bools(code: CodeType) -> bool:
+    for nested in nested_in(code):
+        found = [(operation, argument) for _, operation, argument in instructions(nested)]
+        for (before, argument), (operation, _) in pairwise(found):
+            if operation == "IS_OP" and (before == "COMPARE_OP" or (before == "LOAD_CONST" and argument in _BOOLS)):
+                return True
+    return False
+
+
+_BOOLS = (True, False)
 
 
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:
