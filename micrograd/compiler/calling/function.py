@@ -181,7 +181,7 @@ class CompiledFunction(Generic[P, R]):
                         node._scope = block
             result = special.results.of(*found)
         if special.paths is not None:
-            special.paths.end(result)
+            special.paths.end(result if found is None else None)
         return result
 
     def explain(self, *arguments: Any, passes: bool = False, **named: Any) -> str:

@@ -121,7 +121,7 @@ class Quick:
                 paths.use(path)
                 result = self._result(quick, arguments, operands, inputs)
                 if result is not EAGER:
-                    paths.end(result)
+                    paths.end()
                 return result
             path = paths.after(path, answers)
             if path is False or (path is True and paths.is_closed()):
@@ -131,7 +131,7 @@ class Quick:
         return None
 
     def end(self, result: Any) -> Any:
-        """Take note of the result of a call that has ended, and give it."""
+        """Take note that a call has ended that ran eagerly, and give its result."""
         if (paths := self._special.paths) is not None:
             paths.end(result)
         return result
