@@ -50,31 +50,6 @@ def largest(x):
     return max(x, W, -x) * W + min([x, 1.0]) - sorted([x, W, 0.5], reverse=True)[0]
 
 
-def chained(x):
-    if (-1 < x <= W and not (x < 0 and W > 1)) or x > 5:
-        return x * x
-    return W
-
-
-def matched(x):
-    match [x * W]:
-        case [y] if y > 1:
-            return y
-        case _:
-            return -x
-
-
-def sorted_in_position(x):
-    found = [x, W, 1.0 * x * x]
-    found.sort(key=lambda value: -value)
-    return found[0] - found[2]
-
-
-def asserted(x):
-    assert x <= x or W, f"{x} is no number"
-    return x * W if W else x
-
-
 def skipping(x):
     total = 0.0
     for step in range(6):
@@ -88,7 +63,7 @@ def skipping(x):
     return total
 
 
-FUNCTIONS = [leaky, newton, largest, chained, matched, sorted_in_position, asserted, skipping]
+FUNCTIONS = [leaky, newton, largest, skipping]
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.7, -2.3, 5.0, 6.5, math.nan, math.inf, 1e308, 1.0]
 
 
@@ -459,7 +434,9 @@ def test_threads_take_different_paths():
     def run(sign):
         for n in range(200):
             x = sign * (n % 7 + 0.5)
-            if fast(x).data != leaky(x).data:
+            point = Value(x)
+            result = fast(point)
+            if (result.data, mg.gradient(result, point)) != (leaky(x).data, 2.0 if x > 0 else 0.02):
                 wrong.append(x)
 
     threads = [threading.Thread(target=run, args=(sign,)) for sign in (1.0, -1.0, 1.0, -1.0)]

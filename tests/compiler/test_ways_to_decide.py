@@ -87,10 +87,10 @@ def match_with_bools(x, y):
 
 
 def is_true(x, y):
-    def check(truth):
-        return truth is True
-
-    return x * W if check(x > y) else y
+    is_less = x < y
+    if is_less is False and (x > y) is True:
+        return x * W
+    return y
 
 
 def number_of_turns(x, y):
@@ -181,6 +181,22 @@ def test_whether_a_float_is_whole_is_known_of_an_argument():
     for x in (3.0, 2.5, 4.0, 1e300, math.inf, -math.inf, -0.0, 3.0):
         assert fast(x) == fast.function(x)
     assert fast.cache_info().traces == 2
+
+
+def test_a_flag_that_is_true_leaves_comparisons_data():
+    class Settings:
+        doubled = True
+
+    def f(x, is_shifted=True):
+        y = mg.where(x > 0, x, 0.1 * x) * W
+        if is_shifted is True and Settings.doubled is True:
+            y = y * 2.0
+        return y
+
+    fast = mg.compile(f)
+    assert [fast(x).data for x in (1.0, -1.0)] == [f(x).data for x in (1.0, -1.0)]
+    assert fast.cache_info().traces == 1
+    assert not fast.has_paths()
 
 
 def test_calls_that_raise_are_not_traced_for_ever():
