@@ -178,6 +178,7 @@ def _flat(arguments: tuple[Any, ...], forms: list[_Form]) -> list[Any] | None:
     if len(arguments) != len(forms):
         return None
     flat: list[Any] = []
+    argument: Any
     for argument, (kind, length) in zip(arguments, forms, strict=True):
         if type(argument) is not kind:
             return None
