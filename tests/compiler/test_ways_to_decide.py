@@ -183,6 +183,18 @@ def test_whether_a_float_is_whole_is_known_of_an_argument():
     assert fast.cache_info().traces == 2
 
 
+def test_in_iterations_and_branches_it_may_be_asked_whether_a_comparison_is_true(backend):
+    def f(xs):
+        mapped = mg.vmap(lambda x: x * W if (x > 1) is True else -x)(xs)
+        return mg.cond(xs[0] > 0, lambda: sum(mapped), lambda: W if (xs[1] > 0) is True else xs[2])
+
+    fast = mg.compile(f, backend=backend)
+    for first in (2.0, 0.5, -1.0):
+        for second in (2.0, -2.0):
+            xs = [first, second, *(0.1 * n for n in range(40))]
+            assert float(fast(xs)) == pytest.approx(float(f(xs)))
+
+
 def test_a_flag_that_is_true_leaves_comparisons_data():
     class Settings:
         doubled = True

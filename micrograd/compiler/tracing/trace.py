@@ -402,7 +402,7 @@ class Tape(Tracer):
             return NotImplemented  # Python then asks the other operand, which may be an array
         primitive, swapped = _COMPARISONS[compare]
         found = self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._position, BoolSymbol)
-        return bool(found) if self.outermost.decides_at_once else found
+        return bool(found) if self.decides_at_once else found
 
     def symbol(self, value: Any) -> Symbol:
         """What stands for a Value from outside."""
