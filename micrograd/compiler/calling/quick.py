@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.calling.specialise import Compiled, Specialised
     from micrograd.compiler.numbers import Floats
 
-    _Form: TypeAlias = "tuple[type, int | None]"
+    _Form: TypeAlias = "tuple[Any, int | None]"
 
 EAGER: Any = object()  # what a call gives that is to run as the function is written
 _SCALARS = {float, Value}
@@ -178,7 +178,6 @@ def _flat(arguments: tuple[Any, ...], forms: list[_Form]) -> list[Any] | None:
     if len(arguments) != len(forms):
         return None
     flat: list[Any] = []
-    argument: Any
     for argument, (kind, length) in zip(arguments, forms, strict=True):
         if type(argument) is not kind:
             return None
