@@ -36,7 +36,7 @@ _FEWEST_MAPPED, OPERATIONS_MAPPED = 32, 1 << 15
 _BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
 
 
-def traced_once(function: Callable[..., Any], tests_bools: Callable[[], bool]) -> Callable[..., Any]:
+def traced_once(function: Callable[..., Any], tests_bools: Callable[[], bool] = bool) -> Callable[..., Any]:
     """The function, where what mg.vmap runs for many items on a tape is written down once.
 
     Args:
