@@ -12,6 +12,7 @@ An import counts wherever it is written: at the top, in a function, or for type 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
 from graphlib import CycleError, TopologicalSorter
@@ -101,15 +102,13 @@ class Architecture:
 
     def _imports_of(self, importer: str) -> list[Import]:
         found = []
-        for node in ast.walk(ast.parse((self.package / self.modules[importer]).read_text(encoding="utf-8"))):
+        for node in _import_statements((self.package / self.modules[importer]).read_text(encoding="utf-8")):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
+            else:
                 around = [self.name, *importer.split(".")][: -node.level] if node.level else []
                 source = ".".join([*around, *([node.module] if node.module else [])])
                 names = [f"{source}.{alias.name}" for alias in node.names]
-            else:
-                continue
             inside = [name[len(self.name) + 1 :] for name in names if f"{name}.".startswith(f"{self.name}.")]
             imported = sorted({self._module_of(name) for name in inside})
             found += [Import(importer, node.lineno, module) for module in imported if module != importer]
@@ -244,6 +243,12 @@ class Architecture:
         return f"<!-- drawn from {digest} -->"
 
 
+@functools.cache
+def _import_statements(source: str) -> list[ast.Import | ast.ImportFrom]:
+    """The imports in a module, wherever they are written; those of the compiler are asked for twice."""
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
 def _loop(graph: dict[str, set[str]]) -> list[str]:
     try:
         TopologicalSorter(graph).prepare()
@@ -252,6 +257,7 @@ def _loop(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
+@functools.cache
 def architectures() -> tuple[Architecture, Architecture]:
     """The package, and the compiler inside it."""
     return Architecture(PACKAGE), Architecture(ROOT / COMPILER.replace(".", "/"), COMPILER)

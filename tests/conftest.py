@@ -1,5 +1,6 @@
 """What test modules share."""
 
+import collections
 import contextlib
 import gc
 import os
@@ -15,6 +16,28 @@ from tests.modules import load_all
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # what JAX asks of whoever computes in float64
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")  # for tests about several devices
 os.environ["MICROGRAD_PROGRESS"] = "off"  # no test adds to what a developer has learned
+
+
+# On JAX, where XLA takes a third of a second for the smallest program, one in so many tests of these modules runs:
+# what they test comes before the backend.
+JAX_ONE_IN = {
+    "test_alone": 3,
+    "test_arrays_inside": 8,
+    "test_attributes_of_values": 8,
+    "test_boundary": 4,
+    "test_changes_between_steps": 5,
+    "test_closed_over_gradients": 5,
+    "test_compiled_derivatives": 4,
+    "test_errors": 4,
+    "test_fit_settings": 4,
+    "test_kept": 8,
+    "test_kinds_of_numbers": 8,
+    "test_noise": 3,
+    "test_structure": 8,
+    "test_trace": 8,
+    "test_training": 4,
+    "test_what_is_closed_over": 8,
+}
 
 
 def _measures_coverage():
@@ -60,6 +83,31 @@ def pytest_itemcollected(item):
     """Mark the tests of pages and of the site, which stand in folders of their own."""
     if "browser" in item.path.parts:
         item.add_marker("browser")
+
+
+def _is_on_jax(item):
+    return hasattr(item, "callspec") and any(isinstance(v, str) and v == "jax" for v in item.callspec.params.values())
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark what runs on JAX, and leave most of it out where that tests the same again.
+
+    With MICROGRAD_JAX_TESTS=all in the environment, all tests run.
+    """
+    left_out, counts = [], collections.Counter()
+    for item in items:
+        if not _is_on_jax(item):
+            continue
+        item.add_marker(pytest.mark.slow)
+        # a user-defined primitive is called back in Python with a warning
+        item.add_marker(pytest.mark.filterwarnings("ignore:JAX calls primitive:RuntimeWarning"))
+        module = item.path.stem
+        counts[module] += 1
+        if (counts[module] - 1) % JAX_ONE_IN.get(module, 1) and os.environ.get("MICROGRAD_JAX_TESTS") != "all":
+            left_out.append(item)
+    config.hook.pytest_deselected(items=left_out)
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
 
 
 def pytest_collection_finish():

@@ -9,6 +9,7 @@ the action ends without reaching the position. SQLite is tested in this way.
 
 import dis
 import gc
+import importlib
 import subprocess
 import sys
 import threading
@@ -142,13 +143,14 @@ def is_library(frame):
     return False
 
 
-def check_every_position(make, kind, allowed=None):
+def check_every_position(make, kind, allowed=None, in_turn=False):
     """Let every position of a kind fail in turn; return how often that was.
 
     Args:
         make: gives an action, and a function that gives what can be seen of what it changes; fresh ones at each call.
         kind: of the positions.
         allowed: what may be seen afterwards, beside what was there before and what is there in the end.
+        in_turn: one of the errors of that kind at a position, another at the next; by default each at every position.
     """
     action, seen = make()
     nothing = seen()
@@ -158,11 +160,12 @@ def check_every_position(make, kind, allowed=None):
     faults = position = quiet = 0
     while True:
         reached_any = False
-        for error in ERRORS[kind]:
+        errors = ERRORS[kind]
+        for error in [errors[position % len(errors)]] if in_turn else errors:
             action, seen = make()
             gc.collect() if kind == "memory" and position % 50 == 0 else None
             raised, reached = run(action, kind, position, error())
-            what = f"{kind} {position}, {error.__name__}: {raised!r} {_where(raised)}"
+            what = f"{make.__name__}, {kind} {position}, {error.__name__}: {raised!r} {_where(raised)}"
             if raised is not None:
                 raised.__traceback__ = None  # as it is when whoever caught it goes on
             if kind == "memory":
@@ -184,20 +187,29 @@ def check_every_position(make, kind, allowed=None):
         position += 1
 
 
-def check(module, name, kind):
-    """Let every position of a kind fail in one of a module's CASES, whose ALLOWED says what else may be seen.
+def check(module, kind):
+    """Let every position of a kind fail in each of a module's CASES, whose ALLOWED says what else may be seen.
 
+    At each position one error is raised, another than at the one before: python -m tests.campaigns.faults raises all.
     Signals and allocations fail in a process of their own: there, nothing can fail inside another library that earlier
     tests have loaded, and that cannot bear it. Calls fail here, where coverage is measured.
     """
     if kind == "call":
-        cases = sys.modules[module]
-        return check_every_position(cases.CASES[name], kind, cases.ALLOWED.get(name))
-    code = f"from {module} import ALLOWED, CASES; from tests import faults; import sys; sys.unraisablehook = print; "
-    code += f"print(faults.check_every_position(CASES[{name!r}], {kind!r}, ALLOWED.get({name!r})))"
+        check_here(module, kind)
+        return
+    code = f"import sys; sys.unraisablehook = print; from tests import faults; faults.check_here({module!r}, {kind!r})"
     child = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True)
     assert child.returncode == 0, child.stderr
-    return int(child.stdout.split()[-1])
+
+
+def check_here(module, kind):
+    """Let every position fail in each of a module's CASES, in this process."""
+    cases = importlib.import_module(module)
+    counts = {
+        name: check_every_position(make, kind, cases.ALLOWED.get(name), in_turn=True)
+        for name, make in cases.CASES.items()
+    }
+    assert all(counts.values()), counts
 
 
 def _where(raised):

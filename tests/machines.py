@@ -7,15 +7,15 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-_EXAMPLES = "MICROGRAD_EXAMPLES"
+from tests import EXAMPLES
 
 
 def machine_settings(examples, steps):
     """So many programs of so many steps, the same ones on every run; or as many as the environment says."""
     return settings(
-        max_examples=int(os.environ.get(_EXAMPLES, examples)),
+        max_examples=int(os.environ.get(EXAMPLES, examples)),
         stateful_step_count=steps,
-        derandomize=_EXAMPLES not in os.environ,
+        derandomize=EXAMPLES not in os.environ,
         database=None,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -22,14 +22,31 @@ from tests.architecture import (
 )
 
 REDRAW = f"the map in docs/ is out of date; draw it again: {COMMAND}"
-ARCHITECTURE, INSIDE = architectures()
 TEXT = MAP.read_text(encoding="utf-8")
-MAP_OF_PACKAGE, MAP_OF_COMPILER = maps(TEXT)
-BOTH = pytest.mark.parametrize(
-    ("architecture", "text", "picture"),
-    [(ARCHITECTURE, MAP_OF_PACKAGE, PICTURE), (INSIDE, MAP_OF_COMPILER, PICTURE_OF_COMPILER)],
-    ids=["package", "compiler"],
-)
+
+
+@pytest.fixture(params=["package", "compiler"])
+def which(request):
+    """Which of the two architectures is tested."""
+    return ["package", "compiler"].index(request.param)
+
+
+@pytest.fixture
+def architecture(which):
+    """The architecture, read from the source when the first test asks for it."""
+    return architectures()[which]
+
+
+@pytest.fixture
+def text(which):
+    """Its map in docs."""
+    return maps(TEXT)[which]
+
+
+@pytest.fixture
+def picture(which):
+    """Its picture in docs."""
+    return (PICTURE, PICTURE_OF_COMPILER)[which]
 
 
 def built(folder, **modules):
@@ -43,31 +60,29 @@ def built(folder, **modules):
 
 
 class TestMicrograd:
-    @BOTH
-    def test_no_components_and_no_modules_of_a_component_import_one_another_in_a_loop(
-        self, architecture, text, picture
-    ):
+    def test_no_components_and_no_modules_of_a_component_import_one_another_in_a_loop(self, architecture):
         assert architecture.loops() == []
 
-    @BOTH
-    def test_no_import_runs_upwards_on_the_map(self, architecture, text, picture):
+    def test_no_import_runs_upwards_on_the_map(self, architecture, text):
         assert architecture.upward(layers_of_map(text)) == [], (
             f"mend the import; or, if the layers are to change, {COMMAND}"
         )
 
     def test_the_architecture_is_no_larger_than_it_was_meant_to_be(self):
-        assert len(ARCHITECTURE.components) <= 24
-        assert max(ARCHITECTURE.layers().values()) <= 10
+        package, _ = architectures()
+        assert len(package.components) <= 24
+        assert max(package.layers().values()) <= 10
 
     def test_what_everything_stands_on_is_at_the_bottom(self):
-        layers = dict(ARCHITECTURE.by_layer())
+        layers = dict(architectures()[0].by_layer())
         assert layers[1] == ["_support/"]
         assert layers[2] == ["engine/", "tables/"]  # tables are read and encoded without a single Value
 
     def test_the_compiler_is_no_larger_than_it_was_meant_to_be(self):
-        assert len(INSIDE.components) <= 10
-        assert max(INSIDE.layers().values()) <= 8
-        assert sum(map(len, INSIDE.below().values())) <= 30  # imports between its packages
+        _, compiler = architectures()
+        assert len(compiler.components) <= 10
+        assert max(compiler.layers().values()) <= 8
+        assert sum(map(len, compiler.below().values())) <= 30  # imports between its packages
 
     def test_the_backends_have_what_is_shared_at_the_bottom_and_do_not_know_one_another(self):
         backends = Architecture(PACKAGE / "compiler" / "backends", f"{COMPILER}.backends")
@@ -81,8 +96,7 @@ class TestMicrograd:
             "shared/": set(),
         }
 
-    @BOTH
-    def test_every_component_says_what_it_is_for(self, architecture, text, picture):
+    def test_every_component_says_what_it_is_for(self, architecture):
         assert [component for component in architecture.components if not architecture.says(component)] == []
 
     def test_a_package_that_lists_its_modules_lists_them_all(self):
@@ -97,8 +111,7 @@ class TestMicrograd:
 
 
 class TestMap:
-    @BOTH
-    def test_everything_in_the_package_is_on_it(self, architecture, text, picture):
+    def test_everything_in_the_package_is_on_it(self, architecture, text):
         entries = {path.relative_to(architecture.package).parts for path in architecture.package.rglob("*.py")}
         listed = {f"{first}/" if inner else first for first, *inner in entries}
         assert listed == set(layers_of_map(text)), REDRAW
@@ -106,17 +119,14 @@ class TestMap:
     def test_it_is_the_one_that_is_drawn_from_the_imports(self):
         assert without_lines(TEXT) == without_lines(page()), REDRAW
 
-    @BOTH
-    def test_its_lines_are_about_right(self, architecture, text, picture):
+    def test_its_lines_are_about_right(self, architecture, text):
         for component, lines in lines_of_map(text).items():
             assert architecture.lines(component) == pytest.approx(lines, rel=0.25, abs=50), REDRAW
 
-    @BOTH
-    def test_its_picture_is_the_one_that_is_drawn_from_the_imports(self, architecture, text, picture):
+    def test_its_picture_is_the_one_that_is_drawn_from_the_imports(self, architecture, picture):
         assert picture.read_text(encoding="utf-8").endswith(f"{architecture.mark()}\n"), REDRAW
 
-    @BOTH
-    def test_a_drawn_picture_says_what_it_was_drawn_from(self, architecture, text, picture):
+    def test_a_drawn_picture_says_what_it_was_drawn_from(self, architecture):
         drawn = architecture.picture().decode()
         assert drawn.endswith(f"{architecture.mark()}\n")
         assert all(f"<title>{component}</title>" in drawn for component in architecture.components)

@@ -324,7 +324,7 @@ class TestArray:
         assert mg.numbers(made).tolist() == expected.tolist()
 
     @given(arrays_of.arrays(float, arrays_of.array_shapes(max_dims=3, max_side=3), elements=st.floats(-1e6, 1e6)))
-    @settings(max_examples=30)
+    @settings(max_examples=12)
     def test_numbers_gives_back_the_float_array_that_it_was_made_of(self, floats):
         found = mg.numbers(mg.array(floats))
         assert found.dtype == float

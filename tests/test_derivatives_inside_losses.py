@@ -13,7 +13,7 @@ from micrograd import Value
 from micrograd.engine.differentiation import Differentiation, differentiated, running
 
 NATIVE = [pytest.param("numpy", marks=pytest.mark.slow), pytest.param("llvm", marks=pytest.mark.slow)]
-each_backend = pytest.mark.parametrize("backend", [*NATIVE, pytest.param("jax", marks=pytest.mark.slow)])
+each_backend = pytest.mark.parametrize("backend", [*NATIVE, "jax"])
 eager_and_compiled = pytest.mark.parametrize("backend", [None, *NATIVE])
 
 

@@ -5,14 +5,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
 from micrograd.losses import binary_cross_entropy, cross_entropy, hinge, mean_squared_error
 
-repeatable = settings(derandomize=True, deadline=None, max_examples=150, database=None)
 logit = st.floats(-50, 50)
 huge_logit = st.floats(-1e4, 1e4)
 rows = st.integers(1, 6).flatmap(
@@ -62,7 +61,6 @@ def differences(loss, numbers, *targets, step=1e-6):
 
 
 class TestMeanSquaredError:
-    @repeatable
     @given(pairs=st.lists(st.tuples(huge_logit, huge_logit), min_size=1, max_size=8))
     @pytest.mark.slow
     def test_value_and_gradient_are_those_of_the_formula(self, pairs):
@@ -85,7 +83,6 @@ class TestMeanSquaredError:
 
 
 class TestHinge:
-    @repeatable
     @given(pairs=st.lists(st.tuples(huge_logit, st.sampled_from([-1, 1])), min_size=1, max_size=8))
     @pytest.mark.slow
     def test_value_and_gradient_are_those_of_the_formula(self, pairs):
@@ -111,7 +108,6 @@ class TestHinge:
 
 
 class TestBinaryCrossEntropy:
-    @repeatable
     @given(z=huge_logit, target=st.sampled_from([0, 1]))
     def test_value_and_gradient_have_all_their_digits_for_certain_targets(self, z, target):
         loss, (slope,) = gradients(binary_cross_entropy, [z], [target])
@@ -120,7 +116,6 @@ class TestBinaryCrossEntropy:
         sign = -1 if target else 1
         assert slope == pytest.approx(exact(lambda: sign / (1 + mpmath.exp(-mpmath.mpf(wrong)))), rel=1e-12, abs=1e-307)
 
-    @repeatable
     @given(z=huge_logit, target=st.floats(0, 1))
     def test_value_and_gradient_are_those_of_the_formula_for_probabilities(self, z, target):
         loss, (slope,) = gradients(binary_cross_entropy, [z], [target])
@@ -156,7 +151,6 @@ class TestBinaryCrossEntropy:
 
 
 class TestCrossEntropy:
-    @repeatable
     @given(row=rows)
     @pytest.mark.slow
     def test_value_and_gradient_are_those_of_the_formula(self, row):
@@ -170,7 +164,6 @@ class TestCrossEntropy:
         expected_slopes[target] -= 1
         assert slopes == pytest.approx([float(slope) for slope in expected_slopes], rel=1e-10, abs=1e-14)
 
-    @repeatable
     @given(logits=st.lists(logit, min_size=2, max_size=6), gap=st.floats(30, 700))
     def test_the_loss_of_a_confident_prediction_has_all_its_digits(self, logits, gap):
         logits = [max(logits) + gap, *logits]

@@ -11,7 +11,7 @@ from micrograd import Value, nn
 from micrograd.contexts.modes import MaskError
 from micrograd.nn import MLP, Convolution2d, Dropout, Embedding, Layer, LayerNorm, Module, Neuron, Sequential
 
-MODES = pytest.mark.parametrize("mode", [False, "numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+MODES = pytest.mark.parametrize("mode", [False, "numpy", "llvm", "jax"])
 
 
 def numbers(values):

@@ -6,14 +6,13 @@ import pickle
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
 from micrograd.optim import SGD, Adam, AdamW, Optimizer, constant, cosine, linear, warmup
 
-repeatable = settings(derandomize=True, deadline=None, max_examples=60, database=None)
 gradient_runs = st.lists(st.floats(-10, 10), min_size=1, max_size=60)
 unit = st.floats(0, 0.99)
 
@@ -59,13 +58,11 @@ def expected_adam(start, gradients, rate, betas=(0.9, 0.999), epsilon=1e-8, deca
 
 
 class TestFormulas:
-    @repeatable
     @given(start=st.floats(-5, 5), gradients=gradient_runs, rate=st.floats(0, 0.5), decay=st.floats(0, 0.5))
     def test_sgd(self, start, gradients, rate, decay):
         made = trained(lambda leaves: SGD(leaves, rate, weight_decay=decay), start, gradients)
         assert made == pytest.approx(expected_sgd(start, gradients, rate, decay=decay), rel=1e-9, abs=1e-9)
 
-    @repeatable
     @given(
         start=st.floats(-5, 5),
         gradients=gradient_runs,
@@ -78,14 +75,12 @@ class TestFormulas:
         expected = expected_sgd(start, gradients, 0.05, momentum, nesterov, decay)
         assert made == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
-    @repeatable
     @given(start=st.floats(-5, 5), gradients=gradient_runs, beta1=unit, beta2=unit, decay=st.floats(0, 0.5))
     def test_adam(self, start, gradients, beta1, beta2, decay):
         made = trained(lambda leaves: Adam(leaves, 0.05, (beta1, beta2), 1e-3, decay), start, gradients)
         expected = expected_adam(start, gradients, 0.05, (beta1, beta2), 1e-3, decay)
         assert made == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
-    @repeatable
     @given(start=st.floats(-5, 5), gradients=gradient_runs, beta1=unit, beta2=unit, decay=st.floats(0, 0.5))
     def test_adamw(self, start, gradients, beta1, beta2, decay):
         made = trained(lambda leaves: AdamW(leaves, 0.05, (beta1, beta2), 1e-3, decay), start, gradients)
@@ -203,7 +198,6 @@ class TestSchedules:
         assert seen == [(1, 1.0), (2, 0.75), (3, 0.5), (4, 0.25), (5, 0.0), (6, 0.0)]
         assert repr(optimizer) == "SGD(1 parameters, 6 steps)"
 
-    @repeatable
     @given(start=st.floats(0, 10), end=st.floats(0, 10), steps=st.integers(1, 50), step=st.integers(0, 100))
     def test_linear_and_cosine_go_from_start_to_end_and_stay(self, start, end, steps, step):
         share = min(step / steps, 1.0)
@@ -720,7 +714,7 @@ class TestGroups:
         assert [value.data for value in values] == pytest.approx(expected, rel=1e-13)
 
     @KINDS
-    @pytest.mark.parametrize("mode", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("mode", ["numpy", "llvm", "jax"])
     def test_they_are_the_same_in_a_compiled_fit(self, kind, settings, mode):
         results = []
         for compiled in (False, mode):

@@ -74,7 +74,7 @@ class TestJvp:
         assert tangent["list"][2] == 0.0
 
     @given(programs(), st.data())
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=16)
     def test_it_is_the_gradient_times_the_direction(self, program, data):
         size = len(program.inputs)
         rates = data.draw(st.lists(st.floats(-2, 2), min_size=size, max_size=size))
@@ -172,7 +172,7 @@ class TestVjp:
         assert mg.vjp(lambda x: [x, mg.sqrt(x)], 0.0)[1]([2.0, 0.0]) == (2.0,)
 
     @given(st.lists(st.floats(-2, 2), min_size=3, max_size=3), st.lists(st.floats(-2, 2), min_size=2, max_size=2))
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=16)
     def test_the_two_products_agree(self, rates, weights):
         """A weighted sum of tangents is the gradient of the weighted sum, along the direction."""
 

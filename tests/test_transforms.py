@@ -104,7 +104,7 @@ class TestGrad:
         assert nested == {"a": [1.0]}
 
     @given(programs())
-    @settings(max_examples=40)
+    @settings(max_examples=16)
     def test_it_is_what_backward_gives(self, program):
         leaves = [Value(number) for number in program.inputs]
         program(*leaves).backward()
@@ -267,7 +267,7 @@ class TestJacobian:
             mg.jacobian(lambda p: [p, "x"])(1.0)
 
     @given(lists_of_numbers)
-    @settings(max_examples=20)
+    @settings(max_examples=10)
     def test_the_jacobian_of_a_gradient_is_the_hessian(self, point):
         """One goes backwards twice, the other forwards: factors are multiplied in another order."""
         for found, expected in zip(mg.jacobian(mg.grad(curved))(point), mg.hessian(curved)(point), strict=True):
@@ -320,7 +320,7 @@ class TestHvp:
         assert scalars(found) == pytest.approx(products, rel=1e-14)
 
     @given(programs(), st.data())
-    @settings(max_examples=30)
+    @settings(max_examples=12)
     def test_of_random_programs(self, program, data):
         size = len(program.inputs)
         vector = data.draw(st.lists(st.floats(-2, 2), min_size=size, max_size=size))
@@ -411,7 +411,7 @@ class TestComposition:
         assert fast(3.0) == ((2.0, 1.0), 6.0)
 
     @given(st.floats(-2, 2), st.floats(-2, 2))
-    @settings(max_examples=20)
+    @settings(max_examples=10)
     def test_the_order_of_differentiation_does_not_matter(self, x, y):
         def f(x, y):
             return mg.sin(x * y) + mg.exp(x - y * y)
@@ -587,7 +587,7 @@ class TestSciPy:
         assert found.x == pytest.approx(np.full(3, 2.0), abs=1e-6)
 
     @given(programs())
-    @settings(max_examples=15)
+    @settings(max_examples=5)
     def test_gradients_are_those_of_its_differences(self, program):
         from scipy.optimize import approx_fprime
 

@@ -8,14 +8,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
 from micrograd.testing import gradcheck, numerical_gradient
-
-repeatable = settings(derandomize=True, deadline=None, max_examples=100, database=None)
 
 
 class TestRequiresGrad:
@@ -256,7 +254,6 @@ class TestTopologicalOrder:
         for user, used in ("gf", "fd", "fe", "da", "db", "ec"):
             assert order.index(user) < order.index(used)
 
-    @repeatable
     @given(pairs=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=25), data=st.data())
     def test_in_any_graph_every_node_comes_once_after_its_operands_and_the_root_last(self, pairs, data):
         nodes = [Value(1.0), Value(-1.0)]

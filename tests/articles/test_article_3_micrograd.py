@@ -8,15 +8,13 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd.engine import Value
 from micrograd.nn import MLP, Layer, Module, Neuron
 from tests.strategies import micrograds_example
-
-repeatable = settings(derandomize=True, deadline=None, max_examples=50, database=None)
 
 
 class TestWhyGradientsAddUp:
@@ -57,7 +55,6 @@ class TestNotesExample:
         slope = 2 * (12 / 5) * (-2 / 25)
         assert (a.grad, b.grad) == (pytest.approx(slope, rel=1e-14), pytest.approx(slope, rel=1e-14))
 
-    @repeatable
     @given(data=st.data())
     def test_any_topological_order_gives_the_same_gradients_node_by_node(self, data):
         a, b, c, d, e, f, g, loss = self.graph()

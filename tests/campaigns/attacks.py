@@ -6,6 +6,7 @@ The cases are tests, which are run here with all that is slow; what none of them
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -76,9 +77,9 @@ def counted(attack: Attack) -> Counts:
         results = Path(folder) / "results.xml"
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow or not slow"]
         words += ["-k", attack.names] if attack.names else []
-        run = subprocess.run(
-            [*words, f"--junitxml={results}", *files_of(attack)], cwd=ROOT, capture_output=True, text=True, check=False
-        )
+        words += [f"--junitxml={results}", *files_of(attack)]
+        on_all_backends = {**os.environ, "MICROGRAD_JAX_TESTS": "all"}
+        run = subprocess.run(words, cwd=ROOT, env=on_all_backends, capture_output=True, text=True, check=False)
         if run.returncode not in (0, 1):
             raise RuntimeError(f"pytest did not run: {run.stdout}{run.stderr}")
         cases = list(ElementTree.parse(results).iter("testcase"))

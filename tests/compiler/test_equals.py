@@ -80,7 +80,7 @@ def way(request):
         yield
 
 
-@settings(max_examples=60)
+@settings(max_examples=24)
 @given(steps, st.integers(2, 3))
 @pytest.mark.parametrize("name", WAYS)
 def test_what_is_computed_again_costs_nothing(name, steps, several):
@@ -91,7 +91,7 @@ def test_what_is_computed_again_costs_nothing(name, steps, several):
     assert again.trace.outputs == once.trace.outputs * several
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(steps)
 @pytest.mark.parametrize("way", [*WAYS.values(), SAME_HASHES], ids=[*WAYS, "same hashes"])
 def test_numbers_are_those_of_eager(way, steps):
@@ -187,7 +187,7 @@ def test_checks_of_what_is_computed_again_raise_as_eagerly(way):
         mg.compile(f)(Value(0.0))
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.lists(steps, min_size=2, max_size=4))
 def test_a_trace_that_grows_is_gone_through_once(parts):
     tape, equal = Tape(), EqualsInOrder()

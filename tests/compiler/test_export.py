@@ -61,6 +61,7 @@ POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.3, 2.5, -7.25, 1e-310, 1e-8, 30.0, 800.0
 ODD = [*POINTS, math.inf, -math.inf, math.nan]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_each_primitive_at_its_kinks_and_at_numbers_that_are_not_finite(name, built):
     """Where Python raises, the number is not finite; elsewhere it is Python's."""
@@ -90,6 +91,7 @@ def test_each_primitive_at_its_kinks_and_at_numbers_that_are_not_finite(name, bu
             assert (code, math.isfinite(found)) == (1, False), operands
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_the_gradients_of_each_primitive(name, built):
     primitive = TABLE[name]
@@ -185,6 +187,7 @@ def irregular(x):
     return sum(numbers[-20:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_an_irregular_program_is_a_table_that_a_function_goes_through(precision, built):
     """As statements, tens of thousands of operations keep a compiler busy for minutes."""
@@ -201,6 +204,7 @@ def test_an_irregular_program_is_a_table_that_a_function_goes_through(precision,
     np.testing.assert_allclose(gradients, slopes, rtol=1e-3 if single else 1e-10, atol=1e-4 if single else 1e-12)
 
 
+@pytest.mark.slow
 def test_a_loop_before_an_irregular_program(built):
     def f(x):
         a, b = x[0], x[1]
@@ -597,6 +601,7 @@ def products(x):
     return mg.mean([mg.sin(mg.dot(a, b) * 1e-6) for a in x[:9] for b in x[9:]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("name", ["swing", "crossing", "register", "network", "hessian", "sparse", "large", "products"])
 def test_sanitizers_find_nothing(name, precision, tmp_path):

@@ -42,6 +42,7 @@ def layer(x, w, b):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize(("rows", "outputs", "width"), [(12, 8, 32), (10, 6, 21), (14, 19, 35)])
 def test_products_of_matrices_are_computed_in_blocks(rows, outputs, width, precision, tmp_path):
@@ -60,11 +61,13 @@ LANES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", LANES)
 def test_any_number_of_lanes_gives_the_same_sums(lanes, tmp_path):
     check(layer, tmp_path, numbers(11, 37) / 9.0, numbers(21, 37) / 5.0, numbers(21), flags=LANES[lanes])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "lanes"), [("float32", "as many as this processor has"), *(("float64", lanes) for lanes in LANES)]
 )
@@ -137,6 +140,7 @@ def in_groups(x):
     return mg.mean(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [14, 40])
 def test_kernels_of_the_same_form_share_a_function(count, tmp_path):
     """There is one function for all lengths; and where there are many kernels, they are in several functions."""

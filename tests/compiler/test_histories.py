@@ -47,6 +47,7 @@ def test_a_bouncing_ball_is_two_bodies(backend):
     assert fast.cache_info().program_bytes < 1e6
 
 
+@pytest.mark.slow
 def test_questions_of_several_kinds_in_one_iteration():
     def f(x):
         total, best, worst, xs = x, x * W, x - W, [x, W * 2.0]
@@ -356,6 +357,7 @@ def counted_in_a_global(x):
 COUNTS = [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -193,7 +193,7 @@ exact = st.lists(small, min_size=2 + WIDTH, max_size=2 + WIDTH)
 
 
 class TestRandomBodies:
-    @settings(max_examples=25)
+    @settings(max_examples=10)
     @given(bodies(OPERATIONS, 3.0), exact, st.lists(small, min_size=6, max_size=6))
     def test_compiled_is_eager_bit_for_bit_on_small_integers(self, backend, body, numbers, xs):
         if is_left_out(backend, (body, numbers, xs)):
@@ -210,7 +210,7 @@ class TestRandomBodies:
         assume(max(map(abs, found[0])) < 2.0**30)
         assert found[0] == found[1]
 
-    @settings(max_examples=25)
+    @settings(max_examples=10)
     @given(bodies(SMOOTH, 0.0), st.lists(st.floats(-1, 1), min_size=2 + WIDTH, max_size=2 + WIDTH))
     def test_compiled_derivatives_are_those_of_eager_to_second_order(self, body, numbers):
         xs = [0.5, -0.25, 1.0, 0.75, -1.0, 0.125]

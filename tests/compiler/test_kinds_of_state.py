@@ -88,7 +88,7 @@ def watched(name, make):
     case(name=name)(make)
 
 
-def of_container(name, make, get, put):
+def of(name, make, get, put):
     """Note a case: a container is made, and a number in it is read and replaced."""
 
     def made():
@@ -96,6 +96,26 @@ def of_container(name, make, get, put):
         return lambda x: x * get(item), lambda: put(item)
 
     watched(name, made)
+
+
+def put(position, item):
+    """What replaces an element."""
+    return lambda container: container.__setitem__(position, item)
+
+
+def to(name, item):
+    """What sets an attribute."""
+    return lambda made: setattr(made, name, item)
+
+
+def lengthen(item, name):
+    """Make an attribute, a text, longer."""
+    setattr(item, name, f"{getattr(item, name)}x")
+
+
+def lengthening(name):
+    """What makes an attribute longer."""
+    return lambda made: lengthen(made, name)
 
 
 # Variables, attributes and containers of Python
@@ -256,28 +276,28 @@ def set_number(item):
     item.number = 3.0
 
 
-of_container("attribute", Plain, lambda p: p.number, set_number)
-of_container("attribute by getattr", Plain, lambda p: getattr(p, "num" + "ber"), set_number)
-of_container("attribute by vars", Plain, lambda p: vars(p)["number"], set_number)
-of_container("property", Plain, lambda p: p.doubled, set_number)
-of_container("cached property", Plain, lambda p: p.cached, lambda p: setattr(p, "cached", 9.0))
-of_container("slot", WithSlots, lambda p: p.number, set_number)
-of_container("field of a dataclass", Record, lambda p: p.number, set_number)
-of_container("namespace", lambda: types.SimpleNamespace(number=2.0), lambda p: p.number, set_number)
-of_container("attribute that hides the class's", Plain, lambda p: p.scale, lambda p: setattr(p, "scale", 3.0))
-of_container("class of an object", Plain, lambda p: p(1.0), lambda p: setattr(p, "__class__", Other))
-of_container("element of a list", lambda: [2.0], lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container("length of a list", lambda: [2.0], len, lambda p: p.append(1.0))
-of_container("item of a dict", lambda: {"a": 2.0}, lambda p: p["a"], lambda p: p.update(a=3.0))
-of_container("element of a set", lambda: {2.0}, sum, lambda p: p.add(1.0))
-of_container("element of a deque", lambda: collections.deque([2.0]), lambda p: p[0], lambda p: p.append(p.pop() + 1))
-of_container("UserDict", lambda: collections.UserDict(a=2.0), lambda p: p["a"], lambda p: p.update(a=3.0))
-of_container("UserList", lambda: collections.UserList([2.0]), lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container("ChainMap", lambda: collections.ChainMap({"a": 2.0}), lambda p: p["a"], lambda p: p.update(a=3.0))
-of_container("Counter", lambda: collections.Counter(a=2), lambda p: p["a"], lambda p: p.update(a=3))
-of_container("OrderedDict", lambda: collections.OrderedDict(a=2.0), lambda p: p["a"], lambda p: p.update(a=3.0))
-of_container("dict of a class of its own", Dict, lambda p: p["b"], lambda p: setattr(p, "factor", 4.0))
-of_container(
+of("attribute", Plain, lambda p: p.number, set_number)
+of("attribute by getattr", Plain, lambda p: getattr(p, "num" + "ber"), set_number)
+of("attribute by vars", Plain, lambda p: vars(p)["number"], set_number)
+of("property", Plain, lambda p: p.doubled, set_number)
+of("cached property", Plain, lambda p: p.cached, to("cached", 9.0))
+of("slot", WithSlots, lambda p: p.number, set_number)
+of("field of a dataclass", Record, lambda p: p.number, set_number)
+of("namespace", lambda: types.SimpleNamespace(number=2.0), lambda p: p.number, set_number)
+of("attribute that hides the class's", Plain, lambda p: p.scale, to("scale", 3.0))
+of("class of an object", Plain, lambda p: p(1.0), to("__class__", Other))
+of("element of a list", lambda: [2.0], lambda p: p[0], put(0, 3.0))
+of("length of a list", lambda: [2.0], len, lambda p: p.append(1.0))
+of("item of a dict", lambda: {"a": 2.0}, lambda p: p["a"], lambda p: p.update(a=3.0))
+of("element of a set", lambda: {2.0}, sum, lambda p: p.add(1.0))
+of("element of a deque", lambda: collections.deque([2.0]), lambda p: p[0], lambda p: p.append(p.pop() + 1))
+of("UserDict", lambda: collections.UserDict(a=2.0), lambda p: p["a"], lambda p: p.update(a=3.0))
+of("UserList", lambda: collections.UserList([2.0]), lambda p: p[0], put(0, 3.0))
+of("ChainMap", lambda: collections.ChainMap({"a": 2.0}), lambda p: p["a"], lambda p: p.update(a=3.0))
+of("Counter", lambda: collections.Counter(a=2), lambda p: p["a"], lambda p: p.update(a=3))
+of("OrderedDict", lambda: collections.OrderedDict(a=2.0), lambda p: p["a"], lambda p: p.update(a=3.0))
+of("dict of a class of its own", Dict, lambda p: p["b"], to("factor", 4.0))
+of(
     "factory of a defaultdict",
     lambda: collections.defaultdict(lambda: 2.0),
     lambda p: p["b"],
@@ -549,10 +569,7 @@ def thread_local():
 # The standard library
 
 
-@case()
-def argparse_namespace():
-    space = argparse.Namespace(number=2.0)
-    return lambda x: x * space.number, lambda: set_number(space)
+of("argparse namespace", lambda: argparse.Namespace(number=2.0), lambda space: space.number, set_number)
 
 
 @case()
@@ -596,29 +613,27 @@ def template():
     return lambda x: x * float(text.substitute(a=2.0)) * len(text.template), lambda: setattr(text, "template", "1$a")
 
 
-of_container("array.array", lambda: array.array("d", [2.0]), lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container("bytearray", lambda: bytearray(b"\x02"), lambda p: p[0], lambda p: p.__setitem__(0, 3))
-of_container("memoryview", lambda: memoryview(bytearray(b"\x02")), lambda p: p[0], lambda p: p.__setitem__(0, 3))
-of_container("array of ctypes", lambda: (ctypes.c_double * 2)(2.0), lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container("number of ctypes", lambda: ctypes.c_double(2.0), lambda p: p.value, lambda p: setattr(p, "value", 3.0))
-of_container(
+of("array.array", lambda: array.array("d", [2.0]), lambda p: p[0], put(0, 3.0))
+of("bytearray", lambda: bytearray(b"\x02"), lambda p: p[0], put(0, 3))
+of("memoryview", lambda: memoryview(bytearray(b"\x02")), lambda p: p[0], put(0, 3))
+of("array of ctypes", lambda: (ctypes.c_double * 2)(2.0), lambda p: p[0], put(0, 3.0))
+of("number of ctypes", lambda: ctypes.c_double(2.0), lambda p: p.value, to("value", 3.0))
+of(
     "pointer of ctypes",
     lambda: ctypes.pointer(ctypes.c_double(2.0)),
     lambda p: p.contents.value,
     lambda p: setattr(p.contents, "value", 3.0),
 )
-of_container("null pointer", ctypes.POINTER(ctypes.c_double), lambda p: 2.0 + bool(p), lambda p: None)
-of_container("mmap", lambda: mmap.mmap(-1, 8), lambda p: p[0] + 1.0, lambda p: p.__setitem__(0, 3))
-of_container(
-    "StringIO", lambda: io.StringIO("2.0"), lambda p: float(p.getvalue()), lambda p: (p.seek(0), p.write("3.0"))
-)
+of("null pointer", ctypes.POINTER(ctypes.c_double), lambda p: 2.0 + bool(p), lambda p: None)
+of("mmap", lambda: mmap.mmap(-1, 8), lambda p: p[0] + 1.0, put(0, 3))
+of("StringIO", lambda: io.StringIO("2.0"), lambda p: float(p.getvalue()), lambda p: (p.seek(0), p.write("3.0")))
 
 
 class Structure(ctypes.Structure):
     _fields_ = (("number", ctypes.c_double),)
 
 
-of_container("structure of ctypes", lambda: Structure(2.0), lambda p: p.number, set_number)
+of("structure of ctypes", lambda: Structure(2.0), lambda p: p.number, set_number)
 
 
 # Modules
@@ -756,50 +771,47 @@ def module_of_the_user_with_the_name_of_a_standard_one():
 # NumPy, SciPy, pandas, scikit-learn
 
 
-of_container("array", lambda: np.array(NUMBERS), lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container(
-    "array of floats of 32 bits", lambda: np.float32(NUMBERS), lambda p: float(p[0]), lambda p: p.__setitem__(0, 3)
-)
-of_container("array without axes", lambda: np.array(2.0), float, lambda p: p.__setitem__((), 3.0))
-of_container("array by columns", lambda: np.ones((3, 2)).T, lambda p: p[0, 0], lambda p: p.__setitem__((0, 0), 3.0))
-of_container("array of every other", lambda: np.ones(8)[::2], lambda p: p[1], lambda p: p.__setitem__(1, 3.0))
-of_container("array of bools", lambda: np.zeros(2, bool), lambda p: p[0] + 1.0, lambda p: p.__setitem__(0, True))
-of_container("array of texts", lambda: np.array(["2.0"]), lambda p: float(p[0]), lambda p: p.__setitem__(0, "3.0"))
-of_container("array of objects", lambda: np.array([2.0, None]), lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container(
+of("array", lambda: np.array(NUMBERS), lambda p: p[0], put(0, 3.0))
+of("array of floats of 32 bits", lambda: np.float32(NUMBERS), lambda p: float(p[0]), put(0, 3))
+of("array without axes", lambda: np.array(2.0), float, put((), 3.0))
+of("array by columns", lambda: np.ones((3, 2)).T, lambda p: p[0, 0], put((0, 0), 3.0))
+of("array of every other", lambda: np.ones(8)[::2], lambda p: p[1], put(1, 3.0))
+of("array of bools", lambda: np.zeros(2, bool), lambda p: p[0] + 1.0, put(0, True))
+of("array of texts", lambda: np.array(["2.0"]), lambda p: float(p[0]), put(0, "3.0"))
+of("array of objects", lambda: np.array([2.0, None]), lambda p: p[0], put(0, 3.0))
+of(
     "array of records",
     lambda: np.zeros(2, [("a", float)]),
     lambda p: p["a"][0] + 1.0,
     lambda p: p["a"].__setitem__(0, 3.0),
 )
-of_container(
+of(
     "array of dates",
     lambda: np.array(["2020-01-01"], "datetime64[D]"),
     lambda p: 2.0 + float(str(p[0])[:4]),
-    lambda p: p.__setitem__(0, np.datetime64("2021-01-01")),
+    put(0, np.datetime64("2021-01-01")),
 )
-of_container("shape of an array", lambda: np.arange(4.0), len, lambda p: setattr(p, "shape", (2, 2)))
-of_container("array that is swapped", lambda: np.array(NUMBERS), lambda p: p[0], lambda p: p.__setitem__(0, -p[0]))
-of_container("order of an array", lambda: np.arange(200_000.0), lambda p: p[1], lambda p: p.sort()
-             if p[0] else p.__setitem__(slice(None), p[::-1].copy()))  # fmt: skip
-of_container("large array", lambda: np.ones(200_000), lambda p: p[7], lambda p: p.__setitem__(7, 3.0))
-of_container("large list", lambda: [1.0] * 200_000, lambda p: p[7], lambda p: p.__setitem__(7, 3.0))
-of_container(
-    "large tuple in a list", lambda: [(1.0,) * 200_000], lambda p: p[0][7], lambda p: p.__setitem__(0, (3.0,) * 9)
+of("shape of an array", lambda: np.arange(4.0), len, to("shape", (2, 2)))
+of("array that is swapped", lambda: np.array(NUMBERS), lambda p: p[0], lambda p: p.__setitem__(0, -p[0]))
+of(
+    "order of an array",
+    lambda: np.arange(200_000.0),
+    lambda p: p[1],
+    lambda p: p.sort() if p[0] else p.__setitem__(slice(None), p[::-1].copy()),
 )
-of_container("large dict", lambda: dict.fromkeys(range(120_000), 1.0), lambda p: p[7], lambda p: p.update({7: 3.0}))
-of_container("record array", lambda: np.rec.array([(2.0,)], names="a"), lambda p: p.a[0], lambda p: p.a.fill(3.0))
-of_container(
-    "mask of an array", lambda: np.ma.array([2.0, 3.0], mask=[0, 0]), lambda p: float(p.sum()),
-    lambda p: p.__setitem__(0, np.ma.masked),
-)  # fmt: skip
-of_container(
+of("large array", lambda: np.ones(200_000), lambda p: p[7], put(7, 3.0))
+of("large list", lambda: [1.0] * 200_000, lambda p: p[7], put(7, 3.0))
+of("large tuple in a list", lambda: [(1.0,) * 200_000], lambda p: p[0][7], put(0, (3.0,) * 9))
+of("large dict", lambda: dict.fromkeys(range(120_000), 1.0), lambda p: p[7], lambda p: p.update({7: 3.0}))
+of("record array", lambda: np.rec.array([(2.0,)], names="a"), lambda p: p.a[0], lambda p: p.a.fill(3.0))
+of("mask of an array", lambda: np.ma.array([2.0, 3.0], mask=[0, 0]), lambda p: float(p.sum()), put(0, np.ma.masked))
+of(
     "attribute of an array of a class of its own",
     lambda: np.zeros(2).view(Array),
     lambda p: getattr(p, "number", 2.0),
     set_number,
 )
-of_container("polynomial", lambda: np.poly1d([2.0]), lambda p: float(p(1.0)), lambda p: p.coef.__setitem__(0, 3.0))
+of("polynomial", lambda: np.poly1d([2.0]), lambda p: float(p(1.0)), lambda p: p.coef.__setitem__(0, 3.0))
 
 
 @case()
@@ -863,9 +875,9 @@ class OwnLocal(threading.local):
     number = 2.0
 
 
-of_container("class with an array of its own", OwnArray, lambda p: float(np.asarray(p)[0]), set_number)
-of_container("attribute of a class with an array of its own", OwnArray, lambda p: p.number, set_number)
-of_container("thread-local of a class of its own", OwnLocal, lambda p: p.number, set_number)
+of("class with an array of its own", OwnArray, lambda p: float(np.asarray(p)[0]), set_number)
+of("attribute of a class with an array of its own", OwnArray, lambda p: p.number, set_number)
+of("thread-local of a class of its own", OwnLocal, lambda p: p.number, set_number)
 
 
 @case()
@@ -914,16 +926,8 @@ def tensor():
 # Values
 
 
-@case()
-def value():
-    holder = [Value(2.0)]
-    return lambda x: x * holder[0], lambda: holder.__setitem__(0, Value(3.0))
-
-
-@case()
-def number_of_a_value():
-    w = Value(2.0)
-    return lambda x: x * w, lambda: setattr(w, "data", 3.0)
+of("value", lambda: [Value(2.0)], lambda holder: holder[0], put(0, Value(3.0)))
+of("number of a value", lambda: Value(2.0), lambda w: w, to("data", 3.0))
 
 
 @case()
@@ -1002,52 +1006,65 @@ def set_number_to_an_int(item):
     item.number = 4
 
 
-of_container("__format__", Hooks, lambda p: float(f"{p}"), set_number_to_an_int)
-of_container("__bool__", Hooks, lambda p: 2.0 if p else 3.0, set_number_to_an_int)
-of_container("__index__", Hooks, lambda p: NUMBERS_TO_INDEX[p], set_number_to_an_int)
-of_container("__contains__", Hooks, lambda p: 3.0 if 2 in p else 2.0, set_number_to_an_int)
-of_container("__iter__", Hooks, sum, set_number_to_an_int)
-of_container("__hash__", Hooks, hash, set_number_to_an_int)
-of_container("__getattr__", Hooks, lambda p: p.other, set_number_to_an_int)
-of_container("length of a list of a class of its own", Long, len, set_number_to_an_int)
-of_container("attribute of a text", lambda: Text("a"), lambda p: getattr(p, "number", 2.0), set_number)
-of_container("arguments of an exception", lambda: ValueError(2.0), lambda p: p.args[0], set_error)
-of_container("attribute of an exception", lambda: ValueError(2.0), lambda p: getattr(p, "number", 2.0), set_number)
-of_container(
+of("__format__", Hooks, lambda p: float(f"{p}"), set_number_to_an_int)
+of("__bool__", Hooks, lambda p: 2.0 if p else 3.0, set_number_to_an_int)
+of("__index__", Hooks, lambda p: NUMBERS_TO_INDEX[p], set_number_to_an_int)
+of("__contains__", Hooks, lambda p: 3.0 if 2 in p else 2.0, set_number_to_an_int)
+of("__iter__", Hooks, sum, set_number_to_an_int)
+of("__hash__", Hooks, hash, set_number_to_an_int)
+of("__getattr__", Hooks, lambda p: p.other, set_number_to_an_int)
+of("length of a list of a class of its own", Long, len, set_number_to_an_int)
+of("attribute of a text", lambda: Text("a"), lambda p: getattr(p, "number", 2.0), set_number)
+of("arguments of an exception", lambda: ValueError(2.0), lambda p: p.args[0], set_error)
+of("attribute of an exception", lambda: ValueError(2.0), lambda p: getattr(p, "number", 2.0), set_number)
+of(
     "cause of an exception",
     lambda: ValueError(2.0),
     lambda p: p.__cause__.args[0] if p.__cause__ else 2.0,
-    lambda p: setattr(p, "__cause__", ValueError(3.0)),
+    to("__cause__", ValueError(3.0)),
 )
-of_container(
-    "key of a dict", lambda: {Key(): 1.0}, lambda p: next(iter(list(p))).number, lambda p: set_number(next(iter(p)))
+of("key of a dict", lambda: {Key(): 1.0}, lambda p: next(iter(list(p))).number, lambda p: set_number(next(iter(p))))
+of("order of a dict", lambda: {"a": 2.0, "b": 3.0}, lambda p: next(iter(p.values())), lambda p: p.update(a=p.pop("a")))
+of(
+    "object in a frozenset",
+    lambda: frozenset([Key()]),
+    lambda p: min(k.number for k in p),
+    lambda p: set_number(min(p)),
 )
-of_container("order of a dict", lambda: {"a": 2.0, "b": 3.0}, lambda p: next(iter(p.values())),
-             lambda p: p.update(a=p.pop("a")))  # fmt: skip
-of_container("object in a frozenset", lambda: frozenset([Key()]), lambda p: min(k.number for k in p),
-             lambda p: set_number(min(p)))  # fmt: skip
-of_container("event", threading.Event, lambda p: 3.0 if p.is_set() else 2.0, lambda p: p.set())
-of_container("items of a queue", queue.Queue, lambda p: p.qsize() + 1.0, lambda p: p.put(1.0))
-of_container("mock", lambda: mock.Mock(return_value=2.0), lambda p: p(), lambda p: setattr(p, "return_value", 3.0))
-of_container("side effect of a mock", lambda: mock.Mock(side_effect=Plain()), lambda p: p(1.0),
-             lambda p: set_number(p.side_effect))  # fmt: skip
-of_container("attribute of a mock", lambda: mock.Mock(number=2.0), lambda p: p.number, set_number)
-of_container("named tuple's default", lambda: collections.namedtuple("Pair", "a", defaults=[2.0]), lambda p: p().a,
-             lambda p: setattr(p.__new__, "__defaults__", (3.0,)))  # fmt: skip
-of_container("flags of an array", lambda: np.ones(3), lambda p: 2.0 + p.flags.writeable,
-             lambda p: setattr(p.flags, "writeable", False))  # fmt: skip
-of_container(
-    "record", lambda: np.zeros(1, [("a", float)])[0], lambda p: p["a"] + 2.0, lambda p: p.__setitem__("a", 3.0)
+of("event", threading.Event, lambda p: 3.0 if p.is_set() else 2.0, lambda p: p.set())
+of("items of a queue", queue.Queue, lambda p: p.qsize() + 1.0, lambda p: p.put(1.0))
+of("mock", lambda: mock.Mock(return_value=2.0), lambda p: p(), to("return_value", 3.0))
+of(
+    "side effect of a mock",
+    lambda: mock.Mock(side_effect=Plain()),
+    lambda p: p(1.0),
+    lambda p: set_number(p.side_effect),
 )
-of_container("flat elements", lambda: np.ones(3).flat, lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container("zero of the other sign in a large list", lambda: [0.0] * 200_000, lambda p: math.copysign(2.0, p[7]),
-             lambda p: p.__setitem__(7, -0.0))  # fmt: skip
-of_container("bool in a large list", lambda: [1] * 200_000, lambda p: len(repr(p[7])), lambda p: p.__setitem__(7, True))
-of_container("equal numbers in a large list", lambda: [2.5] * 200_000, lambda p: p[7],
-             lambda p: p.__setitem__(slice(None), [float(str(n)) for n in p[:-1]] + [p[-1] + 1.0]))  # fmt: skip
-of_container("text in a large list", lambda: ["a"] * 300, lambda p: len(p[7]), lambda p: p.__setitem__(7, "abc"))
-of_container("text of another class in a large list", lambda: ["a"] * 300, lambda p: len(type(p[7]).__name__),
-             lambda p: p.__setitem__(7, Text("a")))  # fmt: skip
+of("attribute of a mock", lambda: mock.Mock(number=2.0), lambda p: p.number, set_number)
+of(
+    "named tuple's default",
+    lambda: collections.namedtuple("Pair", "a", defaults=[2.0]),
+    lambda p: p().a,
+    lambda p: setattr(p.__new__, "__defaults__", (3.0,)),
+)
+of(
+    "flags of an array",
+    lambda: np.ones(3),
+    lambda p: 2.0 + p.flags.writeable,
+    lambda p: setattr(p.flags, "writeable", False),
+)
+of("record", lambda: np.zeros(1, [("a", float)])[0], lambda p: p["a"] + 2.0, put("a", 3.0))
+of("flat elements", lambda: np.ones(3).flat, lambda p: p[0], put(0, 3.0))
+of("zero of the other sign in a large list", lambda: [0.0] * 200_000, lambda p: math.copysign(2.0, p[7]), put(7, -0.0))
+of("bool in a large list", lambda: [1] * 200_000, lambda p: len(repr(p[7])), put(7, True))
+of(
+    "equal numbers in a large list",
+    lambda: [2.5] * 200_000,
+    lambda p: p[7],
+    lambda p: p.__setitem__(slice(None), [float(str(n)) for n in p[:-1]] + [p[-1] + 1.0]),
+)
+of("text in a large list", lambda: ["a"] * 300, lambda p: len(p[7]), put(7, "abc"))
+of("text of another class in a large list", lambda: ["a"] * 300, lambda p: len(type(p[7]).__name__), put(7, Text("a")))
 NUMBERS_TO_INDEX = [5.0, 6.0, 7.0, 8.0, 9.0]
 
 
@@ -1225,12 +1242,12 @@ def file_that_is_mapped():
 # What libraries and Python tell: settings, introspection, locks, logs, names that are made at run time
 
 
-def setting(name, read, put, back):
+def setting(name, read, change, other, before):
     """Note a case: what a function of a library tells is set to something else, and in the end as it was."""
 
     def made():
-        CLEANUP.append(back)
-        return lambda x: x * read(), put
+        CLEANUP.append(lambda: change(before))
+        return lambda x: x * read(), lambda: change(other)
 
     watched(name, made)
 
@@ -1245,7 +1262,7 @@ def with_zone(name, read):
     """Note a case: the time zone is another one."""
     if hasattr(time, "tzset"):
         before = os.environ.get("TZ", "UTC0")
-        setting(name, read, lambda: zone("EST5" if time.timezone != 18000 else "CET-1"), lambda: zone(before))
+        setting(name, read, lambda to: zone(to or ("EST5" if time.timezone != 18000 else "CET-1")), None, before)
 
 
 def half(x, k: int = 2):
@@ -1257,16 +1274,6 @@ JOINED = ("".join(["SC", "ALE"]), "".join(["num", "ber"]), "".join(["sca", "le"]
 MADE = types.ModuleType("made_module", "of a test")
 MADE.scale = 2.0
 LATER = [itertools.count(3)]
-
-
-def longer(text):
-    """A text with one letter more."""
-    return f"{text}x"
-
-
-def lengthen(item, name):
-    """Make an attribute, a text, longer."""
-    setattr(item, name, longer(getattr(item, name)))
 
 
 def made_class(**content):
@@ -1281,93 +1288,59 @@ def copied(function):
     return made
 
 
-def of_fresh(name, make, get, put):
-    """Note a case about something that is made for it."""
-    of_container(name, make, get, put)
-
-
-of_fresh("__qualname__", lambda: copied(half), lambda f: len(f.__qualname__), lambda f: lengthen(f, "__qualname__"))
-of_fresh("__module__", lambda: copied(half), lambda f: len(f.__module__), lambda f: lengthen(f, "__module__"))
-of_fresh(
-    "__name__ of a function by name", lambda: copied(half), lambda f: len(f.__name__), lambda f: lengthen(f, "__name__")
-)
-of_fresh(
-    "__doc__ of a function by name", lambda: copied(half), lambda f: len(f.__doc__), lambda f: lengthen(f, "__doc__")
-)
-of_fresh(
+of("__qualname__", lambda: copied(half), lambda f: len(f.__qualname__), lengthening("__qualname__"))
+of("__module__", lambda: copied(half), lambda f: len(f.__module__), lengthening("__module__"))
+of("__name__ of a function by name", lambda: copied(half), lambda f: len(f.__name__), lengthening("__name__"))
+of("__doc__ of a function by name", lambda: copied(half), lambda f: len(f.__doc__), lengthening("__doc__"))
+of(
     "annotations",
     lambda: copied(half),
     lambda f: len(f.__annotations__),
     lambda f: f.__annotations__.update({str(next(LATER[0])): int}),
 )
-of_fresh(
+of(
     "an annotation",
     lambda: copied(half),
     lambda f: len(typing.get_type_hints(f)),
     lambda f: f.__annotations__.update({str(next(LATER[0])): int}),
 )
-of_fresh("__name__ of a class", made_class, lambda k: len(k.__name__), lambda k: lengthen(k, "__name__"))
-of_fresh(
+of("__name__ of a class", made_class, lambda k: len(k.__name__), lengthening("__name__"))
+of(
     "__name__ of the class of an object",
     lambda: made_class()(),
     lambda o: len(type(o).__name__),
     lambda o: lengthen(type(o), "__name__"),
 )
-of_fresh("__doc__ of a class", made_class, lambda k: len(k.__doc__), lambda k: lengthen(k, "__doc__"))
-of_fresh(
-    "__doc__ of a module",
-    lambda: types.ModuleType("made", "doc"),
-    lambda m: len(m.__doc__),
-    lambda m: lengthen(m, "__doc__"),
-)
-of_fresh(
-    "__name__ of a module",
-    lambda: types.ModuleType("made", "doc"),
-    lambda m: len(m.__name__),
-    lambda m: lengthen(m, "__name__"),
-)
-of_fresh(
+of("__doc__ of a class", made_class, lambda k: len(k.__doc__), lengthening("__doc__"))
+of("__doc__ of a module", lambda: types.ModuleType("made", "doc"), lambda m: len(m.__doc__), lengthening("__doc__"))
+of("__name__ of a module", lambda: types.ModuleType("made", "doc"), lambda m: len(m.__name__), lengthening("__name__"))
+of(
     "classes below",
     made_class,
     lambda k: 1 + len(k.__subclasses__()),
     lambda k: CLEANUP.append(type("Below", (k,), {})),
 )
-of_fresh(
-    "class attribute by a made name",
-    lambda: made_class(scale=2.0),
-    lambda k: getattr(k, JOINED[2]),
-    lambda k: setattr(k, "scale", 3.0),
-)
-of_fresh(
-    "class attribute by vars",
-    lambda: made_class(scale=2.0),
-    lambda k: vars(k)[JOINED[2]],
-    lambda k: setattr(k, "scale", 3.0),
-)
-of_fresh(
+of("class attribute by a made name", lambda: made_class(scale=2.0), lambda k: getattr(k, JOINED[2]), to("scale", 3.0))
+of("class attribute by vars", lambda: made_class(scale=2.0), lambda k: vars(k)[JOINED[2]], to("scale", 3.0))
+of(
     "attribute of a module by a made name",
     lambda: MADE,
     lambda m: getattr(m, JOINED[2]),
     lambda m: setattr(m, "scale", m.scale + 1.0),
 )
-of_fresh(
+of(
     "attribute of a module by vars",
     lambda: MADE,
     lambda m: vars(m)[JOINED[2]],
     lambda m: setattr(m, "scale", m.scale + 1.0),
 )
-of_fresh(
+of(
     "attribute of a module by its dict",
     lambda: MADE,
     lambda m: m.__dict__[JOINED[2]],
     lambda m: setattr(m, "scale", m.scale + 1.0),
 )
-of_fresh(
-    "attribute of a class that is new",
-    made_class,
-    lambda k: getattr(k, JOINED[2], 1.0),
-    lambda k: setattr(k, "scale", 3.0),
-)
+of("attribute of a class that is new", made_class, lambda k: getattr(k, JOINED[2], 1.0), to("scale", 3.0))
 
 
 def more_scale():
@@ -1430,99 +1403,47 @@ def cell_of_a_function_of_a_made_name():
     return lambda x: getattr(own, "".join(["by_", "first"]))(x), change
 
 
-setting(
-    "constant of a module of the library",
-    lambda: math.tau,
-    lambda: setattr(math, "tau", 3.0),
-    lambda: setattr(math, "tau", 2 * math.pi),
-)
-setting(
-    "np.geterr",
-    lambda: len(np.geterr()["divide"]),
-    lambda: np.seterr(divide="ignore"),
-    lambda: np.seterr(divide="warn"),
-)
-setting("np.getbufsize", np.getbufsize, lambda: np.setbufsize(16384), lambda: np.setbufsize(8192))
-setting(
-    "np.get_printoptions",
-    lambda: np.get_printoptions()["precision"],
-    lambda: np.set_printoptions(precision=3),
-    lambda: np.set_printoptions(precision=8),
-)
-setting(
-    "recursion limit",
-    lambda: sys.getrecursionlimit() / LIMIT,
-    lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 50),
-    lambda: sys.setrecursionlimit(LIMIT),
-)
-setting(
-    "switch interval", sys.getswitchinterval, lambda: sys.setswitchinterval(0.25), lambda: sys.setswitchinterval(0.005)
-)
-setting(
-    "threshold of the collector",
-    lambda: gc.get_threshold()[2],
-    lambda: gc.set_threshold(700, 10, 11),
-    lambda: gc.set_threshold(*THRESHOLD),
-)
-setting(
-    "precision of decimals",
-    lambda: decimal.getcontext().prec,
-    lambda: setattr(decimal.getcontext(), "prec", 10),
-    lambda: setattr(decimal.getcontext(), "prec", 28),
-)
-setting(
-    "precision of decimals that are computed with",
-    lambda: float(decimal.Decimal(1) / 3),
-    lambda: setattr(decimal.getcontext(), "prec", 3),
-    lambda: setattr(decimal.getcontext(), "prec", 28),
-)
-setting(
-    "precision of decimals that are there",
-    lambda third=decimal.Decimal(3): float(1 / third),
-    lambda: setattr(decimal.getcontext(), "prec", 3),
-    lambda: setattr(decimal.getcontext(), "prec", 28),
-)
-of_container(
+def set_precision(digits):
+    """Set the precision of decimals."""
+    decimal.getcontext().prec = digits
+
+
+def precision(name, read):
+    """Note a case: decimals have another precision."""
+    setting(name, read, set_precision, 3, 28)
+
+
+setting("constant of a module of the library", lambda: math.tau, lambda to: setattr(math, "tau", to), 3.0, math.tau)
+setting("np.geterr", lambda: len(np.geterr()["divide"]), lambda to: np.seterr(divide=to), "ignore", "warn")
+setting("np.getbufsize", np.getbufsize, np.setbufsize, 16384, 8192)
+setting("np.get_printoptions", lambda: np.get_printoptions()["precision"],
+        lambda to: np.set_printoptions(precision=to), 3, 8)  # fmt: skip
+setting("recursion limit", lambda: sys.getrecursionlimit() / LIMIT, lambda by: sys.setrecursionlimit(LIMIT + by), 50, 0)
+setting("switch interval", sys.getswitchinterval, sys.setswitchinterval, 0.25, 0.005)
+setting("threshold of the collector", lambda: gc.get_threshold()[2], lambda to: gc.set_threshold(*to),
+        (700, 10, 11), THRESHOLD)  # fmt: skip
+precision("precision of decimals", lambda: decimal.getcontext().prec)
+precision("precision of decimals that are computed with", lambda: float(decimal.Decimal(1) / 3))
+precision("precision of decimals that are there", lambda third=decimal.Decimal(3): float(1 / third))
+of(
     "context of decimals",
     lambda: decimal.Context(prec=9),
     lambda c: float(c.divide(decimal.Decimal(1), decimal.Decimal(3))),
-    lambda c: setattr(c, "prec", 3),
+    to("prec", 3),
 )
 with_zone("time.timezone", lambda: time.timezone + 1)
 with_zone("time.mktime", lambda: time.mktime((2020, 1, 1, 0, 0, 0, 0, 0, 0)))
 with_zone("fromtimestamp", lambda: datetime.datetime.fromtimestamp(1e6).hour + 1)
 with_zone("timestamp", lambda: datetime.datetime(2020, 1, 1).timestamp())
 if hasattr(signal, "SIGUSR1"):
-    setting(
-        "handler of a signal",
-        lambda: 1 + (signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN),
-        lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
-        lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL),
-    )
-setting(
-    "limit of csv",
-    lambda: csv.field_size_limit() / 1000,
-    lambda: csv.field_size_limit(1000),
-    lambda: csv.field_size_limit(131072),
-)
-setting(
-    "level of all loggers",
-    lambda: 1 + logging.getLogger("made").isEnabledFor(10),
-    lambda: logging.getLogger("made").setLevel(10),
-    lambda: logging.getLogger("made").setLevel(0),
-)
-setting(
-    "level of the root",
-    lambda: logging.root.level,
-    lambda: logging.root.setLevel(17),
-    lambda: logging.root.setLevel(30),
-)
-setting(
-    "name of the thread",
-    lambda: len(threading.current_thread().name),
-    lambda: lengthen(threading.current_thread(), "name"),
-    lambda: setattr(threading.current_thread(), "name", NAME),
-)
+    setting("handler of a signal", lambda: 1 + (signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN),
+            lambda to: signal.signal(signal.SIGUSR1, to), signal.SIG_IGN, signal.SIG_DFL)  # fmt: skip
+setting("limit of csv", lambda: csv.field_size_limit() / 1000, csv.field_size_limit, 1000, 131072)
+setting("level of all loggers", lambda: 1 + logging.getLogger("made").isEnabledFor(10),
+        logging.getLogger("made").setLevel, 10, 0)  # fmt: skip
+setting("level of the root", lambda: logging.root.level, logging.root.setLevel, 17, 30)
+setting("name of the thread", lambda: len(threading.current_thread().name),
+        lambda to: setattr(threading.current_thread(), "name", to), f"{NAME}x", NAME)  # fmt: skip
 
 
 def logger():
@@ -1530,52 +1451,33 @@ def logger():
     return logging.getLogger(f"made_{next(LATER[0])}")
 
 
-of_container("level of a logger", logger, lambda log: 1 + log.level, lambda log: log.setLevel(log.level + 10))
-of_container("whether a logger is enabled", logger, lambda log: 1 + log.isEnabledFor(30), lambda log: log.setLevel(50))
-of_container("effective level of a logger", logger, lambda log: log.getEffectiveLevel(), lambda log: log.setLevel(17))
-of_container(
-    "whether a logger is disabled", logger, lambda log: 1 + log.disabled, lambda log: setattr(log, "disabled", True)
-)
-of_container(
-    "handlers of a logger", logger, lambda log: 1 + len(log.handlers), lambda log: log.addHandler(logging.NullHandler())
-)
-of_container("level of a handler", logging.NullHandler, lambda log: 1 + log.level, lambda log: log.setLevel(10))
-of_container("lock", threading.Lock, lambda lock: 1 + lock.locked(), lambda lock: lock.acquire(blocking=False))
-of_container("condition", threading.Condition, lambda c: 1 + c._is_owned(), lambda c: c.acquire())
-of_container("future", concurrent.futures.Future, lambda f: 1 + f.done(), lambda f: f.done() or f.set_result(4.0))
-of_container("event of asyncio", asyncio.Event, lambda e: 1 + e.is_set(), lambda e: e.set())
-of_container("loop of asyncio", asyncio.new_event_loop, lambda loop: 1 + loop.is_closed(), lambda loop: loop.close())
-of_container(
-    "name of a process",
-    lambda: multiprocessing.Process(target=print),
-    lambda p: len(p.name),
-    lambda p: lengthen(p, "name"),
-)
-of_container(
-    "number of several processes",
-    lambda: multiprocessing.Value("d", 2.0),
-    lambda v: v.value,
-    lambda v: setattr(v, "value", 3.0),
-)
-of_container(
-    "array of several processes",
-    lambda: multiprocessing.Array("d", [2.0, 3.0]),
-    lambda v: v[0],
-    lambda v: v.__setitem__(0, 3.0),
-)
-of_container(
+of("level of a logger", logger, lambda log: 1 + log.level, lambda log: log.setLevel(log.level + 10))
+of("whether a logger is enabled", logger, lambda log: 1 + log.isEnabledFor(30), lambda log: log.setLevel(50))
+of("effective level of a logger", logger, lambda log: log.getEffectiveLevel(), lambda log: log.setLevel(17))
+of("whether a logger is disabled", logger, lambda log: 1 + log.disabled, to("disabled", True))
+of("handlers of a logger", logger, lambda log: 1 + len(log.handlers), lambda log: log.addHandler(logging.NullHandler()))
+of("level of a handler", logging.NullHandler, lambda log: 1 + log.level, lambda log: log.setLevel(10))
+of("lock", threading.Lock, lambda lock: 1 + lock.locked(), lambda lock: lock.acquire(blocking=False))
+of("condition", threading.Condition, lambda c: 1 + c._is_owned(), lambda c: c.acquire())
+of("future", concurrent.futures.Future, lambda f: 1 + f.done(), lambda f: f.done() or f.set_result(4.0))
+of("event of asyncio", asyncio.Event, lambda e: 1 + e.is_set(), lambda e: e.set())
+of("loop of asyncio", asyncio.new_event_loop, lambda loop: 1 + loop.is_closed(), lambda loop: loop.close())
+of("name of a process", lambda: multiprocessing.Process(target=print), lambda p: len(p.name), lengthening("name"))
+of("number of several processes", lambda: multiprocessing.Value("d", 2.0), lambda v: v.value, to("value", 3.0))
+of("array of several processes", lambda: multiprocessing.Array("d", [2.0, 3.0]), lambda v: v[0], put(0, 3.0))
+of(
     "member of an object in C",
     lambda: sqlite3.connect(":memory:"),
     lambda base: 1 + base.total_changes,
     lambda base: base.executescript("create table a(b); insert into a values (1); drop table a"),
 )
-of_container(
+of(
     "whether a generator has ended",
     lambda: (i for i in ()),
     lambda g: 1 + (g.gi_frame is None),
     lambda g: next(g, None),
 )
-of_container(
+of(
     "class registered as a number",
     lambda: made_class()(),
     lambda o: 1 + isinstance(o, numbers.Number),
@@ -1639,10 +1541,8 @@ class FakeTensor:
 
 
 FakeTensor.__module__ = "torch"
-of_container("fake tensor", lambda: FakeTensor(1.0, 2.0), lambda t: t.first(), lambda t: t.double_())
-of_container(
-    "tensor of another kind", lambda: FakeTensor(1.0, 2.0, is_plain=False), lambda t: t.first(), lambda t: t.double_()
-)
+of("fake tensor", lambda: FakeTensor(1.0, 2.0), lambda t: t.first(), lambda t: t.double_())
+of("tensor of another kind", lambda: FakeTensor(1.0, 2.0, is_plain=False), lambda t: t.first(), lambda t: t.double_())
 
 
 class FakeGenerator:

@@ -457,7 +457,7 @@ one_factor = {"step": [("*", "before 0", ("+", "state 0", "weight 1"))], "iterat
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(programs, st.integers(0, 1000))
 @example({**one_factor, "odd": 0, "before": 0.0}, 0)
 def test_a_loop_is_its_iterations_written_out(program, seed):

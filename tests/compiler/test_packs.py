@@ -155,7 +155,7 @@ def test_what_all_examples_share_is_computed_once():
     assert [kernel.rows * kernel.columns for kernel in exponentials] == [6]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=24)
 @given(program=programs(), count=st.integers(4, 9), seed=st.integers(0, 100))
 @pytest.mark.slow
 def test_random_losses(program, count, seed, backend):

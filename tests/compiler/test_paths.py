@@ -551,18 +551,40 @@ def test_a_number_of_paths_is_checked():
         mg.compile(leaky, paths="many")
 
 
+class Kept:
+    number = None
+
+
+NUMBERS = iter([1.0, 2.0])
+
+
+def leaving(x):
+    Kept.number = Kept.another = x * W
+    return x * W
+
+
 REFUSED = {
-    "equality": lambda x: W if x * W == 2 else x,
-    "a key": lambda x: {x: 1.0}[x],
-    "a text": lambda x: f"{x:.2f}",
-    "digits": lambda x: round(x, 2),
-    "data": lambda x: x.data * W,
-    "a float": lambda x: math.exp(x),
-    "an index": lambda x: [1.0, 2.0][x],
+    "an attribute": (leaving, r"left behind in Kept\.number.*Return the number"),
+    "an iterator": (lambda x: x * next(NUMBERS), "an iterator is read"),
+    "the hash": (lambda x: hash(x) * W, "a number as a key"),
+    "a key": (lambda x: {x: 1.0}[x], "a number as a key.*mg.take"),
+    "equality": (lambda x: W if x * W == 2 else x, "== would freeze"),
+    "a text": (lambda x: f"{x:.2f}", "the text of a number"),
+    "digits": (lambda x: round(x, 2), "the int of a number"),
+    "data": (lambda x: (x * W).data * W, r"\.data would freeze.*mg\.detach\(x\)"),
+    "data of a Value outside": (lambda x: x * W.data, r"number of a Value would freeze.*mg\.detach"),
+    "a float": (lambda x: math.exp(x), "the float of a number.*mg.exp"),
+    "an index": (lambda x: [1.0, 2.0][x], r"mg\.take\("),
 }
 
 
+@pytest.mark.filterwarnings("ignore:`==` compares Values")
 @pytest.mark.parametrize("name", REFUSED)
 def test_other_uses_of_a_number_are_still_refused(name):
-    with pytest.raises((TraceError, TypeError)):
-        mg.compile(REFUSED[name])(1.0)
+    """Also after a decision, on a path that is traced for it."""
+    function, said = REFUSED[name]
+    for refused in (function, lambda x: function(x) if x > 0 else x):
+        with pytest.raises(TraceError, match=said):
+            mg.compile(refused)(1)
+    assert Kept.number is None
+    assert not hasattr(Kept, "another")

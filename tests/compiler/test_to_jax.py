@@ -141,7 +141,7 @@ def agree(found, expected):
 
 @pytest.mark.slow
 class TestRandomPrograms:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60)
     @given(program=programs())
     def test_values_and_gradients_are_those_of_micrograd(self, program):
         if is_left_out("jax", program):
@@ -475,7 +475,7 @@ class TestRefusals:
         assert jax.vmap(jax.hessian(function, argnums=1), (None, 0))(parameters, jnp.ones(3)).tolist() == [4.0] * 3
         assert math.isnan(function(parameters, -1.0))
         with pytest.raises(jax.errors.JaxRuntimeError, match="no three"):
-            function(parameters, 3.0)
+            jax.block_until_ready(function(parameters, 3.0))  # a GPU goes on meanwhile
 
 
 class Scaled:

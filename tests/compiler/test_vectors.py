@@ -272,7 +272,7 @@ def programs(draw):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=10)
 @given(programs())
 def test_random_programs_are_equal_bit_for_bit(backend, program):
     function, leaves = program

@@ -13,7 +13,7 @@ from micrograd import Value
 
 ALL = {"overflow": "inf", "divide": "inf", "invalid": "nan"}
 inf, nan = math.inf, math.nan
-BACKENDS = pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 
 # A function, where, and its value and derivative there.
 CASES = {
@@ -269,7 +269,7 @@ def test_a_pickle_of_the_graph_has_plain_primitives():
     assert again._primitive is Value(0.0).exp()._primitive
 
 
-@pytest.mark.parametrize("mode", [False, "numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", [False, "numpy", "llvm", "jax"])
 def test_in_fit(mode):
     def run(data, **settings):
         w = Value(2.0)

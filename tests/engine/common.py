@@ -3,13 +3,10 @@
 import gc
 import math
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-
-repeatable = settings(derandomize=True, deadline=None, max_examples=200, database=None)
 
 moderate = st.floats(-2.0, 2.0)
 

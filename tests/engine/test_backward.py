@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from tests.engine.common import programs, repeatable, run, with_tangents
+from tests.engine.common import programs, run, with_tangents
 from tests.strategies import micrograds_example
 
 
 class TestBackward:
-    @repeatable
     @given(program=programs())
     def test_gradients_agree_with_forward_differentiation(self, program):
         leaves, result = run(program)
@@ -25,7 +24,6 @@ class TestBackward:
         assert result.data == pytest.approx(value, rel=1e-9, abs=1e-9)
         assert [leaf.grad for leaf in leaves] == pytest.approx(tangents, rel=1e-9, abs=1e-12 * max(size, 1.0))
 
-    @repeatable
     @given(program=programs())
     def test_backward_twice_exactly_doubles_the_leaves(self, program):
         leaves, result = run(program)
@@ -34,7 +32,6 @@ class TestBackward:
         result.backward()
         assert [leaf.grad for leaf in leaves] == [2 * gradient for gradient in once]
 
-    @repeatable
     @given(program=programs(), exponent=st.integers(-8, 8), sign=st.sampled_from([-1.0, 1.0]))
     def test_the_gradient_argument_weighs_every_gradient(self, program, exponent, sign):
         leaves, result = run(program)
@@ -92,7 +89,6 @@ class TestBackward:
 
 
 class TestTopologicalOrder:
-    @repeatable
     @given(program=programs())
     def test_every_node_stands_once_after_its_operands_and_the_root_last(self, program):
         _, result = run(program)

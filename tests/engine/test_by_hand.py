@@ -7,7 +7,7 @@ from hypothesis import given
 
 import micrograd as mg
 from micrograd import Value
-from tests.engine.common import programs, repeatable, run
+from tests.engine.common import programs, run
 from tests.strategies import by_hand
 
 
@@ -65,7 +65,6 @@ class TestByHand:
         square._backward()
         assert a.grad == 2 * 2.0 * 6.0
 
-    @repeatable
     @given(program=programs())
     def test_all_nodes_by_hand_in_reverse_topological_order_give_the_same(self, program):
         leaves, result = run(program)

@@ -248,7 +248,7 @@ def test_every_primitive_has_a_truth_for_its_second_derivatives():
 
 @pytest.mark.slow
 @each_primitive
-@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=16, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_second_derivatives_are_right_to_the_last_positions(primitive, data):
     inputs = data.draw(domain_and_its_middle(primitive))
@@ -271,7 +271,7 @@ def test_second_derivatives_are_right_to_the_last_positions(primitive, data):
 
 @pytest.mark.slow
 @differentiable
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_first_derivatives_with_a_graph_are_those_without(primitive, data):
     inputs = data.draw(domain_and_its_middle(primitive))
@@ -328,7 +328,7 @@ THIRDS = {
 
 
 @pytest.mark.parametrize("name", THIRDS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(data=st.data())
 @pytest.mark.slow
 def test_third_derivatives_are_right_in_every_order_of_differentiation(name, data):
@@ -351,7 +351,7 @@ def test_third_derivatives_are_right_in_every_order_of_differentiation(name, dat
 
 
 @given(programs())
-@settings(max_examples=40)
+@settings(max_examples=16)
 def test_mixed_partials_of_random_programs_are_symmetric(program):
     hessian = mg.hessian(lambda leaves: program(*leaves))(program.inputs)
     scale = max(abs(number) for row in hessian for number in row)
@@ -361,7 +361,7 @@ def test_mixed_partials_of_random_programs_are_symmetric(program):
 
 
 @given(programs())
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_second_derivatives_of_random_programs_are_differences_of_first_ones(program):
     hessian = mg.hessian(lambda leaves: program(*leaves))(program.inputs)
     scale = max(abs(number) for row in hessian for number in row)
@@ -394,7 +394,7 @@ def second_derivative_of_monomial(factor, powers, point, i, j):
 
 
 @given(integer_terms, st.lists(st.integers(-5, 5), min_size=3, max_size=3))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_hessians_of_polynomials_of_integers_are_exact(terms, point):
     """Also where a coordinate is 0 or negative: no power of it and no logarithm gets in the way."""
     hessian = mg.hessian(lambda p: sum(monomial(factor, powers, p) for factor, powers in terms))(point)
@@ -405,7 +405,7 @@ def test_hessians_of_polynomials_of_integers_are_exact(terms, point):
 
 
 @given(st.lists(st.tuples(st.floats(-10, 10), exponents), min_size=1, max_size=6), coordinates)
-@settings(max_examples=40)
+@settings(max_examples=16)
 def test_hessians_of_polynomials_are_exact_to_rounding(terms, point):
     """The rounding of a term is relative to the term: near a root of the sum the digits of the sum cancel."""
     assume(all(number == 0 or abs(number) > 1e-100 for number in point))  # where x ** -2 is a float

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from tests.engine.common import repeatable
 
 
 def same_float(first, second):
@@ -130,7 +129,6 @@ class TestNumbersIn:
 
 
 class TestActsAsFloat:
-    @repeatable
     @given(x=st.floats(), y=st.floats(), name=st.sampled_from(["add", "sub", "mul", "truediv", "pow"]))
     @example(x=-8.0, y=1 / 3, name="pow")
     @example(x=0.0, y=-1.0, name="pow")
@@ -159,7 +157,6 @@ class TestActsAsFloat:
                     operation(left, right)
                 assert type(caught.value) is expected
 
-    @repeatable
     @given(x=st.floats(), y=st.floats(), name=st.sampled_from(["lt", "le", "gt", "ge"]))
     def test_comparisons_compare_data_and_give_a_bool(self, x, y, name):
         compare = getattr(operator, name)
@@ -175,7 +172,6 @@ class TestActsAsFloat:
         assert len({a, b, a}) == 2
         assert {a: "a", b: "b"}[a] == "a"
 
-    @repeatable
     @given(x=st.floats())
     def test_float_and_bool_are_those_of_the_data(self, x):
         assert type(float(Value(x))) is float

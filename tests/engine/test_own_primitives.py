@@ -105,7 +105,7 @@ def on_numbers_too(operation):
 class TestAllWays:
     @pytest.mark.slow
     @given(data=st.data())
-    @settings(max_examples=15)
+    @settings(max_examples=5)
     def test_the_gradient_is_what_finite_differences_give(self, way, function, data):
         forward, rules = function
         point = data.draw(st.tuples(*[moderate] * len(rules)))
@@ -254,7 +254,7 @@ class TestOperands:
 @pytest.mark.slow
 @each_way
 @given(programs(), st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@settings(max_examples=16)
 def test_inside_random_graphs_own_operations_do_what_the_tables_own_do(way, program, random):
     """Some operations of a program are replaced by ones of the user's making, of the same formula."""
     own = {
@@ -287,7 +287,7 @@ class TestSecondOrder:
             assert row == pytest.approx(differences, rel=1e-8, abs=1e-10)
 
     @given(programs())
-    @settings(max_examples=30)
+    @settings(max_examples=12)
     def test_own_rules_inside_random_graphs_have_second_derivatives(self, program):
         own = {
             step.name: by_rule(f"own_{step.name}", step.forward, list(step.derivatives)) for step, _ in program.steps

@@ -325,7 +325,7 @@ def test_every_primitive_has_a_truth_with_a_derivative_for_each_of_its_rules():
 
 @pytest.mark.slow
 @each_primitive
-@settings(max_examples=60)
+@settings(max_examples=24)
 @given(data=st.data())
 def test_forward_is_right_to_the_last_positions(primitive, data):
     inputs = data.draw(operands(primitive))
@@ -344,7 +344,7 @@ def test_forward_is_right_to_the_last_positions(primitive, data):
 
 @pytest.mark.slow
 @each_primitive
-@settings(max_examples=60)
+@settings(max_examples=24)
 @given(data=st.data())
 def test_derivatives_are_right_to_the_last_positions(primitive, data):
     inputs = data.draw(operands(primitive))
@@ -370,7 +370,7 @@ def test_derivatives_are_right_to_the_last_positions(primitive, data):
 
 @pytest.mark.slow
 @each_primitive
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_backward_scales_the_derivatives_with_the_gradient(primitive, data):
     inputs = data.draw(middle(primitive))
@@ -390,7 +390,7 @@ def test_backward_scales_the_derivatives_with_the_gradient(primitive, data):
 
 @pytest.mark.slow
 @each_primitive
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_derivatives_agree_with_finite_differences(primitive, data):
     inputs = data.draw(middle(primitive))
@@ -705,7 +705,7 @@ def test_where_the_base_has_no_logarithm_the_power_rule_says_what_a_power_says(b
 
 @pytest.mark.slow
 @each_primitive
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_rules_work_on_arrays_element_by_element(primitive, data):
     points = data.draw(st.lists(middle(primitive), min_size=2, max_size=4))

@@ -71,7 +71,7 @@ def test_every_node_is_what_mpmath_makes_of_its_operands(program):
         assert value.data == pytest.approx(float(true), rel=1e-14, abs=1e-300)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(programs(smooth=False))
 def test_backward_against_the_chain_rule_run_forwards_in_mpmath(program):
     values = program.run([Value(x) for x in program.inputs])
@@ -86,7 +86,7 @@ def test_backward_against_finite_differences(program):
     assert gradcheck(program, program.inputs, tolerance=1e-6)
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(programs())
 def test_backward_against_the_program_and_its_differences_in_mpmath(program):
     """Nothing of the library takes part here: not its forwards, not its rules, not its order."""

@@ -7,7 +7,7 @@ from hypothesis import given
 
 import micrograd as mg
 from micrograd import Value
-from tests.engine.common import moderate, repeatable
+from tests.engine.common import moderate
 
 
 class TestRequiresGrad:
@@ -65,7 +65,6 @@ class TestRequiresGrad:
             result.data = 1.0
         assert result.data == 6.0
 
-    @repeatable
     @given(before=moderate, after=moderate, other=moderate)
     def test_setting_a_leaf_between_forward_and_backward_gives_the_recorded_gradient(self, before, after, other):
         a, b = Value(before), Value(other)

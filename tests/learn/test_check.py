@@ -447,6 +447,7 @@ def test_an_error_that_is_no_exception_is_a_verdict_wherever_it_is_raised():
     assert said("3.1", Number) == "Something in the answer raised AtTheBottomError: no"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", OF_EACH_KIND)
 def test_no_answer_is_so_odd_that_it_gets_anything_but_words(number):
     for answer in ODD:

@@ -100,14 +100,13 @@ def nodes_of(node, path=()):
             yield from nodes_of(value, (*path, number))
 
 
-def replaced(schema, path, value):
-    changed = copy.deepcopy(schema)
+def replaced(node, path, value):
+    """The node with another value at a path; only what leads there is copied."""
     if not path:
         return value
-    position = changed
-    for key in path[:-1]:
-        position = position[key]
-    position[path[-1]] = value
+    first, *rest = path
+    changed = copy.copy(node)
+    changed[first] = replaced(node[first], rest, value)
     return changed
 
 

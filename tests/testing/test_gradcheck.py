@@ -37,12 +37,13 @@ SMOOTH = {
     "softplus": (mg.softplus, mg.sigmoid),
     "x log x": (lambda x: x * mg.log(x), lambda x: math.log(x) + 1),
 }
-CASES = [
-    (name, x)
-    for name in SMOOTH
-    for x in SCALES
-    if not (x <= 0 and name in ("log", "square root", "x log x")) and not (x == 0 and name == "reciprocal")
-]
+
+
+def scales_of(name):
+    """Where the function is smooth."""
+    if name == "reciprocal":
+        return [x for x in SCALES if x != 0]
+    return [x for x in SCALES if x > 0 or name not in ("log", "square root", "x log x")]
 
 
 def planted(f, slope_of, factor):
@@ -62,11 +63,12 @@ def planted(f, slope_of, factor):
     return operation
 
 
-@pytest.mark.parametrize(("name", "x"), CASES)
-def test_a_right_derivative_is_not_accused_at_any_scale(name, x):
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_right_derivative_is_not_accused_at_any_scale(name):
     f, slope_of = SMOOTH[name]
-    assert gradcheck(f, [x])
-    assert gradcheck(planted(f, slope_of, 1.0), [x])
+    for x in scales_of(name):
+        assert gradcheck(f, [x])
+        assert gradcheck(planted(f, slope_of, 1.0), [x])
 
 
 def shows_in_differences(name, x):
@@ -75,16 +77,13 @@ def shows_in_differences(name, x):
     return abs(slope_of(x)) * max(1.0, abs(x)) > 1e-7 * abs(f(x))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "x"), [case for case in CASES if shows_in_differences(*case)])
-def test_a_derivative_wrong_by_a_millionth_is_caught_at_any_scale(name, x):
+@pytest.mark.parametrize("factor", [1 + 1e-6, 1 - 1e-6, -1])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_derivative_wrong_by_a_millionth_is_caught_at_any_scale(name, factor):
     f, slope_of = SMOOTH[name]
-    with pytest.raises(GradientError, match="WRONG"):
-        gradcheck(planted(f, slope_of, 1 + 1e-6), [x])
-    with pytest.raises(GradientError, match="WRONG"):
-        gradcheck(planted(f, slope_of, 1 - 1e-6), [x])
-    with pytest.raises(GradientError, match="WRONG"):
-        gradcheck(planted(f, slope_of, -1), [x])
+    for x in filter(lambda x: shows_in_differences(name, x), scales_of(name)):
+        with pytest.raises(GradientError, match="WRONG"):
+            gradcheck(planted(f, slope_of, factor), [x])
 
 
 @pytest.mark.slow

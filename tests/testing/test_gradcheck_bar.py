@@ -28,27 +28,27 @@ FUNCTIONS = {
 }
 POINTS = [(scale, times * scale) for scale in (1e-8, 1e-4, 1.0, 1e4, 1e8) for times in (0.7, 1.0, 2.5)]
 RELATIVE_ERRORS = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]
-CASES = [(name, s, x) for name in FUNCTIONS for s, x in POINTS]
 
 
 def test_these_are_90_right_derivatives_and_450_wrong_ones():
-    assert len(CASES) == 90
-    assert len(CASES) * len(RELATIVE_ERRORS) == 450
+    assert len(FUNCTIONS) * len(POINTS) == 90
+    assert len(FUNCTIONS) * len(POINTS) * len(RELATIVE_ERRORS) == 450
 
 
-@pytest.mark.parametrize(("name", "s", "x"), CASES)
-def test_the_right_derivative_is_not_accused(name, s, x):
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_right_derivative_is_not_accused_and_a_wrong_one_not_passed(name):
+    """At 15 points of five scales, with five errors each."""
     f, slope = FUNCTIONS[name]
-    report = gradcheck(lambda x: f(x, s), [x], gradient=lambda x: slope(x, s))
-    assert [row.verdict for row in report.rows] == ["right"]
+    for s, x in POINTS:
 
+        def at_scale(x, s=s):
+            return f(x, s)
 
-@pytest.mark.parametrize("planted", RELATIVE_ERRORS)
-@pytest.mark.parametrize(("name", "s", "x"), CASES)
-def test_a_wrong_derivative_is_not_passed(name, s, x, planted):
-    f, slope = FUNCTIONS[name]
-    with pytest.raises(GradientError):
-        gradcheck(lambda x: f(x, s), [x], gradient=lambda x: slope(x, s) * (1 + planted))
+        report = gradcheck(at_scale, [x], gradient=lambda x, s=s: slope(x, s))
+        assert [row.verdict for row in report.rows] == ["right"], (s, x)
+        for planted in RELATIVE_ERRORS:
+            with pytest.raises(GradientError):
+                gradcheck(at_scale, [x], gradient=lambda x, s=s, error=planted: slope(x, s) * (1 + error))
 
 
 def mixed(x, y, z):

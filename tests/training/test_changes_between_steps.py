@@ -9,7 +9,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
-BACKENDS = ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)]
+BACKENDS = ["numpy", "llvm", "jax"]
 POINTS = [(0.5, 1.0), (1.5, 2.0), (-1.0, 0.25), (2.0, -1.0), (0.0, 1.0)]
 SCALE = 1.0
 

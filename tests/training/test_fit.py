@@ -8,7 +8,7 @@ import types
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import micrograd as mg
@@ -18,7 +18,6 @@ from micrograd.optim import SGD, Adam, cosine
 from micrograd.training import History
 from tests.interrupts import interrupted_at
 
-repeatable = settings(derandomize=True, deadline=None, max_examples=40, database=None)
 POINTS = [(1.0, 2.0), (2.0, 4.1), (-1.0, -2.2), (0.5, 1.3), (3.0, 5.7)]
 
 
@@ -67,7 +66,6 @@ class TestLearning:
         )
         assert [float(model(x) > 0) for x, _ in points] == [y for _, y in points]
 
-    @repeatable
     @given(seed=st.integers(0, 2**32), batch_size=st.integers(1, 7), epochs=st.integers(1, 3))
     def test_the_same_seed_gives_the_same_run(self, seed, batch_size, epochs):
         runs = []
@@ -95,7 +93,6 @@ class TestLearning:
             runs.append(numbers(leaves))
         assert runs[0] == runs[1]
 
-    @repeatable
     @given(batch_size=st.integers(1, 12), epochs=st.integers(1, 3), seed=st.integers(0, 1000))
     def test_each_epoch_visits_every_example_once_in_an_order_of_its_own(self, batch_size, epochs, seed):
         leaf, visits = Value(1.0), []

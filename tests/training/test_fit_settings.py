@@ -17,7 +17,7 @@ from micrograd.nn import MLP
 from micrograd.training import History
 from tests.interrupts import interrupted_at
 
-JAX = pytest.param("jax", marks=pytest.mark.slow)
+JAX = "jax"
 MODES = pytest.mark.parametrize("mode", [False, "numpy", "llvm", JAX])
 POINTS = [(1.0, 2.0), (2.0, 4.1), (-1.0, -2.2), (0.5, 1.3), (3.0, 5.7)]
 OTHERS = [(0.0, 0.5), (1.5, 3.0)]

@@ -8,7 +8,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
-BACKENDS = ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)]
+BACKENDS = ["numpy", "llvm", "jax"]
 
 
 def trained(mode, loss, draw, examples, epochs=3, batch_size=2):

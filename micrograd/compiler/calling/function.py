@@ -31,6 +31,7 @@ from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
+from micrograd.compiler.calling.of_rows import of_rows
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
@@ -309,7 +310,9 @@ class CompiledFunction(Generic[P, R]):
         with self._lock:
             ran = self._ran if self._quick is None else self._quick.last_call or self._ran
             if ran is None:
-                raise ValueError(f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers")
+                raise ValueError(
+                    f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers, or its last call was eager"
+                )
             return last_call_of(*ran)
 
     def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
@@ -486,7 +489,7 @@ class CompiledFunction(Generic[P, R]):
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
         _LOG.debug("%r: trace number %d", self, self._kept.traces)
-        return self._specialised(given, is_recorded=is_recorded)
+        return of_rows(self.function, given, partial(self._specialised, is_recorded=is_recorded))
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced again where there are none, or gradients are wanted elsewhere."""
@@ -588,6 +591,7 @@ class CompiledFunction(Generic[P, R]):
         if special.questions:  # what the others hold is not looked at before it is known that these are the results
             numbers, answers = numbers[: len(kinds)], numbers[len(kinds) :].tobytes()
             if answers != special.answers:
+                self._ran = None
                 return answers
         if not (all_finite(numbers) and all_finite(gradients)):
             return None

@@ -85,6 +85,7 @@ def bits(numbers):
     return [math.copysign(1.0, x) if x == 0 else "nan" if math.isnan(x) else x for x in numbers.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_table_gives_the_same_bits_as_a_function_for_each_kernel(seed, compiled_each):
     rng = random.Random(seed)

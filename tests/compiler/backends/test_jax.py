@@ -36,7 +36,7 @@ def jaxpr(program):
 
 
 class TestReads:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=24)
     @pytest.mark.slow
     @given(st.data())
     def test_what_is_read_is_what_numpy_reads(self, data):

@@ -12,15 +12,16 @@ the last of them.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import logging
+from contextlib import suppress
 from functools import partial
 from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
-import llvmlite.binding as llvm
 
 from micrograd._support.locks import new_lock_for_library
 from micrograd.compiler.backends.llvm import (
@@ -41,6 +42,7 @@ from micrograd.compiler.backends.shared.limits import limit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import llvmlite.binding as llvm
     from llvmlite import ir
 
 _LOG = logging.getLogger("micrograd")
@@ -62,6 +64,19 @@ def _version() -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def _library() -> Any:
+    """LLVM: more than 40 MB, which come into memory when the passes no longer need theirs."""
+    import llvmlite.binding as llvm
+
+    return llvm
+
+
+def _give_memory_back() -> None:
+    """Give the system what the passes have freed, where the C library keeps it, as glibc does."""
+    with suppress(AttributeError, OSError, TypeError):  # there is none
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 class _Engine:
     """Native functions in memory, freed together when nothing refers to them any more.
 
@@ -71,6 +86,7 @@ class _Engine:
     """
 
     def __init__(self, machine: llvm.TargetMachine, triple: str) -> None:
+        llvm = _library()
         empty = llvm.parse_assembly("")
         empty.triple = triple
         self._engine = llvm.create_mcjit_compiler(empty, machine)  # which owns the machine from now on
@@ -79,7 +95,7 @@ class _Engine:
 
     def load(self, names: list[str], content: bytes) -> None:
         """Load an object with these functions in it, or raise a RuntimeError."""
-        parsed = llvm.ObjectFileRef.from_data(content)
+        parsed = _library().ObjectFileRef.from_data(content)
         if not parsed._ptr:  # LLVM could not read it, and would crash if it were to load it
             raise RuntimeError(f"no object: {content[:20]!r}")
         self._engine.add_object_file(parsed)
@@ -99,6 +115,8 @@ class Machine:
     """
 
     def __init__(self) -> None:
+        _give_memory_back()
+        llvm = _library()
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         processor = llvm.get_host_cpu_name()
@@ -177,7 +195,7 @@ class Machine:
         """One object of modules: most of the time of a small one goes into the preparations."""
         for module in modules:
             module.triple = self._triple
-        whole, *others = (llvm.parse_assembly(str(module)) for module in modules)
+        whole, *others = (_library().parse_assembly(str(module)) for module in modules)
         for other in others:
             whole.link_in(other)
         whole.verify()
