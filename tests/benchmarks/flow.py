@@ -2,12 +2,17 @@
 
 Each runs at several inputs, which take different paths, with the gradient. The best of several rounds counts, per call,
 in processor time. What was not seen before is compiled before the first round.
+
+A second table has what a decision costs: beside the same program without questions, where calls take eight known paths
+in turn, and where there are more paths than are kept. Its figures are medians of rounds that alternate.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import statistics
+import warnings
 from functools import partial
 from importlib.util import find_spec
 from time import process_time
@@ -240,8 +245,89 @@ def microseconds(function: Callable[[float], Any], points: list[float], rounds: 
     return best / len(points) * 1e6
 
 
+# What deciding costs
+
+
+def five_iterations(x: Any) -> Any:
+    """Newton's root of 2, without questions."""
+    found = x
+    for _ in range(5):
+        found = 0.5 * (found + x / found)
+    return found
+
+
+def in_order(x: Any) -> Any:
+    """What sorting gives at 0.3, without questions."""
+    return (x * x - 1.0) * 1.0 + x * 2.0 + (0.5 * x + 0.4) * 3.0 + (2.0 - x) * 4.0 + (3.0 * x - 2.0) * 0.0
+
+
+def eight_paths(x: Any) -> Any:
+    """Three questions, on the digits of 8 * x in base 2."""
+    low = x if x < 0.5 else x - 0.5
+    middle = low if low < 0.25 else low - 0.25
+    factor = mg.sin(x) if middle < 0.125 else mg.cos(x)
+    return factor * middle + low * x
+
+
+def halved(x: Any) -> Any:
+    """As many paths as there are sequences of large and small steps."""
+    count = 0
+    while x > 1.0:
+        x, count = 0.5 * x if x > 3.0 else x - 0.3, count + 1
+    return x * count
+
+
+def medians(functions: dict[str, tuple[Callable[[float], Any], list[float]]], rounds: int) -> dict[str, float]:
+    """The microseconds of a call of each: the median of rounds in which one comes after the other."""
+    found: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(rounds + 1):  # the first compiles
+        for name, (function, points) in functions.items():
+            begin = process_time()
+            for point in points:
+                function(point)
+            found[name].append((process_time() - begin) / len(points) * 1e6)
+    return {name: statistics.median(times[1:]) for name, times in found.items()}
+
+
+def costs(rounds: int) -> list[list[str]]:
+    """The rows of the second table."""
+    lines = [["calls", "this", "compared", "with", "ratio"]]
+
+    def gradient_of(function: Callable[[Any], Any]) -> Callable[[float], Any]:
+        return partial(value_and_gradient, function)
+
+    pairs: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float]] = {
+        "Newton's root of 2": (newton, five_iterations, 2.0),
+        "sorting five numbers": (sorting, in_order, 0.3),
+        "decision tree": (decision_tree, lambda x: mg.sin(x), 0.3),
+    }
+    for name, (asks, without, point) in pairs.items():
+        both = {"asks": gradient_of(mg.compile(asks)), "without": gradient_of(mg.compile(without))}
+        taken = medians({key: (each, [point] * 400) for key, each in both.items()}, rounds)
+        ratio = f"{taken['asks'] / taken['without']:.2f} times"
+        lines.append([name, f"{taken['asks']:.1f} µs", "without questions", f"{taken['without']:.1f} µs", ratio])
+    fast = gradient_of(mg.compile(eight_paths))
+    points = [0.0625 + 0.125 * number for number in (0, 5, 3, 6, 1, 4, 7, 2)]
+    taken = medians({"in turn": (fast, points * 50), "one": (fast, points[:1] * 400)}, rounds)
+    more = f"{taken['in turn'] - taken['one']:.1f} µs more"
+    lines.append(["eight paths in turn", f"{taken['in turn']:.1f} µs", "one of them", f"{taken['one']:.1f} µs", more])
+    draw = random.Random(1)
+    for name, function, paths, (low, high) in (
+        ("more paths than three are kept of", halved, 3, (1.0, 200.0)),
+        ("four paths, of which one is kept", decision_tree, 1, (0.1, 2.0)),
+    ):
+        points = [draw.uniform(low, high) for _ in range(1200)]
+        both = {"compiled": gradient_of(mg.compile(function, paths=paths)), "eager": gradient_of(function)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there are too many paths
+            taken = medians({key: (each, points) for key, each in both.items()}, rounds)
+        ratio = f"{taken['compiled'] / taken['eager']:.2f} times"
+        lines.append([name, f"{taken['compiled']:.1f} µs", "eager", f"{taken['eager']:.1f} µs", ratio])
+    return lines
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=40, help="inputs of each program")
     parser.add_argument("--rounds", type=int, default=7)
@@ -262,6 +348,7 @@ def main() -> None:
         shown = [f"{eager:,.0f} µs", f"{compiled:,.1f} µs", f"{eager / compiled:,.1f}"]
         lines.append([name, *shown, "" if other is None else f"{other:,.1f} µs", str(fast.cache_info().traces)])
     table("Programs that decide on numbers, value and gradient, one call", lines)
+    table("What deciding costs, value and gradient, one call", costs(3 * options.rounds))
 
 
 if __name__ == "__main__":

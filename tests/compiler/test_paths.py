@@ -50,31 +50,6 @@ def largest(x):
     return max(x, W, -x) * W + min([x, 1.0]) - sorted([x, W, 0.5], reverse=True)[0]
 
 
-def chained(x):
-    if (-1 < x <= W and not (x < 0 and W > 1)) or x > 5:
-        return x * x
-    return W
-
-
-def matched(x):
-    match [x * W]:
-        case [y] if y > 1:
-            return y
-        case _:
-            return -x
-
-
-def sorted_in_position(x):
-    found = [x, W, 1.0 * x * x]
-    found.sort(key=lambda value: -value)
-    return found[0] - found[2]
-
-
-def asserted(x):
-    assert x <= x or W, f"{x} is no number"
-    return x * W if W else x
-
-
 def skipping(x):
     total = 0.0
     for step in range(6):
@@ -88,7 +63,7 @@ def skipping(x):
     return total
 
 
-FUNCTIONS = [leaky, newton, largest, chained, matched, sorted_in_position, asserted, skipping]
+FUNCTIONS = [leaky, newton, largest, skipping]
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.7, -2.3, 5.0, 6.5, math.nan, math.inf, 1e308, 1.0]
 
 
@@ -218,7 +193,7 @@ def test_a_primitive_that_is_not_pure_makes_no_call_go_on_for_ever():
     fast = mg.compile(lambda x: x * W if flipping(x) > 0 else -x * W, paths=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert {abs(fast(3.0).data) for _ in range(30)} == {6.0}
+        assert {abs(fast(3).data) for _ in range(30)} == {6.0}
 
 
 def test_a_path_that_raises_raises_as_it_does_eagerly():
@@ -459,7 +434,9 @@ def test_threads_take_different_paths():
     def run(sign):
         for n in range(200):
             x = sign * (n % 7 + 0.5)
-            if fast(x).data != leaky(x).data:
+            point = Value(x)
+            result = fast(point)
+            if (result.data, mg.gradient(result, point)) != (leaky(x).data, 2.0 if x > 0 else 0.02):
                 wrong.append(x)
 
     threads = [threading.Thread(target=run, args=(sign,)) for sign in (1.0, -1.0, 1.0, -1.0)]
@@ -504,14 +481,14 @@ def test_the_path_that_was_not_taken_for_longest_is_given_up(monkeypatch):
     assert "paths  2 kept, at most 2; traced 7 times" in fast.explain()
 
 
-@pytest.mark.parametrize("wrap", [float, lambda x: [x]], ids=["of a number", "of a list"])
+@pytest.mark.parametrize("wrap", [float, lambda x: [[x]]], ids=["of a number", "of a list in a list"])
 @pytest.mark.parametrize("is_value", [True, False])
 def test_where_there_are_too_many_paths_the_faster_way_is_taken(wrap, is_value, monkeypatch):
     """The clock has all calls take as long. An eager Value has its gradient still to compute, which counts."""
     monkeypatch.setattr("micrograd.compiler.calling.paths.perf_counter", itertools.count().__next__)
 
     def f(given):
-        x = given[0] if isinstance(given, list) else given
+        x = given[0][0] if isinstance(given, list) else given
         count = 0.0
         while x > count:
             count += 1.0
@@ -523,11 +500,11 @@ def test_where_there_are_too_many_paths_the_faster_way_is_taken(wrap, is_value, 
         for x in (0.5, 1.5, 2.5, *(0.5, 1.5, 3.5, math.inf) * 8):
             if x < math.inf:
                 assert float(fast(wrap(x))) == float(f(wrap(x)))
-    before = fast.explain()
+    asked = fast.explain().partition("paths")[2]
     for _ in range(50):
         for x in (0.5, 1.5, 2.5):
             assert float(fast(wrap(x))) == float(f(wrap(x)))
-    assert (fast.explain() == before) is not is_value
+    assert (fast.explain().partition("paths")[2] == asked) is not is_value
     assert fast.cache_info().traces == 2
 
 

@@ -182,7 +182,7 @@ class CompiledFunction(Generic[P, R]):
                         node._scope = block
             result = special.results.of(*found)
         if special.paths is not None:
-            special.paths.end(result)
+            special.paths.end(result if found is None else None)
         return result
 
     def explain(self, *arguments: Any, passes: bool = False, **named: Any) -> str:
@@ -548,6 +548,7 @@ class CompiledFunction(Generic[P, R]):
             if following is True:
                 if self._merge(special, len(path.questions), given):
                     return self._on_its_path(special, given, remembers)
+                paths.count()
                 following = self._traced(given, special.is_recorded)
                 paths.add(following)
             path = following

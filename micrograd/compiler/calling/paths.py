@@ -49,7 +49,7 @@ class Paths:
         self._traces, self._known_since = 1, 0  # calls on known paths since the last trace
         self._calls = -1  # in this period
         self._begun: float | None = None  # when the call began, if it is one of a sample
-        self._seconds: tuple[list[float], list[float]] = [], []  # of eager calls, and of those that look for a path
+        self._seconds: tuple[list[float], list[float]] = [], []  # of eager calls, and of those that look for their path
         self._is_faster = True  # to look for one
         self._answers: Counter[tuple[str, float]] = Counter()  # of the paths that were given up
         self._warned = False
@@ -72,19 +72,22 @@ class Paths:
         self._begun = perf_counter()
         return self._calls < _SAMPLE
 
-    def end(self, result: Any) -> None:
-        """Take note that a call has ended. That of an eager Value takes as long again, as its gradient does."""
+    def end(self, eager: Any = None) -> None:
+        """Take note that a call has ended.
+
+        Args:
+            eager: its result if it ran eagerly. That of a Value takes as long again, as the gradient does.
+        """
         if self._begun is None:
             return
-        looked = self._calls < _SAMPLE
-        taken = perf_counter() - self._begun
+        taken = (perf_counter() - self._begun) * (2.0 if isinstance(eager, Value) else 1.0)
         self._begun = None
-        eager, with_paths = self._seconds
-        self._seconds[looked].append(taken if looked or not isinstance(result, Value) else 2.0 * taken)
+        eagerly, by_paths = self._seconds
+        (by_paths if self._calls < _SAMPLE else eagerly).append(taken)
         if self._calls == 2 * _SAMPLE - 1:
-            self._is_faster = _total(with_paths) * len(eager) < _total(eager) * len(with_paths)
-            eager.clear()
-            with_paths.clear()
+            self._is_faster = _total(by_paths) * len(eagerly) < _total(eagerly) * len(by_paths)
+            eagerly.clear()
+            by_paths.clear()
 
     def use(self, path: Specialised) -> None:
         """Take note that a call took a path."""
@@ -128,11 +131,14 @@ class Paths:
             _warn(compiled, self._traces, path.questions[differing(path, answers)])
         return False
 
-    def add(self, path: Specialised) -> None:
-        """Keep a path that was traced."""
+    def count(self) -> None:
+        """Take note of a trace. It may raise: such calls are traced again and again, until there are too many."""
         self._traces += 1
         self._known_since = 0
         self._begun = None  # a trace takes longer than any call
+
+    def add(self, path: Specialised) -> None:
+        """Keep a path that was traced."""
         path.paths = self
         self._following.clear()
         self._programs[path.answers] = path
@@ -171,7 +177,7 @@ _SHOWN = 6
 
 
 def _total(seconds: list[float]) -> float:
-    return sum(sorted(seconds)[: -_INTERRUPTED or None])
+    return sum(sorted(seconds)[:-_INTERRUPTED])
 
 
 def differing(path: Specialised, answers: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Quick: a call with plain floats and Values that gives one number, without what other calls need.
+"""Quick: a call with plain floats and Values, and lists of them, that gives one number, without what other calls need.
 
 What there is to look up for such a call is looked up once, at the call before: where the inputs and the result are in
 the buffer of the program. So the floats go there, and the result comes from there, in half the time. Where the function
@@ -24,24 +24,29 @@ from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
     from micrograd.compiler.calling.specialise import Compiled, Specialised
     from micrograd.compiler.numbers import Floats
 
+    _Form: TypeAlias = "tuple[Any, int | None]"
+
 EAGER: Any = object()  # what a call gives that is to run as the function is written
 _SCALARS = {float, Value}
 _FROM_PORTS = (Executable.__call__, RunOfRegion.__call__)  # what needs nothing but the ports of a run
+_MOST = 64  # numbers and Values: of more, it is quicker to look at each list at once
 _number_of = attrgetter("_data")
 
 
 class Quick:
-    """Runs a program whose arguments are plain floats and Values, and whose result is one number or one Value.
+    """Runs a program whose arguments are floats, Values and lists of them, and whose result is one number or Value.
 
     Args:
         owner: what is kept for such arguments.
         special: that, or another path of it: the programs for some answers to what the function asks.
         compiled: the program that runs.
-        kinds: the classes of the arguments.
+        forms: of each argument the class; with its length, of a list or a tuple.
+        kinds: the classes of the numbers and Values.
         as_written: runs the function as it is written; see CompiledFunction.
 
     Attributes:
@@ -56,10 +61,12 @@ class Quick:
         owner: Specialised,
         special: Specialised,
         compiled: Compiled,
+        forms: list[_Form],
         kinds: tuple[type, ...],
         as_written: Callable[..., list[Any]],
     ) -> None:
         self.owner, self._special, self._compiled, self._kinds = owner, special, compiled, kinds
+        self._forms = forms if any(length is not None for _, length in forms) else None
         self._values_at = [position for position, kind in enumerate(kinds) if kind is Value]
         run: Any = compiled.run
         ports = run.ports()
@@ -80,31 +87,33 @@ class Quick:
     ) -> Quick | None:
         """The same; None where arguments or results are others, or the program has no arrays of its own."""
         arguments, named = given.nested
-        kinds = tuple(map(type, arguments))
+        forms: list[_Form] = [(type(each), len(each) if type(each) in (list, tuple) else None) for each in arguments]
+        numbers = _flat(arguments, forms)
+        kinds = tuple(map(type, numbers or ()))
         is_quick = (
             not named
-            and bool(kinds)
+            and 0 < len(kinds) <= _MOST
             and _SCALARS.issuperset(kinds)
             and special.is_of_few_numbers
             and type(compiled.run).__call__ in _FROM_PORTS
-            and _operands(arguments, [position for position, kind in enumerate(kinds) if kind is Value]) is not None
+            and _operands(numbers, [position for position, kind in enumerate(kinds) if kind is Value]) is not None
         )
-        return cls(owner, special, compiled, kinds, as_written) if is_quick else None
+        return cls(owner, special, compiled, forms, kinds, as_written) if is_quick else None
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments.
 
         EAGER where it is to run as it is written; None where these are others, or it is to be called as usual.
         """
-        if tuple(map(type, arguments)) != self._kinds:
+        numbers: Any = arguments if self._forms is None else _flat(arguments, self._forms)
+        if numbers is None or tuple(map(type, numbers)) != self._kinds:
             return None
         operands: list[Any] | None = []
-        numbers: Any = arguments
         if self._values_at:
-            operands = _operands(arguments, self._values_at)
+            operands = _operands(numbers, self._values_at)
             if operands is None:
                 return None
-            numbers = [*map(_number_of, arguments)] if len(operands) == len(arguments) else _numbers_of(arguments)
+            numbers = [*map(_number_of, numbers)] if len(operands) == len(numbers) else _numbers_of(numbers)
         special = self._special
         if (paths := special.paths) is None:
             return None if special.is_outdated() else self._result(self, arguments, operands, self._ran(numbers))
@@ -121,7 +130,7 @@ class Quick:
                 paths.use(path)
                 result = self._result(quick, arguments, operands, inputs)
                 if result is not EAGER:
-                    paths.end(result)
+                    paths.end()
                 return result
             path = paths.after(path, answers)
             if path is False or (path is True and paths.is_closed()):
@@ -131,7 +140,7 @@ class Quick:
         return None
 
     def end(self, result: Any) -> Any:
-        """Take note of the result of a call that has ended, and give it."""
+        """Take note that a call has ended that ran eagerly, and give its result."""
         if (paths := self._special.paths) is not None:
             paths.end(result)
         return result
@@ -164,7 +173,24 @@ class Quick:
         return self._as_written(Structure.of_call(arguments, {}), np.array([number]))
 
 
-def _operands(arguments: tuple[Any, ...], positions: list[int]) -> list[Any] | None:
+def _flat(arguments: tuple[Any, ...], forms: list[_Form]) -> list[Any] | None:
+    """The numbers and Values in the arguments; None where these have other forms."""
+    if len(arguments) != len(forms):
+        return None
+    flat: list[Any] = []
+    for argument, (kind, length) in zip(arguments, forms, strict=True):
+        if type(argument) is not kind:
+            return None
+        if length is None:
+            flat.append(argument)
+        elif len(argument) == length:
+            flat += argument
+        else:
+            return None
+    return flat
+
+
+def _operands(arguments: Any, positions: list[int]) -> list[Any] | None:
     """The Values among the arguments; None where one has something of its own, or is there twice."""
     operands = [arguments[position] for position in positions]
     for operand in operands:
@@ -173,5 +199,5 @@ def _operands(arguments: tuple[Any, ...], positions: list[int]) -> list[Any] | N
     return operands if len(operands) == 1 or len(set(operands)) == len(operands) else None
 
 
-def _numbers_of(arguments: tuple[Any, ...]) -> list[float]:
+def _numbers_of(arguments: Any) -> list[float]:
     return [each._data if type(each) is Value else each for each in arguments]

@@ -22,6 +22,7 @@ from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.code_names import tests_bools
 from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
@@ -140,7 +141,7 @@ class Specialised:
         self._request = backend.request(self.name, disabled_passes(disable), verify)
         told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, in_lanes
         traced = self._traced(
-            Source(traced_once(function), arguments, *told, asked, every_path),
+            Source(traced_once(function, self._tests_bools), arguments, *told, asked, every_path),
             [("", function), *_named(arguments.objects)],
         )
         self.graph = run_stages(traced, "normalise", self._request)
@@ -198,6 +199,9 @@ class Specialised:
         self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
         self.retraced = -1
+
+    def _tests_bools(self) -> bool:
+        return tests_bools(self.closed_over.codes)
 
     def _traced(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
         """The columns of a trace, during which what the function closes over is watched.

@@ -123,6 +123,30 @@ def variables_read(codes: Iterable[CodeType]) -> set[str]:
     return {name for code in codes for nested in nested_in(code) for name in (*nested.co_names, *nested.co_freevars)}
 
 
+def tests_bools(codes: Iterable[CodeType]) -> bool:
+    """Whether some code asks whether a comparison is True or False itself: by ``is``, or by ``case True``.
+
+    Of a parameter, an attribute or a global it is asked where this is a flag.
+    """
+    return any(map(_tests_bools, codes))
+
+
+@lru_cache(1024)
+def _tests_bools(code: CodeType) -> bool:
+    for nested in nested_in(code):
+        parameters = nested.co_varnames[: nested.co_argcount + nested.co_kwonlyargcount]
+        found = [("", ""), *((operation, argument) for _, operation, argument in instructions(nested))]
+        for (before, name), (constant, argument), (operation, _) in zip(found, found[1:], found[2:], strict=False):
+            if operation != "IS_OP" or before in _OF_FLAGS or (before.startswith("LOAD_FAST") and name in parameters):
+                continue
+            if constant == "COMPARE_OP" or (constant == "LOAD_CONST" and isinstance(argument, bool)):
+                return True
+    return False
+
+
+_OF_FLAGS = ("BINARY_SUBSCR", "LOAD_ATTR", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")
+
+
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:
     found = {
         (nested.co_filename, line)

@@ -190,7 +190,7 @@ class Body(Tape):
 
     def __init__(self, outer: Tape) -> None:
         super().__init__(outer.as_floats, outer.is_recorded)
-        self._outer = outer
+        self._outer, self.decides_at_once = outer, outer.decides_at_once
         self._given: list[Symbol] = []
         self._outside: dict[int, int] = {}  # the position here of what has a place on the tape around
         # For the position of what is from outside: where on the tape, and as what, it is first used.

@@ -37,11 +37,18 @@ _MOST_OF_ONE = 100  # operations of an iteration that are written out for any nu
 _BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
 
 
-def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, where what mg.vmap runs for many items on a tape is written down once."""
+def traced_once(function: Callable[..., Any], tests_bools: Callable[[], bool] = bool) -> Callable[..., Any]:
+    """The function, where what mg.vmap runs for many items on a tape is written down once.
+
+    Args:
+        function: the function.
+        tests_bools: whether its code asks whether a comparison is True itself; see Tape.
+    """
     iterations = TracedOnce(bytes_of_machine())  # asked before the trace, in which the system may not be read
 
     def run(*arguments: Any, **named: Any) -> Any:
+        if isinstance(tape := recorder_on_top(), Tape):
+            tape.decides_at_once = tests_bools()
         with taking(iterations):
             return function(*arguments, **named)
 

@@ -76,7 +76,7 @@ class LanesTape(Tracer):
     Attributes:
         tape: where it writes.
         size: how many lanes there are.
-        observer: what looks for sources, which operators let go on.
+        observer, decides_at_once: see Tape.
         checked: takes the places of what raises where it is not finite.
         written: the operations so far: a primitive, its operands and its positions, as arrays of lanes or single
             positions.
@@ -84,7 +84,7 @@ class LanesTape(Tracer):
 
     def __init__(self, tape: Tape, size: int) -> None:
         self.tape, self.size = tape, size
-        self.observer = tape.observer
+        self.observer, self.decides_at_once = tape.observer, tape.decides_at_once
         self.checked = _Checked(tape.checked)
         self.written: list[tuple[Primitive, list[Any], Integers]] = []
 

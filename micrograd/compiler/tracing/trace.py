@@ -124,6 +124,7 @@ class Tape(Tracer):
         depends_on_recording: whether it was asked for a gradient that flows to such a Value.
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
         questions: what is asked of numbers, where this may be; see questions.py.
+        decides_at_once: whether comparisons are asked for their truth where they are made, as no symbol is True.
         takes_maps: whether a function may be written once for many iterations.
         takes_calls: whether a function of whole arrays may be called when the program runs.
         maps: those that are.
@@ -139,6 +140,7 @@ class Tape(Tracer):
     """
 
     questions: Questions | None = None
+    decides_at_once = False
     reading: Reading | None = None
     takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = in_lanes = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
@@ -404,7 +406,8 @@ class Tape(Tracer):
         if not isinstance(y, Value) and (y := _bound(compare, x, y)) is None:
             return NotImplemented  # Python then asks the other operand, which may be an array
         primitive, swapped = _COMPARISONS[compare]
-        return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._position, BoolSymbol)
+        found = self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._position, BoolSymbol)
+        return bool(found) if self.decides_at_once else found
 
     def symbol(self, value: Any) -> Symbol:
         """What stands for a Value from outside."""
@@ -1593,7 +1596,8 @@ class FloatSymbol(_Plain):
 
     def is_integer(self) -> Any:
         """Whether there is nothing behind the point."""
-        return self == further_primitives.floor(self)
+        is_whole = (self == further_primitives.floor(self)) | (self == further_primitives.ceil(self))
+        return is_whole & (self > -math.inf) & (self < math.inf)
 
 
 class _NumberRead(FloatSymbol):
