@@ -126,6 +126,7 @@ def test_batches_have_the_losses_and_gradients_of_eager(program, batch_size, bac
         assert found == pytest.approx(numbers, rel=1e-8, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch):
     monkeypatch.setattr(normalise, "MANY", 1000)  # so that long dot products stay whole
