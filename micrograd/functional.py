@@ -708,7 +708,7 @@ def softmax(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None) -> Any
     """
     if axis is not None:
         return mapped(softmax, _with_axes(xs, "softmax"), axis, "softmax")
-    return _softmax(_some(xs, "softmax"))
+    return xs.of_terms("softmax") if hasattr(xs, "of_terms") else _softmax(_some(xs, "softmax"))
 
 
 def _softmax_of(terms: Sequence[Any]) -> Any:
@@ -729,7 +729,7 @@ def _along(
         return reduced(function, [_with_axes(xs, name)], axis, name, keepdims=keepdims)
     if keepdims:
         raise ValueError("keepdims is for an array: give the axis")
-    return of_terms(_some(xs, name))
+    return xs.of_terms(name) if hasattr(xs, "of_terms") else of_terms(_some(xs, name))
 
 
 def _with_axes(xs: Iterable[Any], name: str) -> Any:

@@ -82,6 +82,9 @@ def scan(
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
+    iterations = on_top(_iterations)
+    if iterations is not None and (found := iterations.handed_on(step, state, take, count, reverse)) is not None:
+        return found
     iteration, remember = _iterations_of(step, count), remembering_iterations(step, "scan iteration", (state, inputs))
     form, pairs = form_of(state), []
     outputs: list[Any] = [None] * count
@@ -161,7 +164,10 @@ def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: A
     def item(index: int) -> dict[Any, Any]:
         return {position: take(index) for position, take in takes.items()}
 
-    iterations, remember = on_top(_iterations), remembering_iterations(run, "vmap iteration", (arguments, named))
+    iterations = on_top(_iterations)
+    if iterations is not None and (found := iterations.at_once(run, item, count, out_axes)) is not None:
+        return found
+    remember = remembering_iterations(run, "vmap iteration", (arguments, named))
     outputs = [] if iterations is None else iterations.mapped(run, item, count)
     iteration = _iterations_of(run, count - len(outputs))
     outputs += [iteration(item(index)) for index in range(len(outputs), count)]
@@ -303,6 +309,14 @@ class Iterations(ContextEntry):
             count: how many there are.
         """
         raise NotImplementedError
+
+    def at_once(self, run: Callable[[Any], Any], item: Take, count: int, axis: Any) -> Any:
+        """What all iterations of a vmap give, put together along an axis; None where they are run."""
+        return None
+
+    def handed_on(self, step: Callable[[Any, Any], Any], state: Any, take: Take, count: int, reverse: bool) -> Any:
+        """The last state of a scan and its outputs; None where the iterations are run."""
+        return None
 
     def leave(self, number: Any) -> bool:
         """Whether a decision on a number is left to a program."""

@@ -266,6 +266,7 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
     """
 
     nonlin = True  # for most neurons from here: a compiled network looks at each attribute of theirs at each call
+    _place: int | None = None  # in its layer, for the names of its weights in pictures
 
     def __init__(
         self,
@@ -332,7 +333,48 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         return f"{_name_of(self._activation) if self.nonlin else 'Linear'}Neuron({len(self.w)})"
 
 
-class Layer(Module, Generic[Outputs], remembered=False):
+class _OfPoints(Module, Generic[Answer], remembered=False):
+    """A module with several outputs, of which a single one is given bare, as in micrograd."""
+
+    if TYPE_CHECKING:
+
+        def outputs(self, x: Sequence[Any] | ndarray[Any, Any]) -> list[Value]:
+            """The outputs for a point: a list, also of a single one."""
+            raise NotImplementedError
+
+    @overload
+    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[Any, Any]: ...
+
+    @overload
+    def __call__(self, x: Point) -> Answer: ...
+
+    @overload
+    def __call__(self, x: Sequence[Point]) -> list[Answer]: ...
+
+    @overload
+    def __call__(self, x: Any) -> Any: ...
+
+    def __call__(self, x: Any) -> Any:
+        """The outputs for some numbers or Values: a list, or the bare Value of a single one.
+
+        Args:
+            x: one point; or a batch of points along the first axis, as a list of lists or an array.
+
+        Returns:
+            The outputs; for a batch those of each point, in a list, or in an array where x is an array.
+
+        Example:
+            >>> model = MLP(2, [1], initial=0)
+            >>> model([[1.0, 2.0], [3.0, 4.0]])
+            [Value(data=0.0, grad=0.0), Value(data=0.0, grad=0.0)]
+        """
+        if _is_batch(x):
+            return _answers(self, x)
+        outputs = self.outputs(x)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+class Layer(_OfPoints[Outputs], remembered=False):
     """Neurons side by side, over the same inputs.
 
     For type checkers, ``Layer(2, 1)`` gives a Value for a point, and ``Layer(2, 3)`` a list of Values. Where the number
@@ -359,29 +401,12 @@ class Layer(Module, Generic[Outputs], remembered=False):
         if isinstance(initial := kwargs.get("initial"), str) and (spread := INITIAL_WEIGHTS.get(initial)):
             kwargs["initial"] = spread(required_count(nin, "nin"), required_count(nout, "nout"))
         self.neurons = [Neuron(nin, **kwargs) for _ in range(required_count(nout, "nout"))]
+        for place, neuron in enumerate(self.neurons):
+            neuron._place = place
 
     def outputs(self, x: Sequence[Any] | ndarray[Any, Any]) -> list[Value]:
         """The neurons' outputs: a list, also of a single one."""
         return [neuron(x) for neuron in self.neurons]
-
-    @overload
-    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[Any, Any]: ...
-
-    @overload
-    def __call__(self, x: Point) -> Outputs: ...
-
-    @overload
-    def __call__(self, x: Sequence[Point]) -> list[Outputs]: ...
-
-    @overload
-    def __call__(self, x: Any) -> Any: ...
-
-    def __call__(self, x: Any) -> Any:
-        """The neurons' outputs; the bare output of a single one, as in micrograd. For a batch of points, of each."""
-        if _is_batch(x):
-            return _answers(self, x)
-        outputs = self.outputs(x)
-        return outputs[0] if len(outputs) == 1 else outputs
 
     def __repr__(self) -> str:
         kinds = [repr(neuron) for neuron in self.neurons]
@@ -390,7 +415,7 @@ class Layer(Module, Generic[Outputs], remembered=False):
         return f"Layer of [{', '.join(kinds)}]"
 
 
-class MLP(Module, Generic[Answer], remembered=False):
+class MLP(_OfPoints[Answer], remembered=False):
     """A multi-layer perceptron: layers in a row, the last one linear.
 
     For type checkers, ``MLP(2, (4, 1))`` gives a Value for a point, and ``MLP(2, (4, 3))`` a list of Values. Of a list
@@ -453,37 +478,11 @@ class MLP(Module, Generic[Answer], remembered=False):
             for i in range(count)
         ]
 
-    @overload
-    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[Any, Any]: ...
-
-    @overload
-    def __call__(self, x: Point) -> Answer: ...
-
-    @overload
-    def __call__(self, x: Sequence[Point]) -> list[Answer]: ...
-
-    @overload
-    def __call__(self, x: Any) -> Any: ...
-
-    def __call__(self, x: Any) -> Any:
-        """The network's outputs for nin numbers or Values: a list, or the bare Value of a single one.
-
-        Args:
-            x: one point; or a batch of points along the first axis, as a list of lists or an array.
-
-        Returns:
-            The outputs; for a batch those of each point, in a list, or in an array where x is an array.
-
-        Example:
-            >>> model = MLP(2, [1], initial=0)
-            >>> model([[1.0, 2.0], [3.0, 4.0]])
-            [Value(data=0.0, grad=0.0), Value(data=0.0, grad=0.0)]
-        """
-        if _is_batch(x):
-            return _answers(self, x)
+    def outputs(self, x: Sequence[Any] | ndarray[Any, Any]) -> list[Value]:
+        """The outputs of the last layer: a list, also of a single one."""
         for layer in self.layers:
             x = layer.outputs(x)
-        return x[0] if len(x) == 1 else x
+        return list(x)
 
     def __repr__(self) -> str:
         shown = f"MLP of [{', '.join(map(str, self.layers))}]"
@@ -491,8 +490,11 @@ class MLP(Module, Generic[Answer], remembered=False):
         return f"{shown}, {_counted(self)}" if is_long else shown  # that of a short one is micrograd's
 
 
-class Sequential(Module):
+class Sequential(Module, Generic[Answer]):
     """Modules and functions, each of which gets what the one before gives.
+
+    For type checkers, it gives what its last part does if both ends are layers or networks; write ``Sequential[Value]``
+    or ``Sequential[list[Value]]`` where that is another part.
 
     Args:
         *parts: modules; functions of one Value, such as ``mg.tanh``, which are applied to each; names of activations;
@@ -511,7 +513,19 @@ Layer of [ReLUNeuron(3)]], 67 parameters
         'Value'
     """
 
-    def __init__(self, *parts: str | Callable[..., Any]) -> None:
+    @overload
+    def __init__(self: Sequential[Answer], only: _OfPoints[Answer], /) -> None: ...
+
+    @overload
+    def __init__(
+        self: Sequential[Answer],
+        *parts: Unpack[tuple[_OfPoints[Any], Unpack[tuple[str | Callable[..., Any], ...]], _OfPoints[Answer]]],
+    ) -> None: ...
+
+    @overload
+    def __init__(self, *parts: str | Callable[..., Any]) -> None: ...
+
+    def __init__(self, *parts: Any) -> None:  # type: ignore[misc]  # for mypy, it takes no unpacked tuple
         if not parts:
             raise TypeError("Sequential takes at least one module or function: Sequential(first, second)")
         for part in parts:
@@ -521,6 +535,18 @@ Layer of [ReLUNeuron(3)]], 67 parameters
                 also = "; write Sequential(*parts) for a list of parts" if isinstance(part, (list, tuple)) else ""
                 raise TypeError(f"a part must be a module or a function, not {type(part).__name__}: {part!r:.80}{also}")
         self.parts = [_activation(part) for part in parts]
+
+    @overload
+    def __call__(self, x: ndarray[tuple[int, int], Any]) -> ndarray[Any, Any]: ...
+
+    @overload
+    def __call__(self, x: Point) -> Answer: ...
+
+    @overload
+    def __call__(self, x: Sequence[Point]) -> list[Answer]: ...
+
+    @overload
+    def __call__(self, x: Any) -> Any: ...
 
     def __call__(self, x: Any) -> Any:
         """What the last part gives."""

@@ -17,6 +17,8 @@ and rows that are computed alike are one kernel.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import real_number
@@ -77,6 +79,7 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
             )
         return _matrix(inputs, flatten(result, OUTPUT)[0], "sparse_jacobian")
 
+    derivatives.differentiated = f  # type: ignore[attr-defined]  # it is called with the same arguments
     return derivatives
 
 
@@ -113,6 +116,7 @@ def sparse_hessian(
         found = flatten(_run(inputs, slopes, settings), OUTPUT)[0]
         return _matrix(inputs, found, "sparse_hessian", triangle)
 
+    derivatives.differentiated = f  # type: ignore[attr-defined]  # it is called with the same arguments
     return derivatives
 
 
@@ -163,7 +167,7 @@ def _run(inputs: Inputs, f: Callable[..., Any], settings: dict[str, Any]) -> Any
 def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None = None) -> Any:
     """The derivatives of outputs as a sparse matrix; while tracing, what makes one of the program's results."""
     import numpy as np
-    from scipy.sparse import csr_array
+    import scipy.sparse  # noqa: F401  # its absence is noticed before the work
 
     if not outputs and inputs.fresh:
         raise ValueError(f"{name} takes a function that returns numbers; this one returned an empty result")
@@ -182,18 +186,44 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
     rows, columns, entries = rows[order], columns[order], entries[order]
     shape = len(outputs), len(inputs.fresh)
     starts = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
-    pattern = csr_array((np.zeros(len(columns)), columns, starts), shape=shape)
-    pattern.has_canonical_format = True
+    assembled = _Pattern(shape, columns, starts)
+    numbers = array_of(entries.shape)(entries.tolist())
+    return assembled([numbers]) if tracer_on_top() is None else Assembled([numbers], assembled, f"the result of {name}")
 
-    def assembled(parts: list[Any]) -> Any:
-        made = object.__new__(csr_array)  # the constructor takes twenty times as long
+
+@dataclass(frozen=True)
+class _Pattern:
+    """Where the entries of a matrix are.
+
+    Attributes:
+        shape: the numbers of rows and columns.
+        columns: the column of each entry, row by row.
+        starts: where each row begins among these, and where the last ends.
+    """
+
+    shape: tuple[int, ...]
+    columns: Any
+    starts: Any
+
+    @cached_property
+    def _empty(self) -> csr_array[Any]:
+        import numpy as np
+        from scipy.sparse import csr_array
+
+        made = csr_array((np.zeros(len(self.columns)), self.columns, self.starts), shape=self.shape)
+        made.has_canonical_format = True
+        return made
+
+    def __call__(self, parts: list[Any]) -> csr_array[Any]:
+        """The matrix with these entries."""
+        import numpy as np
+
+        pattern = self._empty
+        made: csr_array[Any] = object.__new__(type(pattern))  # the constructor takes twenty times as long
         made.__dict__.update(vars(pattern))
         made.data = np.asarray(parts[0], dtype=float)
         made.indices, made.indptr = pattern.indices.copy(), pattern.indptr.copy()
         return made
-
-    numbers = array_of(entries.shape)(entries.tolist())
-    return assembled([numbers]) if tracer_on_top() is None else Assembled([numbers], assembled, f"the result of {name}")
 
 
 class NonlinearProgram:

@@ -149,6 +149,7 @@ def value_and_grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> C
 def _transformed(name: str, f: Callable[..., Any], made: partial[Any]) -> Any:
     """What a transform returns, with a name: a partial function, not a closure, so that it can be pickled if f can."""
     made.__name__ = f"{name}({getattr(f, '__name__', type(f).__name__)})"  # type: ignore[attr-defined]  # as functions
+    made.differentiated = f  # type: ignore[attr-defined]  # it is called with the same arguments
     return made
 
 

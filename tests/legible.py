@@ -72,12 +72,13 @@ def faults(page):
     return page.evaluate(FAULTS)
 
 
-def faults_of_graph(page, is_whole=True, name=""):
+def faults_of_graph(page, name=""):
     """What cannot be read of the page of a graph: at first, in the middle of the backward pass, and with all open.
+
+    Nothing of the graph may be out of sight, but once all of it was opened.
 
     Args:
         page: that is shown.
-        is_whole: whether nothing of the graph may be out of sight, but once all of it was opened.
         name: of its pictures.
 
     Returns:
@@ -90,9 +91,9 @@ def faults_of_graph(page, is_whole=True, name=""):
         found.extend(f"{when}, {fault}" for fault in said)
         photograph(page, f"{name} {when}".replace(" ", "-"))
 
-    look("at first", is_whole)
+    look("at first", True)
     page.evaluate("go(Math.floor(0.75 * steps.length))")
-    look("in the backward pass", is_whole)
+    look("in the backward pass", True)
     if page.evaluate("!find('expand').hidden && !find('expand').disabled"):
         page.evaluate("find('expand').click()")
         look("with all open", False)

@@ -3,6 +3,7 @@
 import argparse
 import ast
 import inspect
+import math
 import re
 import shlex
 from collections import Counter
@@ -372,6 +373,27 @@ def test_what_measures_is_in_the_table_of_what_measures():
     files = [path for name in ("campaigns", "benchmarks") for path in (ROOT / "tests" / name).glob("*.py")]
     run = [path.stem for path in files if "__main__" in path.read_text(encoding="utf-8")]
     assert sorted(re.search(r"tests[./]\w+[./](\w+)", row[0])[1] for row in rows) == sorted(run)
+
+
+def test_what_the_compiler_says_to_write_is_needed_and_works():
+    """Each row of its table: what is on the left is refused, what is on the right is compiled."""
+    table = next(rows for rows in tables(section("compiler.md", "The rules")) if "`x.data`" in rows[-1][0])
+    names = {"mg": mg, "np": np, "math": math, "list": [1.0, 2.0, 3.0], "table": [1.0, 2.0, 3.0]}
+
+    def compiled(text):
+        x = mg.array([1.0, -2.0]) if {"np", "max", ">"} & {*re.findall(r"\w+|>", text)} else mg.Value(2.0)
+        function = eval(f"lambda x, a, b, i, n, xs: {text}", names)
+        return mg.compile(function, backend="numpy")(x, x, 0.5, 1, 2, [mg.Value(1.0)])
+
+    for left, right in table:
+        refused = [text for text in re.findall(r"`([^`]+)`", left.split("but for")[0]) if text not in ("i", "n")]
+        assert refused
+        for text in refused:
+            with pytest.raises(mg.TraceError):
+                compiled(text if text != "range(n)" else "x * sum(range(n))")
+        for text in re.findall(r"`([^`]+)`", " ".join(left.split("but for")[1:]) + right):
+            if text not in ("i", "n", "range(n)", "len(n)"):
+                compiled(text)
 
 
 HEADINGS = re.findall(r"^## (.*)$", page_of("reliability.md"), re.MULTILINE)

@@ -36,11 +36,12 @@ class Block(ContextEntry):
 
     Attributes:
         name: what boxes are called.
+        kind: which boxes they are; see folding/boxes.py.
         start, end: when it began, and when it was over, as those of calls.
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.kind = name, "run"
         self.start = self.end = tick()
 
 

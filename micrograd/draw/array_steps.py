@@ -34,11 +34,18 @@ MOST_STEPS = 3_000  # Values of the steps of all calls in a picture
 _FIELDS = ("_primitive", "_first", "_second", "_x", "_y", "_scope")  # how a node was made, and where
 
 
-class _Block:
-    """The block that the steps of a call are in; see runs.py."""
+class BlockOf:
+    """The block that Values are put into afterwards, such as the steps of a call; see runs.py.
 
-    def __init__(self, name: str, start: float, below: Any) -> None:
-        self.name, self.start, self.end, self.below = name, start, start, below
+    Args:
+        name: of its box.
+        start: when it began.
+        below: the block around it.
+        kind: of its box.
+    """
+
+    def __init__(self, name: str, start: float, below: Any, kind: str = "run") -> None:
+        self.name, self.start, self.end, self.below, self.kind = name, start, start, below, kind
 
 
 @contextmanager
@@ -124,7 +131,7 @@ def _made_by_steps(call: Any, results: list[Any], room: int) -> tuple[dict[Value
     inner = _between(operands, found)
     if len(inner) > room:
         return {}, 0
-    block = _Block(function.name, tick(), results[0]._scope)
+    block = BlockOf(function.name, tick(), results[0]._scope)
     for node in inner:
         node._scope = block
     _add_gradients(inner, zip(found, results, strict=True))

@@ -28,11 +28,24 @@ FRAMES = {"leaf": f'border="2" color="{INK}"', "result": f'border="1" color="{GR
 SYMMETRIC = ("add", "mul", "maximum", "minimum")
 
 
-def draw_value(picture: graphviz.Digraph, node: Value, name: str, gradient: str) -> None:
-    """Draw a Value: a card with this row for its gradient, or a small box for a constant."""
+def draw_value(picture: graphviz.Digraph, node: Value, name: str, gradient: str, way: str) -> None:
+    """Draw a Value: a card with this row for its gradient, or a small box for a constant.
+
+    Args:
+        picture: to draw it in.
+        node: the Value.
+        name: in the picture.
+        gradient: the row.
+        way: what leads to it in a module, if anything does; shown where it has no label.
+    """
     kind = kind_of(node)
-    table = _constant(node) if kind == "constant" else _card(node, gradient, FRAMES[kind])
-    picture.node(name, f"<{table}>", tooltip=tooltip_text(repr(node)), **{"class": kind})
+    table = _constant(node) if kind == "constant" else _card(node, gradient, FRAMES[kind], way)
+    picture.node(name, f"<{table}>", tooltip=tooltip_of(node, way), **{"class": kind})
+
+
+def tooltip_of(node: Value, way: str) -> str:
+    """What is seen of a Value when it is pointed at: with what leads to it in a module."""
+    return tooltip_text(f"{way}: {node!r}" if way else repr(node))
 
 
 def kind_of(node: Value) -> str:
@@ -46,12 +59,17 @@ def _constant(node: Value) -> str:
     return f'<table border="0" cellpadding="3" bgcolor="{PALE}" style="rounded"><tr><td>{text}</td></tr></table>'
 
 
-def _card(node: Value, gradient: str, frame: str) -> str:
+def _card(node: Value, gradient: str, frame: str, way: str) -> str:
     """The rows label, data and grad, with rules between them."""
-    label = f'<tr><td colspan="2" align="left" balign="left"><b>{label_text(node.label)}</b></td></tr>'
-    rows = [label] if node.label else []
+    label = f"<b>{label_text(node.label)}</b>" if node.label else name_in_module(way)
+    rows = [f'<tr><td colspan="2" align="left" balign="left">{label}</td></tr>'] if label else []
     rows += [number_row("data", readable(node.data)), gradient]
     return f'<table {frame} bgcolor="white" cellborder="0" cellspacing="0" cellpadding="3">{"<hr/>".join(rows)}</table>'
+
+
+def name_in_module(way: str) -> str:
+    """What leads to a parameter, smaller than a label; nothing where there is nothing to say."""
+    return f'<font color="{GREY}" point-size="9">{label_text(way)}</font>' if way else ""
 
 
 def gradient_row(gradient: float, largest: float, unreached: bool) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.array_steps import opened_arrays
-from micrograd.draw.card import gradient_row, kind_of, note_on_gradients, number_row
+from micrograd.draw.card import gradient_row, kind_of, note_on_gradients, number_row, tooltip_of
 from micrograd.draw.folding.boxes import Box, about
 from micrograd.draw.opening import MOST_ITEMS, Opening, rows_of_grid
 from micrograd.draw.strip import heat_map, strip
@@ -67,8 +67,10 @@ class _Folded:
         style = graph_style(MOST_ITEMS, MOST_ITEMS, format)
         more = {"rankdir": self.rankdir, "compound": "true", "ranksep": "0.4", "label": f"<{self.notes}>"}
         picture = kind("micrograd", format=format, graph_attr=style | more, node_attr=NODE, edge_attr=EDGE)
+        arrows = self._arrows()
         self._draw_inside(picture, None)
-        self._draw_arrows(picture)
+        self._draw_arrows(picture, arrows)
+        self._put_in_order(picture, arrows)
         return picture
 
     def _draw_inside(self, picture: Any, box: Box | None) -> None:
@@ -80,19 +82,45 @@ class _Folded:
                 with picture.subgraph(name=name, graph_attr=_frame(self._title(item, is_open=True))) as inside:
                     self._draw_inside(inside, item)
             elif isinstance(item, Box):
-                self._add(
-                    picture, item, self._closed(item), f"{item.name}: {self.opening.counts[item]:,} Values", "box"
-                )
+                about_it = tooltip_text(f"{item.name}: {self.opening.counts[item]:,} Values")
+                self._add(picture, item, self._closed(item), about_it, "box")
             else:
-                self._add(picture, item, self._card(item), repr(item), kind_of(item))
+                self._add(picture, item, self._card(item), tooltip_of(item, self._name(item)), kind_of(item))
         if box is not None and box.kind == "parameters":  # nothing connects them, so they can stand in columns
             rows = rows_of_grid(len(items))
             for left, right in zip(items, items[rows:], strict=False):
                 picture.edge(self.names[left], self.names[right], style="invis")
 
+    def _put_in_order(self, picture: Any, arrows: Counter[tuple[Item, Item]]) -> None:
+        """Let what has the same arrows stand in its order: x1 above x2, and the first neuron of a layer on top.
+
+        Graphviz keeps the order of a row of nodes outside of boxes. So what stands in a box follows such a row of
+        points, which are not seen.
+        """
+        ends: dict[Item, set[tuple[bool, Item]]] = {}
+        for tail, head in arrows:
+            ends.setdefault(tail, set()).add((True, head))
+            ends.setdefault(head, set()).add((False, tail))
+        alike: dict[Any, list[str]] = {}
+        for item, name in reversed(self.names.items()):
+            if item in ends and item not in self.opening.open:
+                box = self._around(item)[-1:]
+                its = ends[item] if not box or box[0].kind != "layer" else ()
+                alike.setdefault((*box, frozenset(its)), []).append(name)
+        for (*boxes, _), twins in alike.items():
+            if len(twins) == 1:
+                continue
+            row = [f"before_{name}" for name in twins] if boxes else twins
+            for point, name in zip(row, twins, strict=True) if boxes else ():
+                picture.node(point, "", shape="point", width="0.01", style="invis")
+                picture.edge(point, name, style="invis", weight="0")
+            with picture.subgraph(name=f"row_{twins[0]}", graph_attr={"rank": "same"}) as inside:
+                for first, second in pairwise(row):
+                    inside.edge(first, second, style="invis")
+
     def _add(self, picture: Any, item: Item, table: str, tooltip: str, kind: str) -> None:
         self.names[item] = name = f"item{len(self.names)}"
-        picture.node(name, f"<{table}>", tooltip=tooltip_text(tooltip), **{"class": kind})
+        picture.node(name, f"<{table}>", tooltip=tooltip, **{"class": kind})
 
     # Cards
 
@@ -106,8 +134,7 @@ class _Folded:
 
     def _heading(self, node: Value, number: str) -> str:
         """What a Value is called, and what made it; for a constant, which has no rows, its number."""
-        place = self.opening.places.get(node)
-        name = label_text(node.label or (place.name if place else ""))
+        name = label_text(node.label or self._short_name(node))
         if number:
             shown = f'<font color="{GREY}" point-size="10">{f"{name} = " if name else ""}{number}</font>'
         elif node.is_leaf:
@@ -115,6 +142,15 @@ class _Folded:
         else:
             shown = _badge(label_text(self._operation(node)), name)
         return f'<tr><td colspan="2" align="left" balign="left">{shown}</td></tr>' if shown else ""
+
+    def _name(self, node: Value) -> str:
+        """What leads to a parameter in its module."""
+        return self.opening.places[node].name if node in self.opening.places else ""
+
+    def _short_name(self, node: Value) -> str:
+        """What a parameter is called in the box of its neuron, where that is drawn around it; else its name."""
+        in_neuron = any(box.kind == "neuron" or box.name.startswith("Neuron ") for box in self._around(node))
+        return self.opening.places[node].hint if in_neuron and node in self.opening.places else self._name(node)
 
     def _operation(self, node: Value) -> str:
         """The symbol of an operation, with the plain number that it is shown with: × 2."""
@@ -165,10 +201,14 @@ class _Folded:
 
     # Arrows
 
-    def _draw_arrows(self, picture: Any) -> None:
+    def _arrows(self) -> Counter[tuple[Item, Item]]:
+        """The arrows between what is in sight, and how many between Values each stands for."""
         arrows: Counter[tuple[Item, Item]] = Counter()
         for ends, count in self.opening.arrows().items():
             arrows[self._ends(*ends)] += count
+        return arrows
+
+    def _draw_arrows(self, picture: Any, arrows: Counter[tuple[Item, Item]]) -> None:
         direct = {
             ends
             for tail, head in arrows

@@ -9,7 +9,7 @@ grey, and their arrows dashed. Behind a gradient, blue says positive and orange 
 the larger it is beside the others of the picture. Arrows lead from operands through the operation to
 the result, one for each operand: ``a * a`` has two. Where their order matters, they are numbered.
 
-A graph of more than 200 Values is folded: see folded.py.
+A graph of more than 200 Values is folded, and so is a network that would be wider than a laptop: see folded.py.
 
 Labels are shown as typed, in as many lines. Of a character that a picture cannot show, such as a tab, a
 zero byte or half a surrogate pair, Python's way to write it is shown: ``\\t``, ``\\x00``, ``\\ud800``.
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 NODE_LIMIT = 3_000
 LAYER_LIMIT = 100_000
 LARGEST_WHOLE = 200, 2_000  # nodes and layers of a graph that is drawn whole unasked; larger ones are folded
+# Operations one after the other that are drawn whole where there are boxes to fold them into. One takes about 160
+# points (measured: 130 to 175), so that six are as wide as a laptop's 1,280 pixels.
+LONGEST_WHOLE = 6
 FOLD_LIMIT = 100_000  # nodes; folding so many takes some seconds
 NOTEBOOK_LIMIT = 50_000  # a notebook shows pictures unasked, so they must be drawn at once
 
@@ -100,7 +103,8 @@ def draw_dot(
             ``a * b**-1``. The nodes that are added have their gradients, too.
         fold: whether what repeats is drawn as one box, as pages of ``explore`` have it: calls, layers, neurons,
             samples, steps, sums and vectors. Boxes stand open as long as the picture can be read. Where left out,
-            graphs of more than 200 nodes are folded, if neither depth nor a style is given.
+            graphs of more than 200 nodes are folded, and calls and layers of more than 6 operations one after the
+            other, if neither depth nor a style is given: they would be wider than 1,280 pixels.
 
     Returns:
         A graphviz.Digraph: a notebook shows it, ``.render("name")`` writes it to a file, ``.pipe()``
@@ -155,7 +159,8 @@ def save(
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root.
         style: ``"written"``, or ``"micrograd"`` for the operations of micrograd's lecture, as in draw_dot.
-        fold: whether what repeats is drawn as one box, as in draw_dot; where left out, that of more than 200.
+        fold: whether what repeats is drawn as one box, as in draw_dot; where left out, in large graphs and in
+            networks that are too wide for a laptop.
 
     Raises:
         ValueError: for another suffix, and what draw_dot raises.
@@ -278,12 +283,13 @@ def _drawn(
 
         return folded_picture(root, format.lower(), rankdir, kind)
     nodes = _nodes(root, depth)
+    names = _names(root, nodes) if style == "written" else {}
     if style == "micrograd":
         root = as_in_lecture(nodes)
         nodes = _nodes(root, depth)
     if (layers := _layers_passed(nodes)) > LAYER_LIMIT:
         raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}")
-    return _picture(root, nodes, layers, format.lower(), rankdir, kind)
+    return _picture(root, nodes, layers, format.lower(), rankdir, kind, names)
 
 
 def _check_root(root: object) -> None:
@@ -328,10 +334,27 @@ def _nodes_within(root: Value, depth: int) -> list[Value]:
         raise ValueError("the graph has a cycle") from None
 
 
+def _names(root: Value, nodes: list[Value]) -> dict[Value, str]:
+    """What parameters without a label are called: by the way that leads to them from the module that they belong to."""
+    is_nameless = (node.is_leaf and node.requires_grad and not node.label for node in nodes)
+    if not any(is_nameless) or _count(root, NODE_LIMIT) > NODE_LIMIT:
+        return {}
+    from micrograd.draw.folding.groups import places_of  # here, so that it is loaded only where there are parameters
+
+    return {node: place.name for node, place in places_of(topological_order(root)).items()}
+
+
 def _is_large(root: Value) -> bool:
-    """Whether a picture of all nodes would be too large to be read."""
-    nodes, layers = LARGEST_WHOLE
-    return _count(root, nodes) > nodes or _layers_passed(topological_order(root)) > layers
+    """Whether a picture of all nodes would be too large to be read, or, of calls and layers, too wide for a laptop."""
+    most, layers = LARGEST_WHOLE
+    if _count(root, most) > most or _layers_passed(nodes := topological_order(root)) > layers:
+        return True
+    depth: dict[Value, int] = {}
+    for node in nodes:
+        depth[node] = 1 + max((depth.get(operand, 0) for operand in node._operands()), default=-1)
+    return depth[root] > LONGEST_WHOLE and any(
+        hasattr(node, "_call") or node._calls or node._scope is not None for node in nodes
+    )
 
 
 def _count(root: Value, enough: float = math.inf) -> int:
@@ -384,6 +407,7 @@ def _picture(
     format: str,  # noqa: A002
     rankdir: str,
     kind: Callable[..., Any],
+    ways: dict[Value, str],
 ) -> Any:
     names = {node: f"value{number}" for number, node in enumerate(nodes)}
     picture = kind(
@@ -397,7 +421,7 @@ def _picture(
     unreached = not root.is_leaf and not any(gradients[node] for node in nodes if not node.is_leaf)
     largest = max(abs(gradient) for gradient in (0.0, *gradients.values()) if math.isfinite(gradient))
     for node, gradient in reversed(gradients.items()):  # so Graphviz puts first operands on top
-        draw_value(picture, node, names[node], gradient_row(gradient, largest, unreached))
+        draw_value(picture, node, names[node], gradient_row(gradient, largest, unreached), ways.get(node, ""))
     for node in nodes:
         if not node.is_leaf:
             draw_operation(picture, node, names, rankdir)

@@ -10,7 +10,6 @@ they cannot do, such as a singular matrix, gives NaN, and the function runs eage
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -363,20 +362,16 @@ def _like_numpy(of_numpy: Any, *results: Any) -> Any:
 # Factors
 
 
-@lru_cache(maxsize=8)
-def _weights(count: int, diagonal: float) -> Any:
-    """Ones below the diagonal, on which there is another number, and zeros above."""
-    return np.tri(count, k=-1) + diagonal * np.eye(count)
-
-
 def _below(a: Any, diagonal: float) -> Any:
     """The lower triangle, its diagonal times a number."""
-    weights = _weights(a.shape[-1], diagonal)
+    weights = lapack.weights(a.shape[-1], diagonal)
     return a * weights if a.dtype != object else np.where(weights > 0, a * weights, 0.0)
 
 
 def _rule_of_cholesky(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
     (g,), (factor,) = gradients, results
+    if (found := lapack.gradient_of_cholesky(factor, g)) is not None:
+        return [found]
     inner = _below(_product(_t(factor), _below(g, 1.0)), 0.5)
     half = TRIANGULAR[False](_t(factor), inner)[0]
     whole = TRIANGULAR[False](_t(factor), _t(half))[0]
@@ -385,7 +380,7 @@ def _rule_of_cholesky(gradients: Any, results: Any, operands: Any, needed: Any) 
 
 def _to_triangle(slopes: Any, lower: bool) -> Any:
     """The gradient of one triangle, below or above the diagonal: its elements stand for those of the other one too."""
-    weights = _weights(slopes.shape[-1], 0.5)
+    weights = lapack.weights(slopes.shape[-1], 0.5)
     return (slopes + _t(slopes)) * (weights if lower else weights.T)
 
 

@@ -61,7 +61,8 @@ def set_on(leaf: Any, name: str, number: Any) -> None:
         setattr(leaf, name, number)
         return
     with changing_gradients:
-        forget_stored([leaf])
+        if (storage := leaf._y) and storage.is_read():
+            storage.forget()
         setattr(leaf, name, number)
 
 

@@ -41,6 +41,7 @@ def explore(
     title: str = "",
     inputs: Mapping[str, Any] | None = None,
     classes: Sequence[str] | None = None,
+    tokens: Sequence[str | int] | None = None,
 ) -> None: ...
 
 
@@ -51,6 +52,7 @@ def explore(
     title: str = "",
     inputs: Mapping[str, Any] | None = None,
     classes: Sequence[str] | None = None,
+    tokens: Sequence[str | int] | None = None,
 ) -> InlinePage: ...
 
 
@@ -60,6 +62,7 @@ def explore(
     title: str = "",
     inputs: Mapping[str, Any] | None = None,
     classes: Sequence[str] | None = None,
+    tokens: Sequence[str | int] | None = None,
 ) -> InlinePage | None:
     """A page that steps through the graph under a Value, forward and backward; or the film of a training.
 
@@ -79,15 +82,19 @@ def explore(
             ``{"image": (8, 8)}``, or the Values themselves, in nested lists or an array.
         classes: what the classes of a softmax are called, such as ``["cat", "dog"]``; for a program that reads
             letters, ``[".", "a", "b", "c"]``, also what its tokens are called.
+        tokens: of a program that reads words, those that the page shows first, by name or number, without the marks
+            around them: ``"ab"``. The graph has to be that of a word at least as long, which is the longest that can
+            be typed into the page.
 
     Returns:
         Without a path, an object that a notebook shows as the page, and whose ``html`` is its text.
 
     Raises:
-        TypeError: if root is none of these, title no string, inputs no dict of names, or classes no strings.
+        TypeError: if root is none of these, title no string, inputs no dict of names, classes no strings, or tokens
+            no strings and numbers; for tokens of a Recording.
         ValueError: for another suffix, a graph with a cycle or of more than 100,000 Values, a recording of nothing,
             a compiled function that has not been called or has too many terms for a page, inputs of another size
-            than the first layer takes, or another number of classes.
+            than the first layer takes, another number of classes, or tokens that the program cannot read.
         ImportError: if graphviz or pygraphviz is not installed.
         OSError: if the file cannot be written.
 
@@ -115,20 +122,25 @@ def explore(
         raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")
     if (odd := next((name for name in classes if not isinstance(name, str)), None)) is not None:
         raise TypeError(f"a class is named by a string, not by {type(odd).__name__}: {odd!r:.80}")
+    tokens = [] if tokens is None else list(tokens)
+    if (strange := next((token for token in tokens if not isinstance(token, (str, int))), None)) is not None:
+        raise TypeError(f"a token is a string or a number, not {type(strange).__name__}: {strange!r:.80}")
     if path is not None and os.path.splitext(path)[1].lower() not in (".html", ".htm"):
         raise ValueError(f"a page's file must end in .html: {os.fspath(path)!r}")
     if isinstance(root, Recording):
+        if tokens:
+            raise TypeError("tokens are for the page of a Value: that of a Recording shows its longest example")
         title, data = title or "Training, step by step", film(root, inputs, classes)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
         with opened_arrays(root), opened_calls(root, NODE_LIMIT) as opened:
-            title, (data, _) = title or named, passes(root, opened, inputs, classes)
+            title, (data, _) = title or named, passes(root, opened, inputs, classes, tokens)
     elif hasattr(root, "last_call"):
         result, arguments = root.last_call()
         with opened_calls(result, NODE_LIMIT) as opened:
-            if not opened.elements:
+            if not (opened.elements or opened.asked):
                 raise ValueError(f"the last call of {root!r} has no kernels, or more terms than a page holds")
-            data, _ = passes(result, opened, inputs or arguments, classes)
+            data, _ = passes(result, opened, inputs or arguments, classes, tokens)
         title = title or f"The kernels of {root.__name__}"
     else:
         raise TypeError(

@@ -6,6 +6,7 @@ small layouts serve every way to open and close the groups, and those of neurons
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from micrograd.draw.layout import Picture
@@ -121,7 +122,24 @@ def _laid_out(sizes: list[tuple[int, int]], pairs: list[tuple[int, int]], is_qui
         return _grid(sizes)
     if is_quick or (len(sizes) > STRAIGHT_FROM and len(pairs) > TANGLED * len(sizes)):
         return _in_layers(sizes, pairs)
-    return _read(_picture(sizes, pairs).pipe("plain", encoding="utf-8"))
+    return _the_right_way_up(_read(_picture(sizes, pairs).pipe("plain", encoding="utf-8")))
+
+
+def _the_right_way_up(shape: dict[str, Any]) -> dict[str, Any]:
+    """The same shape, upside down where items of one column mostly stand in the reverse of their order."""
+    columns: dict[int, list[float]] = {}
+    for x, y, _, _ in shape["places"]:
+        columns.setdefault(round(x), []).append(y)
+    pairs = [pair for column in columns.values() for pair in combinations(column, 2)]
+    if 2 * sum(first > second for first, second in pairs) <= len(pairs):
+        return shape
+    height = shape["height"]
+    places = [[x, round(height - y, 1), *size] for x, y, *size in shape["places"]]
+    routes = [
+        [tail, head, [round(height - number, 1) if index % 2 else number for index, number in enumerate(points)]]
+        for tail, head, points in shape["routes"]
+    ]
+    return shape | {"places": places, "routes": routes}
 
 
 def _grid(sizes: list[tuple[int, int]]) -> dict[str, Any]:

@@ -143,8 +143,9 @@ const termsOf = ({ w }, lines) => [
   svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }), ...lines.map((line, index) => svg("text", { class: "key", x: 10, y: 40 + 20 * index }, line)),
 ];
 
-/** The rows data and grad of a card or a closed group. */
+/** The rows data and grad of a card or a closed group; of a question, the answers of the path taken and of the other. */
 function rows(shown) {
+  const [first, second] = shown.group && isQuestion(shown.group) ? ["taken", "other"] : ["data", "grad"];
   const { w } = shown;
   const h = heightOf(shown);
   shown.tint = svg("rect", { class: "tint", x: 1.5, y: 45, width: w - 3, height: h - 46.5, rx: 6 });
@@ -152,8 +153,8 @@ function rows(shown) {
   shown.grad = svg("text", { class: "number", x: w - 10, y: 60 });
   return [
     shown.tint, svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }),
-    svg("text", { class: "key", x: 10, y: 40 }, "data"), shown.data,
-    svg("text", { class: "key", x: 10, y: 60 }, "grad"), shown.grad,
+    svg("text", { class: "key", x: 10, y: 40 }, first), shown.data,
+    svg("text", { class: "key", x: 10, y: 60 }, second), shown.grad,
   ];
 }
 

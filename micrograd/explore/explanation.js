@@ -50,6 +50,7 @@ function explainGroup(step, group) {
     html("p", { class: "eyebrow" }, backward ? `Backward, ${step.turn + 1} of ${turns.length}` : `Forward, ${at} of ${forwardSteps}`),
     html("h2", {}, bdi(name), backward ? " passes gradients on" : " is computed"),
   ];
+  if (isQuestion(group)) return [parts[0], html("h2", {}, bdi(name), " is asked"), ...explainQuestion(group), openIt(group)];
   if (group.about[0] || group.kernel) parts.push(math(group.about[0] || group.kernel));
   if (!backward) return [...parts, ...listed(outputs.filter(isComputed), (index) => `${named(index)} = ${readable(nodes[index].data)}`), openIt(group)];
   if (group.about[1]) parts.push(html("p", {}, group.about[1]));
@@ -58,6 +59,15 @@ function explainGroup(step, group) {
   outside.sort((one, other) => Math.abs(gradients[other]) - Math.abs(gradients[one]));
   if (outside.length) parts.push(html("p", { class: "soft" }, "The gradients that it has added to, the largest first:"));
   return [...parts, ...listed(outside, (index) => `${partial(rootName, namedOutside(index))} = ${readable(gradients[index])}${remark(index, readable)}`), openIt(group)];
+}
+/** What the program has decided; the other path is not in the graph. */
+function explainQuestion(group) {
+  const [node] = outputsOf(group).map((index) => nodes[index]);
+  const now = node.data === node.asked.answer ? "" : ` By now it would be ${answerOf(node, node.data)}.`;
+  return [
+    math(group.kernel), math("= ", html("span", { class: "outcome" }, answerOf(node, node.asked.answer))),
+    html("p", {}, `So the program took this path. What it does for another answer is not in the graph.${now}`),
+  ];
 }
 const openIt = (group) => html("button", { type: "button", class: "link", onclick: () => toggle(group.index) }, "Open it, to go through it step by step");
 
@@ -153,6 +163,7 @@ function nodePanel(index) {
     ["operation", html("dd", {}, made)], ["data", data], ["grad", grad],
     ["operands", links(node.operands, "none", node.group)], ["used by", links(node.users, index === root ? "nothing: it is the result" : "nothing", node.group)],
   ];
+  if (node.label && node.path) rows.splice(1, 0, ["attribute", html("dd", {}, bdi(node.path))]);
   if (path.length) rows.push(["in", html("dd", {}, path.join(" › "))]);
   const title = html("h2", { dir: "auto" }, fullNameOf(index));
   const buttons = [

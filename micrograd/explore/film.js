@@ -160,9 +160,10 @@ function showNeuron() {
   const { numbers } = momentNow();
   const next = stepAfter(momentNow());
   const shown = (from, parameter) => (from ? readable(from[parameter]) : "unknown");
-  const row = (name, parameter) => html("tr", {}, html("th", { scope: "row" }, name), ...[numbers, next?.gradients, next?.numbers].map((from) => html("td", {}, shown(from, parameter))));
-  const rows = neuron.weights.map(([, parameter], place) => row(`w${place + 1}`, parameter));
-  if (neuron.bias !== null) rows.push(row("b", neuron.bias));
+  const ownName = (parameter) => html("th", { scope: "row", title: film.names[parameter] }, film.names[parameter].split(".").pop());
+  const row = (parameter) => html("tr", {}, ownName(parameter), ...[numbers, next?.gradients, next?.numbers].map((from) => html("td", {}, shown(from, parameter))));
+  const rows = neuron.weights.map(([, parameter]) => row(parameter));
+  if (neuron.bias !== null) rows.push(row(neuron.bias));
   const head = html("tr", {}, ...["parameter", "now", "gradient", "next"].map((name) => html("th", { scope: "col" }, name)));
   const inGraph = neuron.weights.map(([, parameter]) => film.parameters[parameter]).find((index) => index !== null);
   const show = () => {

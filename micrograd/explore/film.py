@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.contexts.modes import evaluating
 from micrograd.draw.array_steps import with_numbers
+from micrograd.draw.folding.parameters import ways_to_parameters
 from micrograd.draw.text import enclosed
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
@@ -109,6 +110,7 @@ def _film(
             training = {"reason": _words(error)}
     data["film"] = {
         "parameters": [position.get(parameter) for parameter in parameters],
+        "names": _names(recording.model, parameters),
         "nodes": [position[node] for node in topological_order(root)],
         **_moments(moments, len(parameters), bool(inputs)),
         "losses": _losses(recording.losses),
@@ -132,6 +134,12 @@ def _outputs(output: Any) -> list[Value]:
         if not isinstance(value, Value):
             raise TypeError(f"the network must give Values, not {type(value).__name__}: {value!r:.80}")
     return outputs
+
+
+def _names(model: Any, parameters: list[Value]) -> list[str]:
+    """What the parameters are called: by the way that leads to them from the model."""
+    names = {value: enclosed("".join(way).removeprefix(".")) for way, value in ways_to_parameters(model)}
+    return [names[parameter] for parameter in parameters]
 
 
 def _name(place: int, outputs: list[Value]) -> str:

@@ -3,14 +3,15 @@
 
 let matches = []; // items
 let match = -1;
-const nameOfItem = (item) => (groupOf(item) ? groupOf(item).name : fullNameOf(item.slice(1)));
+/** What an item may be called: a parameter with a label also by the way to it. */
+const namesOfItem = (item) => (groupOf(item) ? [groupOf(item).name] : [fullNameOf(item.slice(1)), nodes[item.slice(1)].path]).map((name) => name.toLowerCase());
 
 function search() {
   const wanted = find("find-text").value.trim().toLowerCase();
   const isNamed = ({ kind, label }) => kind !== "constant" || label;
   const all = [...nodes.filter(isNamed).map(({ index }) => `n${index}`), ...groups.filter(({ kind }) => kind !== "stack").map(({ index }) => `g${index}`)];
-  matches = wanted ? all.filter((item) => nameOfItem(item).toLowerCase().includes(wanted)) : [];
-  const exactly = (item) => nameOfItem(item).toLowerCase() === wanted;
+  const exactly = (item) => namesOfItem(item).some((name) => name && `.${wanted}`.endsWith(`.${name}`)); // model.w[0] is w[0]
+  matches = wanted ? all.filter((item) => exactly(item) || namesOfItem(item).some((name) => name.includes(wanted))) : [];
   matches.sort((one, other) => exactly(other) - exactly(one));
   match = -1;
   mark("found", [...new Set(matches.map(drawnFor))].map((item) => visible.get(item)).filter(Boolean));

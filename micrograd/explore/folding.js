@@ -14,7 +14,8 @@ nodes.forEach((node) => {
 });
 groups.forEach((group) => {
   const inside = new Set(group.members);
-  const results = group.members.filter((index) => index === root || nodes[index].users.some((user) => !inside.has(user)));
+  const isResult = (index) => (group.kind === "question" ? nodes[index].asked : index === root || nodes[index].users.some((user) => !inside.has(user)));
+  const results = group.members.filter(isResult);
   group.outputs = results.filter((index) => nodes[index].folded === null);
 });
 
@@ -62,7 +63,7 @@ function openWhatFits() {
   const { width, height } = bounds();
   const isReadable = () => scaleFor(arrange(0), width, height) >= READABLE;
   const isSmall = nodes.length <= OPEN_UNASKED && !passes.film;
-  const isWorth = (group) => (isSmall ? !isOfLeaves(group) : isWorthOpening(group));
+  const isWorth = (group) => !isQuestion(group) && (isSmall ? !isOfLeaves(group) : isWorthOpening(group));
   const wait = groups.filter((group) => group.parent === null && isWorth(group));
   for (let tries = 0; wait.length && (isSmall || tries < 40); tries++) {
     const together = wait[0].kind === "neuron" ? wait.filter(({ kind }) => kind === "neuron") : [wait[0]]; // all or none
@@ -76,6 +77,8 @@ function openWhatFits() {
 }
 /** Whether a box holds leaves: the parameters, or the inputs of a layer. */
 const isOfLeaves = ({ kind }) => kind === "parameters" || kind === "inputs";
+/** Whether a box stands for a path that was not taken: it holds what was asked. Those of a loop are in a stack. */
+const isQuestion = ({ kind, children }) => kind === "question" || (kind === "stack" && groups[children[0]].kind === "question");
 const isWorthOpening = (group) => !["parameters", "inputs", "dot", "sum", "vector", "part"].includes(group.kind) && !isLargeKernel(group);
 /** Whether there is no more to see in a box: a Value that stands for many terms, or just a row of what is done to each. */
 const isLargeKernel = ({ kernel, children, members }) => kernel !== "" && (members.some((index) => nodes[index].terms) || (children.length === 1 && groups[children[0]].kind === "vector" && groups[children[0]].members.length === members.length));

@@ -55,6 +55,7 @@ class KernelValues:
         results: by place in the buffer, the results of the call that kernels are to make.
         made: for each of these, the Value that was made in its place.
         elements: of the Values that kernels made, where in its kernel each is.
+        made_of: what a number was made of that remembers nothing, as no gradient flows through it: a comparison, say.
         is_new: whether anything was made.
     """
 
@@ -67,6 +68,7 @@ class KernelValues:
         self.results: dict[int, list[Value]] = {}
         self.made: dict[Value, Value] = {}
         self.elements: dict[Value, Element] = {}
+        self.made_of: dict[Value, tuple[Primitive, list[Value]]] = {}
         self.is_new = False
 
     def add(self, kernel: Any, complete: list[int]) -> None:
@@ -89,7 +91,7 @@ class KernelValues:
 
     def _take_over(self, place: int) -> None:
         """Let the results at a place be made as what is there now, and be there for kernels to come."""
-        value = self._at(place)
+        value = self.at(place)
         if value in self._old or value in self.made:
             value = value + 0.0  # a copy: it stays what it is, too
         else:
@@ -99,7 +101,7 @@ class KernelValues:
                 self.made[result] = value
                 self._values[place] = result
 
-    def _at(self, place: int) -> Value:
+    def at(self, place: int) -> Value:
         """The Value at a place of the buffer; a constant where no kernel has written."""
         if place not in self._values:
             self._values[place] = Value(float(self._numbers[place]), requires_grad=False)
@@ -117,9 +119,14 @@ class KernelValues:
             indices = self._numbers[kernel.index.positions(kernel.rows, kernel.columns, 1)].ravel()
             elements = kernel.elements.positions(kernel.rows, kernel.columns, kernel.terms)
             elements = elements.reshape(-1, kernel.terms)
-            return [self._at(int(row[int(index)])) for index, row in zip(indices, elements, strict=True)]
+            return [self.at(int(row[int(index)])) for index, row in zip(indices, elements, strict=True)]
         columns = [self._read(access, kernel, 1) for access in kernel.operands]
-        return [kernel.primitive(*(operand for (operand,) in operands)) for operands in zip(*columns, strict=True)]
+        operands = [[operand for (operand,) in row] for row in zip(*columns, strict=True)]
+        made = [kernel.primitive(*row) for row in operands]
+        self.made_of |= {
+            value: (kernel.primitive, row) for value, row in zip(made, operands, strict=True) if value.is_leaf
+        }
+        return made
 
     def _place_terms(self, kernel: Reduction, rows: list[list[Value]]) -> None:
         """Say of the products that are terms of sums which of them they are."""
@@ -144,7 +151,7 @@ class KernelValues:
     def _read(self, access: Access, kernel: Any, terms: int) -> list[list[Value]]:
         """What is at an index map: a row of terms for each result."""
         places = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms).tolist()
-        return [[self._at(place) for place in row] for row in places]
+        return [[self.at(place) for place in row] for row in places]
 
     def _sums_at_once(self, kernel: Reduction) -> list[Value]:
         """The results of a reduction, on one Value that stands for all of its terms."""

@@ -91,7 +91,7 @@ function scopesAround(group) {
   return found;
 }
 
-/** What a Value is called in full, with where it is, or where it is from another group: layer 1, neuron 3, w2; or tanh. */
+/** What a Value is called in full, with where it is, or where it is from another group: layers[0].neurons[2].w[1]; or layer 1, neuron 3, tanh. */
 function fullNameOf(index, from = null) {
   const node = nodes[index];
   if (node.label || !node.word) return node.label || node.path || nameOf(index);

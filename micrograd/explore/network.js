@@ -21,24 +21,10 @@ function columnsOf({ nodes: made, layers }) {
   return inputs.length <= MOST_INPUTS ? [inputs, ...neurons] : neurons;
 }
 
-/** What the parameters of neurons are called: by parameter, the neuron, and the name in it. */
-function parameterNames() {
-  const names = new Map();
-  for (const { name, weights, bias } of film.network ? columnsOf(film.network).flat() : []) {
-    weights.forEach(([, parameter], place) => names.set(parameter, [name, `w${place + 1}`]));
-    if (bias !== null) names.set(bias, [name, "b"]);
-  }
-  return names;
-}
-
-let namesOfParameters = null;
-/** What a parameter is called: its neuron, and its label or its name there; else what the graph calls it. */
+/** What a parameter is called: its label, or the way that leads to it from the model. */
 function parameterName(parameter) {
-  namesOfParameters ??= parameterNames();
   const index = film.parameters[parameter];
-  const [neuron, own] = namesOfParameters.get(parameter) ?? [null, index === null ? `parameter ${parameter + 1}` : nameOf(index)];
-  const name = index === null || !nodes[index].label ? own : nodes[index].label;
-  return neuron ? `${neuron}, ${name}` : name;
+  return (index !== null && nodes[index].label) || film.names[parameter];
 }
 
 /** The picture of the network. choose is called with the cell that is clicked. */

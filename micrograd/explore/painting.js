@@ -64,7 +64,17 @@ function mark(kind, those) {
   for (const { element } of marked[kind]) element.classList.add(kind);
 }
 
+/** An answer in words. */
+const answerOf = ({ asked }, number) => (!asked.isTruth ? readable(number) : number ? "yes" : "no");
+/** What the answer would be on the other path; or what it is by now, where a number was changed so that it is another. */
+const otherAnswerOf = (node) => (node.data !== node.asked.answer ? `${answerOf(node, node.data)}, by now` : node.asked.isTruth ? answerOf(node, !node.data) : "any other");
+
 function write(shown, index, largest) {
+  if (shown.group && isQuestion(shown.group)) {
+    shown.data.textContent = isComputed(index) ? answerOf(nodes[index], nodes[index].asked.answer) : "";
+    shown.grad.textContent = isComputed(index) ? otherAnswerOf(nodes[index]) : "";
+    return;
+  }
   const data = isComputed(index) ? readable(nodes[index].data) : "";
   if (shown.data.textContent !== data) shown.data.textContent = data;
   if (!shown.grad) {

@@ -8,6 +8,7 @@ shares up in that order gives the gradients after every step, to the last bit.
 from __future__ import annotations
 
 import math
+import os
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ from micrograd.explore.sequences import NO_CLASSES, sequence_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from micrograd.compiler.tracing.questions import Question
     from micrograd.draw.folding.parameters import Place
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
@@ -49,14 +51,16 @@ class Opened(NamedTuple):
     Attributes:
         elements: of the Values that kernels made, where in its kernel each is.
         places: of the parameters that the functions read.
+        asked: the Values that the functions asked a question of, and which: each decided between two paths.
     """
 
     elements: Mapping[Value, Element]
     places: Mapping[Value, Place]
+    asked: Mapping[Value, Question]
 
 
 NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
-NOTHING = Opened(MappingProxyType({}), MappingProxyType({}))
+NOTHING = Opened(MappingProxyType({}), MappingProxyType({}), MappingProxyType({}))
 
 
 def passes(
@@ -64,6 +68,7 @@ def passes(
     opened: Opened = NOTHING,
     inputs: Mapping[str, Any] = NO_INPUTS,
     classes: Sequence[str] = NO_CLASSES,
+    tokens: Sequence[str | int] = NO_CLASSES,
 ) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 
@@ -72,13 +77,14 @@ def passes(
         opened: what is known of the compiled functions in it.
         inputs: boxes of inputs by name, as explore takes them.
         classes: the names of classes, as explore takes them.
+        tokens: those to show first, as explore takes them.
 
     Returns:
         Plain data for JSON, and the Values in the order in which it has them.
 
     Raises:
-        TypeError, ValueError: for inputs that are no names and shapes, for other classes than there are names, or if
-            the graph has a cycle.
+        TypeError, ValueError: for inputs that are no names and shapes, for other classes than there are names, for
+            tokens that the program cannot read, or if the graph has a cycle.
 
     Example:
         >>> from micrograd import Value
@@ -87,11 +93,11 @@ def passes(
         [(1, [3.0, 3.0])]
     """
     elements = opened.elements
-    order = in_program_order(root)
+    order = in_program_order(root, opened.asked)
     grouping = Grouping(order, opened.places, places_of_inputs(order, inputs))
     nodes, places = grouping.in_order(), grouping.places
     folded = in_their_operations(nodes, root)
-    sequence, beside = sequence_of(root, nodes, grouping, classes)
+    sequence, beside = sequence_of(root, nodes, grouping, classes, tokens)
     for value, other in beside.items():
         grouping.of[value] = grouping.of[other]
         if value.requires_grad and (group := grouping.of[value]) is not None:
@@ -110,6 +116,7 @@ def passes(
         except (ArithmeticError, ValueError, TypeError) as error:
             notes.append(f"There is no backward pass: {error}")
     kernels = _kernels(elements, grouping)
+    lines = _lines(opened.asked, grouping)
     keys: dict[Primitive, int] = {}
     cards = [
         {
@@ -124,10 +131,14 @@ def passes(
             "group": grouping.of[node],
             "folded": number[folded[node]] if node in folded else None,
             "terms": elements[node].kernel if node in elements and not elements[node].indices else "",
+            "asked": _asked(opened.asked.get(node)),
         }
         for node in nodes
     ]
     primitives = [entry_of(primitive) for primitive in keys]
+    unknown = [entry["name"] for entry in primitives if not entry["library"] and entry["forward"] is None]
+    if tokens and unknown:
+        raise ValueError(f"tokens: a page cannot compute {unknown[0]}, and so no other word than that of the graph")
     data_of_page = {
         "root": number[root],
         "nodes": cards,
@@ -140,7 +151,7 @@ def passes(
                 "parent": parent,
                 "shape": box.shape if index not in kernels or kernels[index][1][0] == 1 else kernels[index][1],
                 "about": about(box),
-                "kernel": kernels[index][0] if index in kernels else "",
+                "kernel": kernels[index][0] if index in kernels else lines.get(index, ""),
                 "size": kernels[index][1] if index in kernels else (),
             }
             for index, (box, parent) in enumerate(zip(grouping.groups, grouping.parents, strict=True))
@@ -151,6 +162,22 @@ def passes(
         "notes": [enclosed(note) for note in notes],
     }
     return data_of_page, nodes
+
+
+def _asked(question: Question | None) -> dict[str, Any] | None:
+    """What a page knows of a question."""
+    return question and {"answer": question.answer, "isTruth": question.is_truth}
+
+
+def _lines(asked: Mapping[Value, Question], grouping: Grouping) -> dict[int, str]:
+    """The groups of questions, and which line asked; of the stack of some, it is that of one of them."""
+    found: dict[int, str] = {}
+    for value, question in asked.items():
+        group = grouping.of[value]
+        while group is not None and grouping.groups[group].kind in ("question", "stack"):
+            found[group] = os.path.basename(question.line)
+            group = grouping.parents[group]
+    return found
 
 
 def _kernels(elements: Mapping[Value, Element], grouping: Grouping) -> dict[int, tuple[str, tuple[int, ...]]]:

@@ -10,6 +10,7 @@ let blockBoard = null; // the blocks and maps
 const BLOCKS = { go: (number) => goToBlock(number), previous: () => goToBlock(block - 1), next: () => goToBlock(block + 1), last: () => lastBlock, play: () => playBlocks(!playingBlocks) };
 
 function startSequence() {
+  if (firstWord) setWord(firstWord);
   find("step").after(html("section", { id: "token", "aria-label": "This token", hidden: "" }), html("section", { id: "probabilities", "aria-label": "Probabilities" }));
   watchers.push(showProbabilities);
   if (!hasBlocks) return showProbabilities();

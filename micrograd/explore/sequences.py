@@ -13,6 +13,7 @@ from micrograd.engine.value import Value
 from micrograd.explore.blocks import Positions, blocks
 from micrograd.explore.lookups import tables
 from micrograd.explore.softmaxes import softmaxes
+from micrograd.explore.spelling import Word
 from micrograd.explore.totals import total_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ NO_CLASSES: Sequence[str] = ()
 
 
 def sequence_of(
-    root: Value, nodes: Sequence[Value], grouping: Grouping, classes: Sequence[str] = NO_CLASSES
+    root: Value,
+    nodes: Sequence[Value],
+    grouping: Grouping,
+    classes: Sequence[str] = NO_CLASSES,
+    tokens: Sequence[str | int] = NO_CLASSES,
 ) -> tuple[dict[str, Any] | None, dict[Value, Value]]:
     """What a page has to know of the tokens, heads and predictions in a graph.
 
@@ -35,13 +40,14 @@ def sequence_of(
         nodes: the Values as the page has them, each after its operands.
         grouping: their boxes and the places of parameters.
         classes: what the classes are called.
+        tokens: those to show first, where they are others than those of the graph.
 
     Returns:
         Plain data, None where there is no prediction; and Values beyond the graph that the page takes for other tokens,
         each with one that it stands beside: the other rows of the table, and a zero for a loss that is left out.
 
     Raises:
-        ValueError: if there are other classes than there are names.
+        ValueError: if there are other classes than there are names, or for tokens that the program cannot read.
 
     Example:
         >>> import micrograd as mg
@@ -59,6 +65,7 @@ def sequence_of(
     if not found.predictions:
         if classes:
             raise ValueError("there are no classes to name in this graph: it has no softmax that becomes a prediction")
+        _refuse(tokens)
         return None, {}
     counts = sorted({len(prediction.scores) for prediction in found.predictions})
     if classes and len(classes) not in counts:
@@ -71,14 +78,17 @@ def sequence_of(
         "predictions": [_prediction(each, positions, number) for each in found.predictions],
     }
     if table is None:
+        _refuse(tokens)
         return data, {}
     beside = {value: table.rows[table.lookups[0].row][0] for row in table.rows for value in row if value not in number}
     total = total_of(root, [prediction.result for prediction in found.predictions])
     if total is not None:
         beside[zero := Value(0.0, requires_grad=False)] = total.of
+    word = Word(nodes, table, positions, found.predictions, classes, total).described(tokens)
     number |= {value: len(number) + index for index, value in enumerate(beside)}
     return data | {
         "table": enclosed(table.name),
+        "word": word,
         "rows": [[number[value] for value in row] for row in table.rows],
         "tokens": [
             {"row": lookup.row, "takers": [[number[taker] for taker in takers] for takers in lookup.takers]}
@@ -93,6 +103,11 @@ def sequence_of(
         "heads": [_head(head, positions, number) for head in found.heads if head in positions.of_head],
         **blocks(nodes, users, positions, found),
     }, beside
+
+
+def _refuse(tokens: Sequence[str | int]) -> None:
+    if tokens:
+        raise ValueError("tokens: this graph has none: no rows of a module's table are taken by their number")
 
 
 def _table_of_tokens(

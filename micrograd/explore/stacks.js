@@ -48,7 +48,7 @@ function showStacks() {
     if (drawn.length > stacks.length) find("stacks").append(html("p", { class: "soft" }, `and ${drawn.length - stacks.length} more stacks`));
   }
   for (const { update } of rowsOfStacks.values()) update();
-  find("stacks").hidden = !stacks.length;
+  find("stacks").hidden = !stacks.length || document.body.dataset.mode === "blocks";
 }
 
 function rowOfStack(group) {

@@ -1,7 +1,7 @@
 // ---- Trying: a word and a temperature, as one likes; both change what is shown at once ---------------------------------
 
 function tryPanel() {
-  const input = html("input", { id: "word", type: "text", value: lettersOf(word0), autocomplete: "off", autocapitalize: "none", spellcheck: "false", dir: "auto" });
+  const input = html("input", { id: "word", type: "text", value: lettersOf(wordNow()), autocomplete: "off", autocapitalize: "none", spellcheck: "false", dir: "auto" });
   const problem = html("p", { class: "warning", role: "alert", hidden: "" });
   const type = () => {
     try {

@@ -4,23 +4,15 @@
 const wordNow = () => [...tokens.slice(0, used).map(({ row }) => row), ...(readsItself ? [predictionAt(used - 1).target] : [])];
 const predictionAt = (position) => predictions.find((each) => each.position === position);
 
-/** Whether each token is the right class of the prediction before it: then a word decides what is right, too. */
-const readsItself = tokens.length > 0 && sequence.rows.length === (predictionAt(0)?.scores.length ?? 0) &&
-  tokens.every((_, position) => predictionAt(position)?.target === (tokens[position + 1]?.row ?? predictionAt(position).target));
-
-const isMark = (row) => !/[\p{L}\p{N}]/u.test(rowName(row));
+// Whether each token is the right class of the prediction before it; whether shorter words have the same program; and how
+// many marks stand before each word and after it.
+const { reads: readsItself = false, shorter: canBeShorter = false, before: marksBefore = 0, after: marksAfter = 0, first: firstWord = null } = sequence.word ?? {};
 const separator = tokens.length && sequence.rows.some((_, row) => [...rowName(row)].length > 1) ? " " : "";
-const word0 = tokens.length ? wordNow() : [];
-const markBefore = word0.length > 1 && isMark(word0[0]) ? word0.slice(0, 1) : [];
-const markAfter = readsItself && word0.length > 1 && isMark(word0[word0.length - 1]) ? word0.slice(-1) : [];
-const MOST_LETTERS = word0.length - markBefore.length - markAfter.length;
+const markBefore = wordNow().slice(0, marksBefore);
+const markAfter = marksAfter ? wordNow().slice(-marksAfter) : [];
+const MOST_LETTERS = wordNow().length - marksBefore - marksAfter;
 const lettersOf = (rows) => rows.slice(markBefore.length, rows.length - markAfter.length).map(rowName).join(separator);
 
-/** Whether shorter words have the same program: no prediction depends on later tokens, and each loss can be left out. */
-const canBeShorter = readsItself && sequence.total !== null && tokens.every((_, position) => {
-  const dependents = dependentsOf(position);
-  return predictions.every((prediction) => prediction.position >= position || !prediction.scores.some((score) => dependents.has(score)));
-});
 const zero = canBeShorter ? sequence.total.zero : null;
 
 /** The rows of a word that was typed; throws what is wrong with it. */
@@ -31,7 +23,7 @@ function rowsOf(text) {
     if (row < 0) throw new RangeError(`“${letter}” is none of the ${sequence.rows.length} that this program knows`);
     return row;
   });
-  if (rows.length > MOST_LETTERS) throw new RangeError(`At most ${MOST_LETTERS} fit: the graph has ${tokens.length} places. Explore the loss of a longer word for more`);
+  if (rows.length > MOST_LETTERS) throw new RangeError(`At most ${MOST_LETTERS} fit: the graph has ${tokens.length} places. For more, explore the loss of a longer word, and say which one to show: mg.explore(loss, tokens=${JSON.stringify(separator ? lettersOf(wordNow()).split(separator) : lettersOf(wordNow()))})`);
   if (rows.length < MOST_LETTERS && !canBeShorter) throw new RangeError(`It has to be ${MOST_LETTERS} long: shorter words have another graph`);
   return [...markBefore, ...rows, ...markAfter];
 }

@@ -95,6 +95,21 @@ def test_one_branch_runs():
     agrees(patient, "llvm", (1.0,), (2.0,))
 
 
+def test_the_sign_of_zero_is_kept(backend):
+    def selected(x):
+        return mg.cond(x > 0, lambda x: x, lambda x: x * W, x)
+
+    def repeated(x):
+        return mg.while_loop(lambda s: s[1] < 2.0, lambda s: (s[0] * W, s[1] + 1.0), (x, 0.0))
+
+    for function in (selected, lambda x: repeated(x)[0], repeated):
+        fast = mg.compile(function, backend=backend)
+        for x in (-0.0, 0.0, 1.0, -0.0):
+            for given in (x, Value(x)):
+                found, expected = (call(given) for call in (fast, function))
+                assert str(found).replace("-0.0", "minus") == str(expected).replace("-0.0", "minus")
+
+
 def test_many_iterations_are_kept_as_they_happen(backend):
     def decayed(x):
         return mg.while_loop(lambda s: s[0] > 1.0, lambda s: (s[0] - 0.01 * s[0] * W, s[1] + mg.sin(s[0])), (x, x))[1]

@@ -71,7 +71,11 @@ class TestExplain:
 
     def test_without_it_the_kernels_are_listed_as_before(self):
         fast = mg.compile(lambda x: x * x, backend="numpy")
-        assert str(fast.explain(Value(2.0))) == fast.explain(passes=False)
+        untimed = [
+            re.sub(r"[\d.]+ [nµum]?s\b", "a while", text)
+            for text in (str(fast.explain(Value(2.0))), fast.explain(passes=False))
+        ]
+        assert untimed[0] == untimed[1]
         assert fast.explain().splitlines()[0].startswith("1 scalar operations")
         with pytest.raises(ValueError, match="has not been called"):
             mg.compile(lambda x: x, backend="numpy").explain(passes=True)

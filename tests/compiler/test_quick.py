@@ -1,6 +1,7 @@
-"""Calls with plain floats are quick from the second one on, and nobody notices, except by the clock."""
+"""Calls with plain floats and Values are quick from the second one on, and nobody notices, except by the clock."""
 
 import math
+import random
 
 import pytest
 
@@ -49,6 +50,179 @@ class TestArguments:
         assert [result.data for result in results] == [1.0, 1.0, 1.5, 1.0]
         results[2].backward()
         assert (weights[0].grad, x.grad) == (3.0, 0.5)
+
+
+class TestValues:
+    """Arguments that are Values are as quick; what sets one apart from others is noticed."""
+
+    @pytest.fixture
+    def fast(self, weights):
+        fast = mg.compile(lambda x, y: weights[0] * x * y + mg.sin(y))
+        for _ in range(2):
+            assert fast(Value(3.0), 2.0).data == 3.0 + math.sin(2.0)
+        return fast
+
+    def test_gradients_flow_to_them(self, fast, weights):
+        x = Value(4.0)
+        result = fast(x, 0.0)
+        assert (result.data, fast.last_call()[0].data) == (0.0, 0.0)
+        result.backward()
+        fast(x, 1.0).backward()
+        assert (x.grad, weights[0].grad) == (0.5, 4.0)
+
+    def test_floats_and_values_in_other_places(self, fast):
+        x, y = Value(3.0), Value(2.0)
+        for arguments in ((3.0, y), (x, y), (3.0, 2.0), (x, 2.0)):
+            result = fast(*arguments)
+            assert result.data == 3.0 + math.sin(2.0)
+            assert mg.gradient(result, [each for each in arguments if each is x]) == [1.0] * (arguments[0] is x)
+
+    def test_one_that_is_given_twice_or_read_from_outside(self, fast, weights):
+        product = mg.compile(lambda x, y: x * y * weights[0])
+        results = [product(Value(2.0), Value(3.0)) for _ in range(3)]
+        x = Value(4.0)
+        results += [product(x, x), product(x, weights[0])]
+        assert [result.data for result in results] == [3.0, 3.0, 3.0, 8.0, 1.0]
+        results[3].backward()
+        results[4].backward()
+        assert (x.grad, weights[0].grad) == (4.25, 16.0 + 4.0)
+
+    def test_one_that_requires_no_gradient_or_has_attributes(self, fast):
+        constant, named = Value(3.0, requires_grad=False), Value(3.0)
+        named.unit = "metres"
+        assert fast(constant, 2.0).data == fast(named, 2.0).data == 3.0 + math.sin(2.0)
+        results = [fast(constant, 2.0), fast(named, 2.0)]
+        for result in results:
+            result.backward()
+        assert (constant.grad, named.grad) == (0.0, 1.0)
+
+    def test_which_one_it_is_may_be_asked(self, weights):
+        fast = mg.compile(lambda x: x * {weights[0]: 10.0}.get(x, 1.0))
+        assert [fast(x).data for x in (Value(3.0), Value(3.0), weights[0], Value(2.0))] == [3.0, 3.0, 5.0, 2.0]
+
+    def test_derivatives_of_it(self, fast):
+        x = Value(3.0)
+        slope = mg.gradient(fast(x, 2.0) ** 2, x, create_graph=True)
+        assert slope.data == pytest.approx(2.0 * (3.0 + math.sin(2.0)))
+        assert mg.gradient(slope, x) == 2.0
+
+
+class TestPaths:
+    """Where the function decides on numbers, each path runs as quickly."""
+
+    @pytest.fixture
+    def fast(self, weights):
+        def chosen(x):
+            if x < 1.0:
+                return mg.sqrt(weights[0] * x) if x < 0.5 else x * x
+            return weights[1] * x if x < 2.0 else mg.exp(x)
+
+        fast = mg.compile(chosen)
+        for x in (0.25, 0.75, 1.5, 3.0) * 2:
+            assert float(fast(x)) == float(chosen(x))
+            assert fast(Value(x)).data == float(chosen(x))
+        return fast
+
+    def test_each_is_found_from_each(self, fast, weights):
+        points = 0.25, 3.0, 0.75, 1.5, 0.25, 1.5, 3.0, 0.25, 0.25
+        for x in points:
+            for wrap in (float, Value):
+                expected, found = fast.function(wrap(x)), fast(wrap(x))
+                assert (type(found), float(found)) == (type(expected), float(expected))
+        for n, x in enumerate(points):
+            point = Value(x)
+            fast(point).backward()
+            slope = point.grad
+            fast.function(point).backward()
+            assert point.grad == pytest.approx(2.0 * slope), n
+        assert fast.cache_info().traces == 8
+
+    def test_how_often_each_was_taken_is_counted(self, fast):
+        before = fast.explain()
+        for _ in range(9):
+            fast(3.0)
+        assert "0 2 times" in before
+        assert "0 11 times" in fast.explain()
+
+    def test_numbers_that_are_not_finite_are_what_eager_gives(self, fast):
+        assert fast(Value(0.0)).data == 0.0
+        with pytest.raises(ZeroDivisionError):
+            fast(Value(0.0)).backward()
+        with pytest.raises(OverflowError):
+            fast(1000.0)
+        with pytest.raises(ValueError, match="sqrt"):
+            fast(-1.0)
+
+    def test_what_one_of_them_reads_was_replaced(self, fast, weights):
+        weights[1] = Value(7.0)
+        assert [float(fast(x)) for x in (1.5, 0.75, 1.5, 1.5)] == [10.5, 0.5625, 10.5, 10.5]
+
+    def test_one_that_gives_a_constant(self):
+        fast = mg.compile(lambda x: x * 2.0 if x > 0 else 0.0)
+        for wrap in (float, Value):
+            for x in (1.0, 1.0, -1.0, -1.0, 2.0, -2.0, 3.0):
+                assert float(fast(wrap(x))) == fast.function(x)
+
+    def test_what_rounding_might_decide_is_decided_eagerly(self):
+        fast = mg.compile(lambda x, y: x if x + y + 0.3 > 0.6 else y)
+        for x, y in ((0.1, 0.9), (0.1, 0.9), (0.1, 0.2), (0.2, 0.1), (0.1, 0.1), (0.2, 0.1)):
+            assert fast(x, y) == fast.function(x, y)
+
+    def test_paths_that_are_not_known_run_eagerly(self):
+        def steps(x):
+            count = 0.0
+            while x > 1.0:
+                x, count = x - 1.0, count + x
+            return count + x
+
+        fast = mg.compile(steps, paths=3)
+        assert [fast(x) for x in (0.5, 1.5, 2.5, 1.5, 0.5)] == [steps(x) for x in (0.5, 1.5, 2.5, 1.5, 0.5)]
+        with pytest.warns(RuntimeWarning, match="takes yet another one"):
+            assert fast(30.0) == steps(30.0)
+        for x in (*[4.5] * 40, *(0.5, 1.5, 30.0, 2.5, 1.5) * 20):
+            assert fast(x) == steps(x)
+        assert fast.cache_info().traces == 3
+
+    def test_a_primitive_that_is_not_pure_makes_no_call_go_on_for_ever(self, weights):
+        draw = random.Random(0)
+        flipping = mg.primitive("flipping", "flip", lambda x: draw.choice([1.0, -1.0]), lambda g, out, x: g)
+        fast = mg.compile(lambda x: x * weights[0] if flipping(x) > 0 else -x * weights[0])
+        assert {abs(fast(3.0).data) for _ in range(30)} == {1.5}
+
+    def test_histories_that_are_data(self, weights):
+        def bouncing(x):
+            height, speed = x, 0.0 * x
+            for _ in range(30):
+                speed = speed - 0.1
+                height = height + 0.1 * speed
+                if height < 0:
+                    height, speed = weights[1] * height, -0.9 * speed
+            return height
+
+        fast = mg.compile(bouncing)
+        for x in (0.1, 0.2, 0.3, 5.0, 0.1):
+            point, other = Value(x), Value(x)
+            found, expected = fast(point), bouncing(other)
+            found.backward()
+            expected.backward()
+            assert (found.data, point.grad) == pytest.approx((expected.data, other.grad))
+        assert fast.cache_info().traces == 2
+        for x in (5.0, 0.1, 0.2):
+            assert float(fast(x)) == pytest.approx(float(bouncing(x)))
+
+    def test_a_loop_that_fails(self):
+        fast = mg.compile(lambda x: mg.while_loop(lambda y: y < 10.0, lambda y: y * 2.0, x, limit=3))
+        assert [fast(x) for x in (9.0, 3.0, 9.0)] == [18.0, 12.0, 18.0]
+        for x in (1.0, Value(1.0)):
+            with pytest.raises(ValueError, match="still holds after 3 iterations"):
+                fast(x)
+
+    def test_under_no_grad_and_after(self, weights):
+        fast = mg.compile(lambda x: mg.grad(lambda y: y * y if y > 1.0 else y)(x) * 2.0 if x > 0.0 else -x)
+        for x in (2.0, 0.5, -1.0, 2.0):
+            with mg.no_grad():
+                assert float(fast(x)) == float(fast.function(x))
+            assert float(fast(x)) == float(fast.function(x))
 
 
 class TestWhatIsReadFromOutside:

@@ -446,6 +446,51 @@ class TestLimits:
             draw.draw_dot(chain(4000), depth=3500)
 
 
+class TestNamesOfWeights:
+    """A parameter without a label is called by the way that leads to it from its module."""
+
+    class Own(mg.nn.Module):
+        def __init__(self):
+            self.parts = {"body": [mg.nn.Layer(2, 2), mg.nn.Layer(2, 1)]}
+            self.scale = (Value(2.0), [Value(3.0, label="named")])
+
+        def __call__(self, x):
+            for layer in self.parts["body"]:
+                x = layer.outputs(x)
+            return x[0] * self.scale[0] * self.scale[1][0]
+
+    def names(self, root, **options):
+        return {tooltip(leaf).partition(": ")[0]: lines(leaf)[0] for leaf in drawn(root, **options)["leaf"]}
+
+    def test_in_lists_dicts_and_attributes_of_a_class_of_ones_own(self):
+        found = self.names(self.Own()([1.0, 2.0]), fold=False)
+        assert found.pop("scale[1][0]") == "named"
+        assert found.pop("scale[0]") == "scale[0]"
+        expected = [
+            f"parts['body'][{layer}].neurons[{neuron}].{name}"
+            for layer, neurons in enumerate((2, 1))
+            for neuron in range(neurons)
+            for name in ("w[0]", "w[1]", "b")
+        ]
+        assert sorted(found) == sorted(expected)
+        assert all(shown == name for name, shown in found.items())
+
+    def test_in_a_network(self):
+        found = self.names(mg.nn.MLP(2, [3, 1])([1.0, 2.0]), fold=False)
+        assert "layers[0].neurons[2].w[1]" in found
+        assert len(found) == 13
+
+    def test_of_a_layer_of_which_others_are_left_out(self):
+        found = self.names(mg.nn.MLP(1, [2, 3])([1.0])[1], fold=False)
+        assert {"layers[0].neurons[1].b", "layers[1].neurons[1].w[0]"} <= set(found)
+        assert not [name for name in found if name.startswith("layers[1].neurons[0]")]
+
+    def test_of_a_part_of_the_graph_they_are_those_of_the_whole(self):
+        assert "layers[1].neurons[0].b" in self.names(mg.nn.MLP(1, [2, 1])([1.0]), depth=4)
+        deep = mg.nn.Neuron(1)([chain(3000)])
+        assert [tooltip(leaf)[:6] for leaf in drawn(deep, depth=2)["leaf"]] == ["Value("] * 1
+
+
 class TestWrongArguments:
     @pytest.mark.parametrize("root", [3, None, "a", [Value(1.0)]])
     def test_only_a_value_is_drawn(self, root, tmp_path):

@@ -40,7 +40,7 @@ def arrows(root, **options):
     source = draw.draw_dot(root, fold=True, **options).source
     tables = re.findall(r"(item\d+) \[label=<(.*)> class=", source)
     title = {name: re.sub("<[^>]*>", "", table).partition("data")[0].strip() for name, table in tables}
-    pairs = re.findall(r"(item\d+) -> (item\d+)(?! \[style=invis)", source)
+    pairs = re.findall(r"(item\d+) -> (item\d+)\b(?! \[style=invis)", source)
     return [(title[tail], title[head]) for tail, head in pairs]
 
 
@@ -161,7 +161,23 @@ class TestFolded:
         random.seed(0)
         model = mg.nn.MLP(2, [2, 1])
         found = titles(model([1.0, 2.0]))
-        assert {"layer 1, neuron 2, w2", "layer 2, neuron 1, b"} <= set(found)
+        assert {"Neuron 2", "Layer 2"} <= set(found)
+        found = titles(model.layers[1]([1.0, 2.0]) + model.layers[0].neurons[0].w[1])
+        assert {"w[0]", "w[1]", "b"} <= set(found)
+        picture = drawn(mg.nn.Neuron(2)([1.0, 2.0]), fold=True)
+        assert sorted(tooltip(leaf).partition(":")[0] for leaf in picture["leaf"]) == ["b", "w[0]", "w[1]"]
+
+    def test_in_the_box_of_a_neuron_weights_have_short_names_and_their_full_ones_when_pointed_at(self):
+        random.seed(0)
+        layer = mg.nn.Layer(1, 2)
+        picture = drawn(sum(layer([3.0])), fold=True)
+        leaves = {tooltip(leaf).partition(":")[0]: lines(leaf)[0] for leaf in picture["leaf"]}
+        assert leaves == {
+            "neurons[0].w[0]": "w[0]",
+            "neurons[0].b": "b",
+            "neurons[1].w[0]": "w[0]",
+            "neurons[1].b": "b",
+        }
 
     def test_scopes_stand_in_each_other(self):
         @mg.scope
@@ -283,7 +299,60 @@ class TestFolded:
         assert "backward() has not run" not in texts(root)
 
 
+class TestOrder:
+    @pytest.mark.parametrize("sizes", [(2, [3, 1]), (2, [4, 3, 2]), (3, [5, 5, 3]), (2, [8, 1]), (6, [3, 3, 3])])
+    def test_inputs_and_neurons_stand_in_their_order(self, sizes):
+        random.seed(0)
+        inputs = [Value(0.1 * place, label=f"x{place}") for place in range(sizes[0])]
+        output = mg.nn.MLP(*sizes, activation="tanh")(inputs)
+        picture = drawn(output if isinstance(output, Value) else sum(output), fold=True)
+        assert heights(picture["leaf"], "x") == sorted(heights(picture["leaf"], "x"))
+        columns = {}
+        for box in picture["box"]:
+            if lines(box)[0].startswith("Neuron"):
+                columns.setdefault(round(place_of(box)[0] / 60), []).append(box)
+        assert len(columns) == len([size for size in sizes[1] if size > 1])
+        for neurons in columns.values():
+            assert heights(neurons, "Neuron ") == sorted(heights(neurons, "Neuron "))
+
+
+def place_of(element):
+    """Where the first text of an element is."""
+    text = next(element.iter(f"{SVG}text"))
+    return float(text.get("x")), float(text.get("y"))
+
+
+def heights(elements, before):
+    """How far down each is, in the order of the numbers in their titles."""
+    found = {int(lines(each)[0].removeprefix(before)): place_of(each)[1] for each in elements}
+    return [found[number] for number in sorted(found)]
+
+
 class TestWhen:
+    def test_a_network_that_is_too_wide_for_a_laptop_is_layers_of_neurons(self):
+        random.seed(0)
+        root = mg.nn.MLP(2, [3, 1])([Value(0.5, label="x1"), Value(-0.5, label="x2")])
+        assert sorted(lines(box)[0] for box in drawn(root)["box"]) == ["Layer 2", "Neuron 1", "Neuron 2", "Neuron 3"]
+        picture = ElementTree.fromstring(draw.draw_dot(root).pipe())
+        assert float(picture.get("width")[:-2]) * 4 / 3 < 1280
+        sizes = [float(text.get("font-size")) * 4 / 3 for text in picture.iter(f"{SVG}text")]
+        assert min(sizes) > 11
+        assert len(drawn(root, fold=False)["leaf"]) == 2 + 13
+
+    def test_a_small_one_and_an_expression_without_parts_are_drawn_whole(self):
+        assert "box" not in drawn(mg.nn.Neuron(2)([1.0, 2.0]))
+        assert "box" not in drawn(chain(12))
+        assert "box" in drawn(mg.tanh(mg.nn.Neuron(4)([1.0, 2.0, 3.0, 4.0])))
+
+        @mg.scope
+        def part(x):
+            return mg.tanh(x) * 2
+
+        assert "box" in drawn(part(part(part(part(Value(0.5))))))
+        with mg.record_scopes(), mg.scope("block"):
+            root = chain(8)
+        assert drawn(root)["cluster"]
+
     def test_graphs_of_more_than_200_nodes_are_folded_where_nothing_else_is_asked(self):
         assert "box" not in drawn(chain(199))
         assert "box" in drawn(chain(200))

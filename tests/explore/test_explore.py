@@ -343,9 +343,37 @@ class TestGroups:
         model = mg.nn.MLP(2, [2, 1])
         data, nodes = passes(model([1.0, 2.0]) + model([3.0, 4.0]))
         shown = {node: (card["hint"], card["path"]) for node, card in zip(nodes, data["nodes"], strict=True)}
-        assert shown[model.layers[0].neurons[1].w[1]] == ("w2", "layer 1, neuron 2, w2")
-        assert shown[model.layers[1].neurons[0].b] == ("b", "layer 2, neuron 1, b")
+        assert shown[model.layers[0].neurons[1].w[1]] == ("w[1]", "layers[0].neurons[1].w[1]")
+        assert shown[model.layers[1].neurons[0].b] == ("b", "layers[1].neurons[0].b")
         assert len({path for _, path in shown.values() if path}) == len(model.parameters())
+
+    def test_what_is_side_by_side_stands_in_its_order_from_the_top_down(self):
+        weights = [[Value(0.1), Value(0.2)], [Value(0.3), Value(0.4)], [Value(0.5), Value(0.6)]]
+        inputs = [Value(1.0, label="x0"), Value(-1.0, label="x1")]
+        data = passes(sum(mg.tanh(mg.dot(row, inputs)) ** 2 for row in weights))[0]
+        data |= arrange(data)
+        (whole, *_), names = data["contents"], [primitive["name"] for primitive in data["primitives"]]
+        heights = {"tanh": [], "pow": []}
+        for (_, y, _, _), item in zip(data["shapes"][whole["shape"]]["places"], whole["items"], strict=True):
+            primitive = data["nodes"][int(item[1:])]["primitive"] if item[0] == "n" else None
+            if primitive is not None and names[primitive] in heights:
+                heights[names[primitive]].append(y)
+        assert heights == {name: sorted(found) for name, found in heights.items()}
+        assert [len(found) for found in heights.values()] == [3, 3]
+
+    def test_inputs_stand_in_their_order(self):
+        for sizes in [(2, [3, 1]), (3, [4, 4, 1]), (2, [5, 2])]:
+            output = mg.nn.MLP(*sizes)([Value(0.1 * place, label=f"x{place}") for place in range(sizes[0])])
+            page = passes(sum(output) if isinstance(output, list) else output)[0]
+            data = page | arrange(page)
+            whole = data["contents"][0]
+            heights = [
+                data["shapes"][whole["shape"]]["places"][place][1]
+                for place, item in enumerate(whole["items"])
+                if item[0] == "n" and data["nodes"][int(item[1:])]["label"].startswith("x")
+            ]
+            assert len(heights) == sizes[0]
+            assert heights == sorted(heights)
 
     def test_parameters_of_any_module_are_in_boxes_by_attribute_and_matrices_have_their_shape(self):
         class Head(mg.nn.Module):
@@ -359,7 +387,7 @@ class TestGroups:
         head = Head()
         data, nodes = passes(sum(head([1.0, 2.0, 3.0])) + sum(head([1.0, 2.0, 4.0])))
         boxes = {group["name"]: group for group in data["groups"] if group["kind"] == "parameters"}
-        assert boxes.keys() == {"Parameters", "query", "parts.gain"}
+        assert boxes.keys() == {"Parameters", "query", "parts['gain']"}
         assert boxes["query"]["shape"] == (4, 3)
         sizes = [tuple(place[2:]) for shape in arrange(data)["shapes"] for place in shape["places"]]
         assert (165, 138) in sizes  # 4 rows of 22.5 points, and twice 3 columns

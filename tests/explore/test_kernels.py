@@ -380,12 +380,12 @@ def test_parameters_that_a_compiled_function_reads_have_their_names(tmp_path):
 
     data = explored(mg.compile(loss)([0.5, Value(1.0, label="x")]), tmp_path)
     paths = {node["path"] or node["label"] for node in data["nodes"] if node["kind"] == "leaf"}
-    assert paths >= {"network, layer 1, neuron 3, w2", "network, layer 2, neuron 1, b", "scale", "table[1][0]", "x"}
+    assert paths >= {"network.layers[0].neurons[2].w[1]", "network.layers[1].neurons[0].b", "scale", "table[1][0]", "x"}
     assert {"Parameters", "network", "Layer 1", "Neuron 3"} <= {group["name"] for group in data["groups"]}
     data = explored(mg.compile(network)([0.5, 1.0]), tmp_path)
-    assert "layer 1, neuron 3, w2" in {node["path"] for node in data["nodes"]}
+    assert "layers[0].neurons[2].w[1]" in {node["path"] for node in data["nodes"]}
     data = explored(mg.compile(network.layers[0])([0.5, 1.0])[0], tmp_path)
-    assert "layer 1, neuron 1, w2" in {node["path"] for node in data["nodes"]}
+    assert "neurons[0].w[1]" in {node["path"] for node in data["nodes"]}
 
 
 class TestTheLastCallOfACompiledFunction:

@@ -4,6 +4,7 @@ import itertools
 import math
 import runpy
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -262,3 +263,72 @@ class TestAFilm:
     def test_needs_inputs_where_there_are_to_be_some(self):
         with pytest.raises(ValueError, match="there are no inputs to show"):
             mg.Recording(Reader(), [])
+
+
+SIGNS = [[Value(0.1 * row - 0.2 * column) for column in range(4)] for row in range(5)]
+
+
+def test_a_table_of_plain_lists_is_found_by_the_names_that_a_scope_uses():
+    weights, numbers = np.array([[Value(0.3 * row) for _ in range(4)] for row in range(5)]), np.zeros((2, 2))
+
+    @mg.scope
+    def scores_after(letter):
+        assert numbers.size == 4
+        scores = [mg.dot(row, SIGNS[letter]) for row in weights]
+        return scores if letter else [score * later for score in scores]
+
+    letters = [3, 1]
+    loss = mg.losses.cross_entropy([scores_after(letter) for letter in letters], [1, 0])
+    sequence, nodes = sequence_of(loss, ALPHABET)
+    assert sequence["table"] == "SIGNS"
+    assert [token["row"] for token in sequence["tokens"]] == letters
+    assert [[nodes[value] for value in row] for row in sequence["rows"]] == SIGNS
+    later = Value(2.0)
+    data, nodes = passes(loss + mg.losses.cross_entropy(scores_after(0), 1))
+    paths = {node: card["path"] for node, card in zip(nodes, data["nodes"], strict=True)}
+    assert (paths[weights[4, 1]], paths[SIGNS[3][0]], paths[later]) == ("weights[4][1]", "SIGNS[3][0]", "later")
+
+
+class TestTheTokensToShowFirst:
+    def word(self, root, tokens, classes=ALPHABET):
+        return passes(root, classes=classes, tokens=tokens)[0]["sequence"]["word"]
+
+    def test_are_named_or_numbered_and_stand_between_the_marks(self):
+        loss = Reader().loss([0, 3, 1, 2, 0])
+        assert self.word(loss, "ab")["first"] == [0, 1, 2, 0]
+        assert self.word(loss, ["d"])["first"] == [0, 4, 0]
+        assert self.word(loss, [0, 2], ())["first"] == [0, 2]  # of numbers, none is a mark
+        assert self.word(loss, "")["first"] is None
+
+    def test_of_a_program_that_does_not_read_itself_have_no_mark_at_the_end(self):
+        right = mg.losses.cross_entropy(Reader()([4, 0, 1]), [2, 2, 2])
+        word = self.word(right, ["c", "b"], [*"abcd", "."])
+        assert (word["reads"], word["before"], word["after"], word["first"]) == (False, 1, 0, [4, 2, 1])
+
+    @pytest.mark.parametrize(
+        ("loss", "classes", "tokens", "message"),
+        [
+            (lambda: Reader().loss([0, 3, 1, 0]), ALPHABET, "ax", "'x' is none of the 5 that this program knows"),
+            (lambda: Reader().loss([0, 3, 1, 0]), ALPHABET, "aaa", "room for 2 of them, not for 3"),
+            (lambda: Reader(sees_all=True).loss([0, 3, 1, 0]), ALPHABET, "a", "only words of 2 have this graph"),
+            (lambda: Reader().loss([0, 3, 1, 0]) * 2.0, ALPHABET, "a", "only words of 2 have this graph"),
+            (lambda: mg.losses.cross_entropy([Value(1.0), Value(2.0)], 1), None, "a", "this graph has none"),
+            (lambda: Value(2.0) * 3, None, "a", "this graph has none"),
+        ],
+        ids=["another name", "too many", "later ones are read", "another sum", "no table", "no prediction"],
+    )
+    def test_that_cannot_be_read_are_refused(self, loss, classes, tokens, message, tmp_path):
+        with pytest.raises(ValueError, match=message):
+            mg.explore(loss(), tmp_path / "page.html", classes=classes, tokens=tokens)
+
+    def test_are_refused_where_a_page_cannot_compute(self, own_registry):
+        double = mg.primitive("double", "double", lambda x: math.ldexp(x, 1), lambda g, out, x: g * 2)
+        with pytest.raises(ValueError, match="a page cannot compute double"):
+            self.word(double(Reader().loss([0, 3, 1, 0])), "ab")
+
+    def test_are_strings_or_numbers_of_a_value(self, tmp_path):
+        with pytest.raises(TypeError, match=r"a token is a string or a number, not float: 1\.5"):
+            mg.explore(Reader().loss([0, 3, 0]), tmp_path / "page.html", tokens=[1.5])
+        recording = mg.Recording(mg.nn.MLP(1, [1]), [[1.0]])
+        with pytest.raises(TypeError, match="that of a Recording shows its longest example"):
+            mg.explore(recording, tmp_path / "page.html", tokens="a")

@@ -1,12 +1,15 @@
 """Losses that decide on numbers: compiled, fit takes the steps that it takes eagerly."""
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value, nn
+from micrograd.compiler.training.buffer_steps import BufferSteps
+from micrograd.compiler.training.steps import Task
 
 EXAMPLES = [
     ([x, y], label, float(kind))
@@ -65,7 +68,7 @@ def trained(loss, is_compiled, examples=EXAMPLES, steps_of=mg.optim.Adam, **opti
     """The losses, and the numbers of the parameters."""
     net = network()
     history = mg.fit(
-        lambda *example: loss(net, *example),
+        lambda *example, **named: loss(net, *example, **named),
         examples,
         steps_of(net.parameters(), 0.03),
         epochs=3,
@@ -149,17 +152,124 @@ def test_what_has_too_many_paths_is_refused():
         return (a - label) ** 2
 
     def many(net, x, label, kind):
-        return sum(sorted([*net(x), *x, label])[:2]) ** 2
+        a, b = net(x)
+        return sum(sorted([a, b, a - b, a + b, 2.0 * a, 2.0 * b])[:2]) ** 2
 
     for loss in (endless, many):
         with pytest.raises(TraceError, match=r"more than 64 ways through the function.*mg\.where"):
             trained(loss, "numpy")
     with pytest.raises(TraceError, match="the int of a number"):
-        trained(lambda net, x, label, kind: net(x)[int(kind)] ** 2, "numpy")
+        trained(lambda net, x, label, kind: net(x)[int(net(x)[0] > 0)] ** 2, "numpy")
     with pytest.raises(TraceError, match="a choice between results of two structures"):
         trained(lambda net, x, label, kind: net(x)[0] if label > 0 else [net(x)[0]], "numpy")
     with pytest.raises(TraceError, match="the text of a number"):
         trained(lambda net, x, label, kind: net(x)[0] if label > 0 else f"{label}", "numpy")
+
+
+def tasks(net, x, label, kind):
+    """Examples of several tasks, each with a part of the network of its own, as a number says."""
+    a, b = net(x)
+    for _ in range(int(kind)):
+        a, b = mg.tanh(a + b), mg.sin(a - b) * mg.exp(b) / 4.0
+    if a > b:  # a decision on parameters is in each program
+        return (a - label) ** 2
+    return (b + label) ** 2
+
+
+OF_TASKS = [(x, label, 3 * number % 7) for number, (x, label, _) in enumerate(EXAMPLES)]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_examples_that_take_the_same_way_run_together(backend):
+    for found, expected in zip(trained(tasks, backend, OF_TASKS), trained(tasks, False, OF_TASKS), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    net = network()
+    loss = partial(tasks, net)
+    steps = BufferSteps(Task(loss, OF_TASKS, mg.optim.SGD(net.parameters(), 0.1), None, 7), backend)
+    groups = [steps._which[number::7].tolist() for number in range(7)]
+    assert [len(set(group)) for group in groups] == [1] * 7
+    assert sorted(group[0] for group in groups) == [*range(7)]
+
+
+def test_one_program_has_all_ways_where_these_are_little_more_to_do():
+    net = network()
+    steps = BufferSteps(Task(partial(mixed, net), EXAMPLES, mg.optim.SGD(net.parameters(), 0.1), None, 7), "numpy")
+    assert set(steps._which.tolist()) == {0}
+
+
+def test_an_example_that_is_changed_may_take_another_way():
+    losses = []
+    for compiled in ("numpy", False):
+        net, examples = network(), [(list(x), label, [kind]) for x, label, kind in OF_TASKS]
+
+        def turn(history, examples=examples):
+            for _, _, kind in examples:
+                kind[0] = (kind[0] + len(history.epochs)) % 5
+
+        history = mg.fit(
+            lambda x, label, kind, net=net: tasks(net, x, label, kind[0]),
+            examples,
+            mg.optim.SGD(net.parameters(), 0.01),
+            epochs=3,
+            batch_size=7,
+            seed=1,
+            compile=compiled,
+            callback=turn,
+        )
+        losses.append(history.loss)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-9)
+
+
+def test_noise_decides_again_in_each_step():
+    def noisy(net, x, label, kind, noise):
+        a, b = net(x)
+        if noise[0] > 0:
+            return (a - label) ** 2
+        return (b - label) ** 2 if kind > 0.5 else b**2
+
+    drawn = []
+    for compiled in ("numpy", False):
+        generator = np.random.default_rng(1)
+        drawn.append(
+            trained(
+                noisy,
+                compiled,
+                noise=lambda count, generator=generator: generator.normal(size=(count, 1)),
+            )
+        )
+    for found, expected in zip(*drawn, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_ways_that_raise_or_are_many_are_in_one_program():
+    """A number of the example that cannot be computed raises where the example is trained on, and not before."""
+
+    def logarithm(net, x, label, kind):
+        return net(x)[0] ** 2 if mg.log(label + 2.0) > kind else net(x)[1] ** 2
+
+    for found, expected in zip(trained(logarithm, "numpy"), trained(logarithm, False), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    examples = [*EXAMPLES, ([1.0, 1.0], -3.0, 0.0)]
+    for compiled in ("numpy", False):
+        with pytest.raises(ValueError, match="log"):
+            trained(logarithm, compiled, examples)
+
+    def either(net, x, label, kind):
+        if net(x)[0] > 0 and x[0] > 5:
+            raise ValueError("far away")
+        return (net(x)[0] - label) ** 2
+
+    far = [*EXAMPLES, *(([9.0, side], 1.0, 0.0) for side in (9.0, -9.0))]
+    for compiled in ("numpy", False):
+        with pytest.raises(ValueError, match="far away"):
+            trained(either, compiled, far)
+
+    def counted(net, x, label, kind):
+        return sum(net(x)[0] ** 2 for _ in range(int(kind)))
+
+    many = [(x, label, number) for number, (x, label, _) in enumerate(EXAMPLES[:3] * 30, 1)]
+    with pytest.raises(TraceError, match="the int of a number"):
+        trained(counted, "numpy", many)
 
 
 @pytest.mark.slow

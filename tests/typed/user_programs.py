@@ -128,13 +128,18 @@ def models(image: NDArray[np.float64]) -> int:
     layer = assert_type(nn.Layer(2, 3)(classes[:2]), list[Value])
     count = len(classes) - 2
     total += assert_type(nn.Layer[Value](2, count)([0.0, 1.0]), Value)
+    parts = nn.Sequential(nn.Layer(2, 3), mg.tanh, nn.Layer(3, 1))
+    total += assert_type(parts([0.0, 1.0]), Value) + assert_type(parts([[0.0, 1.0]]), list[Value])[0]
+    total += assert_type(nn.Sequential(MLP(2, (3, 2)))([0.0, 1.0]), list[Value])[1]
+    total += assert_type(nn.Sequential[Value](nn.Dropout(0.5), nn.Layer(2, 1))([0.0, 1.0]), Value)
+    letters: list[Value] = nn.Sequential(nn.Embedding(27, 2), nn.Layer(2, 1))([5, 6])
     normal = assert_type(nn.LayerNorm(3)(layer), list[Value])
     kept = assert_type(nn.Dropout(0.5)(normal), list[Value])
     edges: list[list[list[Value]]] = nn.Convolution2d(1, 2, 2)([[0.0, 1.0], [1.0, 0.0]])
     channels = assert_type(nn.Convolution2d(1, 2, 2)(image).shape, Any)
     neurons: list[Value] = nn.Neuron(2)([[0.0, 1.0], [1.0, 0.0]])
     (abs(total) + sum(kept, Value(0.0)) + edges[0][0][0]).backward()
-    return len(scores) + len(neurons) + len(channels)
+    return len(scores) + len(neurons) + len(channels) + len(letters)
 
 
 def transforms() -> float:
@@ -198,7 +203,7 @@ def run() -> None:
     assert losses[2] < losses[0]
     assert network() == 17
     assert round(losses_and_layers(), 4) == 2.7699
-    assert models(np.eye(3)) == 7
+    assert models(np.eye(3)) == 9
     assert round(transforms(), 4) == 16.5914
     assert round(arrays(), 4) == 19.2237
     assert mixed(0.0) == 0.0

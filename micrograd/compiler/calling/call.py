@@ -34,10 +34,12 @@ from micrograd.engine.stored import forget_stored
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Sequence
 
+    from micrograd.compiler.calling.specialise import Specialised
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.tracing.questions import Question
     from micrograd.storage import Stored
 
 
@@ -54,6 +56,8 @@ class Origin(NamedTuple):
         leaves_only: whether all Values that it reads are leaves.
         stored: where those that it trains are stored, if they are.
         is_whole: whether the program computes all of it: not where iterations of mg.vmap have one of their own.
+        questions: what the function asked of numbers, to which the last outputs of the program are the answers.
+        path: where the program decides, a weak reference to what finds the path for given inputs; see Specialised.
     """
 
     name: str
@@ -65,6 +69,8 @@ class Origin(NamedTuple):
     leaves_only: bool
     stored: Stored | None
     is_whole: bool
+    questions: Sequence[Question]
+    path: Callable[[], Callable[[Floats], Specialised] | None] | None
 
 
 class _OfOneCall(Primitive):

@@ -31,10 +31,11 @@ from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
+from micrograd.compiler.calling.of_rows import of_rows
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
-from micrograd.compiler.calling.quick import Quick
+from micrograd.compiler.calling.quick import EAGER, Quick
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Compiled, Specialised
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
@@ -117,7 +118,7 @@ class CompiledFunction(Generic[P, R]):
         self._kept = Kept()
         self._last: Specialised | None = None
         self._ran: tuple[Specialised, Compiled, Floats] | None = None  # the last call, and its inputs
-        self._quick: Quick | None = None  # the last call, if it was one of plain floats
+        self._quick: Quick | None = None  # for the next calls, if they are alike
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
@@ -152,7 +153,9 @@ class CompiledFunction(Generic[P, R]):
         """What the function gives for these arguments."""
         if not (SPECIAL or named or is_differentiated()) and (quick := self._quick) is not None:
             with self._lock:
-                result: Any = quick(arguments) if self._last is quick.special else None
+                result: Any = quick(arguments) if self._last is quick.owner else None
+            if result is EAGER:
+                return quick.end(self.function(*arguments, **named))
             if result is not None:
                 return result
         recorder = recorder_on_top()
@@ -170,13 +173,17 @@ class CompiledFunction(Generic[P, R]):
                 raise error.__cause__ from None
             return result
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
-            return self.function(*arguments, **named)
-        if recorder is not None and recorder.remembers_calls:
-            block = block_on_top()
-            for node in found[1]:
-                if node is not None:
-                    node._scope = block
-        return special.results.of(*found)
+            result = self.function(*arguments, **named)
+        else:
+            if recorder is not None and recorder.remembers_calls:
+                block = block_on_top()
+                for node in found[1]:
+                    if node is not None:
+                        node._scope = block
+            result = special.results.of(*found)
+        if special.paths is not None:
+            special.paths.end(result)
+        return result
 
     def explain(self, *arguments: Any, passes: bool = False, **named: Any) -> str:
         """What the compiler found: kernels by kind and shape, flops, bytes, and how long a call looks for changes.
@@ -303,7 +310,9 @@ class CompiledFunction(Generic[P, R]):
         with self._lock:
             ran = self._ran if self._quick is None else self._quick.last_call or self._ran
             if ran is None:
-                raise ValueError(f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers")
+                raise ValueError(
+                    f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers, or its last call was eager"
+                )
             return last_call_of(*ran)
 
     def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
@@ -480,7 +489,7 @@ class CompiledFunction(Generic[P, R]):
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
         _LOG.debug("%r: trace number %d", self, self._kept.traces)
-        return self._specialised(given, is_recorded=is_recorded)
+        return of_rows(self.function, given, partial(self._specialised, is_recorded=is_recorded))
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced again where there are none, or gradients are wanted elsewhere."""
@@ -577,10 +586,11 @@ class CompiledFunction(Generic[P, R]):
         numbers, gradients = compiled.run(inputs)
         self._ran = (special, compiled, inputs) if len(inputs) <= MOST_INPUTS else None
         if self._quick is not None:
-            self._quick.forget_last_call()
+            self._quick.last_call = None
         if special.questions:  # what the others hold is not looked at before it is known that these are the results
             numbers, answers = numbers[: len(kinds)], numbers[len(kinds) :].tobytes()
             if answers != special.answers:
+                self._ran = None
                 return answers
         if not (all_finite(numbers) and all_finite(gradients)):
             return None
@@ -609,8 +619,13 @@ class CompiledFunction(Generic[P, R]):
 
     def _quicken(self, special: Specialised, compiled: Compiled, given: Structure) -> None:
         """Do the next calls in a quicker way, if they are alike and that can be done."""
-        if special.is_of_few_numbers and (self._quick is None or self._quick.special is not special):
-            self._quick = Quick.of(special, compiled, given, self._as_written)
+        owner = self._last
+        if owner is None or not special.is_of_few_numbers:
+            return
+        if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
+            if special.quick is None:
+                special.quick = Quick.of(owner, special, compiled, given, self._as_written)
+            self._quick = special.quick
 
     def _gradients(
         self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats

@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.traversals import Edges
-from micrograd.compiler.numbers import all_finite, no_integers, part_of, stretches_of, taken
+from micrograd.compiler.numbers import all_finite, distinct, no_integers, part_of, stretches_of, taken
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import part_of_graph
 from micrograd.compiler.passes.stages import Made, run_stages
@@ -278,7 +278,7 @@ class _Elements:
         for axis, count in enumerate(positions.shape):
             steps.append(int(positions.take(1, axis).flat[0]) - self._first if count > 1 and positions.size else 0)
             evenly += np.expand_dims(steps[-1] * np.arange(count), tuple(range(1, positions.ndim - axis)))
-        if np.array_equal(positions, evenly) and np.unique(positions).size == positions.size:
+        if np.array_equal(positions, evenly) and distinct(positions).size == positions.size:
             self._steps = steps
 
     def of(self, numbers: Floats) -> Floats:
@@ -409,7 +409,7 @@ class Maps:
     def needed(self, mapped: Mapped | Called) -> Integers:
         """The numbers of what a function reads that is neither an input nor the result of another one."""
         read = mapped.read()
-        return np.unique(read[read >= self.inputs])
+        return distinct(read[read >= self.inputs])
 
 
 class RunOfMaps:

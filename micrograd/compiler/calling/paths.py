@@ -10,11 +10,13 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter, OrderedDict
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.callers import warn_user
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from micrograd.compiler.calling.specialise import Specialised
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 PATHS = 64  # that are kept, unless mg.compile is told otherwise
 _ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
-_MANY_MISSES = 16
+_PERIOD, _SAMPLE = 1024, 16  # calls where there were too many, and how many of them find out what is faster
+_INTERRUPTED = 2  # calls of a sample whose time does not count
 _REMEMBERED = 4096  # pairs of a path, and of the answers that its program gave
 _LOG = logging.getLogger("micrograd")
 _BYTES = np.dtype(np.float64).itemsize
@@ -44,7 +47,10 @@ class Paths:
         self._most = most
         self._programs: OrderedDict[bytes, Specialised] = OrderedDict({first.answers: first})
         self._traces, self._known_since = 1, 0  # calls on known paths since the last trace
-        self._missed = 0  # calls in a row that took a path which is not known, and was not traced
+        self._calls = -1  # in this period
+        self._begun: float | None = None  # when the call began, if it is one of a sample
+        self._seconds: tuple[list[float], list[float]] = [], []  # of eager calls, and of those that look for a path
+        self._is_faster = True  # to look for one
         self._answers: Counter[tuple[str, float]] = Counter()  # of the paths that were given up
         self._warned = False
         self._following: dict[tuple[Specialised, bytes], Specialised | bool] = {}  # what was found, which takes longer
@@ -53,15 +59,36 @@ class Paths:
         return len(self._programs)
 
     def are_worth_a_run(self) -> bool:
-        """Whether the next call may take a known path: after many that did not, one in as many calls finds out."""
-        if self._missed >= _MANY_MISSES:
-            self._missed += 1
-        return self._missed < _MANY_MISSES or self._missed % _MANY_MISSES == 0
+        """Whether the next call looks for its path.
+
+        Where there were too many traces, some calls of each kind are timed, and the others are of the faster kind.
+        """
+        if not self._warned:
+            return True
+        self._begun = None  # the call before may have raised
+        self._calls = (self._calls + 1) % _PERIOD
+        if self._calls >= 2 * _SAMPLE:
+            return self._is_faster
+        self._begun = perf_counter()
+        return self._calls < _SAMPLE
+
+    def end(self, result: Any) -> None:
+        """Take note that a call has ended. That of an eager Value takes as long again, as its gradient does."""
+        if self._begun is None:
+            return
+        looked = self._calls < _SAMPLE
+        taken = perf_counter() - self._begun
+        self._begun = None
+        eager, with_paths = self._seconds
+        self._seconds[looked].append(taken if looked or not isinstance(result, Value) else 2.0 * taken)
+        if self._calls == 2 * _SAMPLE - 1:
+            self._is_faster = _total(with_paths) * len(eager) < _total(eager) * len(with_paths)
+            eager.clear()
+            with_paths.clear()
 
     def use(self, path: Specialised) -> None:
         """Take note that a call took a path."""
         path.taken += 1
-        self._missed = 0
         self._known_since += 1
         if path is not self.last:
             self.last = path
@@ -88,11 +115,14 @@ class Paths:
         known = (program for key, program in reversed(self._programs.items()) if key[:until] == answers[:until])
         return next(known, True)
 
+    def is_closed(self) -> bool:
+        """Whether there were too many traces in few calls, and the user knows."""
+        return self._warned and self._traces >= self._most and self._known_since < _ENOUGH_CALLS
+
     def may_trace(self, path: Specialised, answers: bytes, compiled: object) -> bool:
         """Whether one more path may be traced: not after too many in few calls, of which the user is warned."""
         if self._traces < self._most or self._known_since >= _ENOUGH_CALLS:
             return True
-        self._missed += self._missed < _MANY_MISSES
         if not self._warned:
             self._warned = True
             _warn(compiled, self._traces, path.questions[differing(path, answers)])
@@ -102,6 +132,7 @@ class Paths:
         """Keep a path that was traced."""
         self._traces += 1
         self._known_since = 0
+        self._begun = None  # a trace takes longer than any call
         path.paths = self
         self._following.clear()
         self._programs[path.answers] = path
@@ -137,6 +168,10 @@ class Paths:
 
 
 _SHOWN = 6
+
+
+def _total(seconds: list[float]) -> float:
+    return sum(sorted(seconds)[: -_INTERRUPTED or None])
 
 
 def differing(path: Specialised, answers: bytes) -> int:

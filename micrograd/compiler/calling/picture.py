@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.numbers import distinct
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -62,7 +64,7 @@ def draw_program(
     for number, (iterations, kernel) in enumerate(kernels):
         writer[_all_iterations(kernel.target, iterations, kernel.rows, kernel.columns, 1)] = number
     for number, (iterations, kernel) in enumerate(kernels):
-        read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel, iterations)]))
+        read = distinct(np.concatenate([positions.ravel() for positions in _read(kernel, iterations)]))
         sources = _writers(writer, read)
         if backward.intersection(sources) or seeds.intersection(read.tolist()):
             backward.add(number)
@@ -84,7 +86,7 @@ def draw_program(
 
 def _writers(writer: Integers, positions: Integers) -> list[Any]:
     """The kernels that wrote what is in these positions."""
-    return sorted(set(np.unique(writer[positions]).tolist()) - {-1})
+    return sorted(set(distinct(writer[positions]).tolist()) - {-1})
 
 
 def _label(kernel: Kernel | Singles, iterations: int) -> str:

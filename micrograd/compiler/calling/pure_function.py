@@ -40,7 +40,7 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     check_jax()
     arguments = _as_example(arguments)
     structure = Structure((arguments, {}))
-    told: Any = {"takes_calls": True, "rounding": ROUNDING["float64"], "every_path": True}
+    told: Any = {"takes_calls": True, "rounding": ROUNDING["float64"], "every_path": 0}
     special = Specialised(function, structure, BACKEND, as_floats=False, **told)  # JAX differentiates derivatives again
     trained = [value for value in special.values if value.requires_grad]
     if any(not value.is_leaf for value in trained):

@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from micrograd.compiler.calling.boundary import Results, numbers_of, shapes_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.guards.structure import ARRAY, is_leaf
+from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.effects import table_of
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.compiler.backends.shared.backend import Backend, Run
-    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.ir.columns import Columns
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
@@ -78,8 +78,10 @@ class Specialised:
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
         takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
+        in_lanes: whether gradients are written many at a time however few there are; see trace.
         asked: if all that the function asks shall be data, how many questions there are; see histories.py.
-        every_path: whether choices shall stand for decisions, for programs that run for many examples at a time.
+        every_path: if choices shall stand for decisions, for programs that run for many examples at a time, how many
+            numbers of an example stay as they are; those decide which of the others it may run with.
 
     Attributes:
         name: of the function.
@@ -101,9 +103,11 @@ class Specialised:
         remarks: what explain() says of how derivatives are computed.
         only_eager: whether its gradient cannot be compiled.
         questions: what the function asks of numbers.
+        serves: whether these programs are for the numbers of another example, too.
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
         merged: the one for all answers, if all that it asks is data.
+        quick: what runs its program for plain floats and Values; see quick.py.
         taken: how many calls have had these answers.
         graph: what its programs are made of, in normal form.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
@@ -123,8 +127,9 @@ class Specialised:
         takes_maps: bool = False,
         takes_decisions: bool = False,
         takes_calls: bool = False,
+        in_lanes: bool = False,
         asked: int = 0,
-        every_path: bool = False,
+        every_path: int | None = None,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
@@ -133,22 +138,26 @@ class Specialised:
         self._rounding, self._decide = rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, asked, every_path
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, in_lanes
         traced = self._traced(
-            Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
+            Source(traced_once(function), arguments, *told, asked, every_path),
+            [("", function), *_named(arguments.objects)],
         )
         self.graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace
         self.result: Structure = trace.result
         self.decisions, self.needed = trace.decisions, trace.needed
+        self._arguments = arguments if self.decisions else None
         self.values = trace.values
         self.shapes = shapes_of(function, arguments)
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
+        self.serves = trace.serves
         self.answers = np.array([question.answer for question in self.questions]).tobytes()
         self.paths: Any = None
         self.merged: Specialised | None = None
+        self.quick: Any = None
         self.taken = 0
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
@@ -176,7 +185,7 @@ class Specialised:
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         # Whether a call has little to do but to compute one float or one Value; see quick.py
         self.is_of_few_numbers = (
-            not (many or self.maps or self.questions or trace.takes_numbers)
+            not (many or self.maps or trace.takes_numbers or (trace.tells_apart and arguments.has_values))
             and is_leaf(self.result.nested)
             and self.results.kinds in ([None], [float])
             and self.results.has_values == self.is_differentiable
@@ -247,6 +256,22 @@ class Specialised:
         if self._written_out is None:
             self._written_out = self._made_anew(arguments, rounding=self._rounding if self.decisions else None)
         return self._written_out
+
+    def path_of(self, inputs: Floats) -> Specialised:
+        """The programs of the path that is taken with these inputs, which decide nothing but ask.
+
+        Meanwhile, the Values that the function reads from outside must have these numbers.
+
+        Args:
+            inputs: of a call, as numbers() gives them.
+        """
+        assert self._arguments is not None  # it decides
+        given = self._arguments.leaves
+        leaves = [
+            Value(number, requires_grad=leaf.requires_grad) if isinstance(leaf, Value) else type(leaf)(number)
+            for leaf, number in zip(given, inputs[len(inputs) - len(given) :].tolist(), strict=True)
+        ]
+        return self._made_anew(Structure(self._arguments.rebuilt(leaves)), rounding=self._rounding)
 
     def explain(self) -> str:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""
@@ -348,18 +373,26 @@ class Specialised:
                 rerolled = self._made(gradients)
                 made = run_stages(rerolled, "compile", self._request)
                 program = self._described(rerolled.thing, made)
-            names = self.name, f"compiled {self.name}"
-            wanted, given = part_of(self.wanted), len(self.trained)
-            stored, is_whole = self.stored_and_trained, self.maps is None
-            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole)
-            passes = table_of(made.seconds, made.effects, self._request.disabled)
-            compiled = Compiled(program, made.thing, origin, passes)
-            if isinstance(compiled.run, Executable):
-                compiled.run.program = compiled.program
-            self._compiled[gradients] = compiled
+            self._compiled[gradients] = self._that_runs(program, made)
             how = "with" if gradients else "without"
             _LOG.debug("%s: compiled %s gradients in %.3f s", self.name, how, sum(made.seconds.values()))
         return self._compiled[gradients]
+
+    def _that_runs(self, program: Program, made: Made) -> Compiled:
+        """A program with what the passes have made to run it."""
+        names = self.name, f"compiled {self.name}"
+        wanted, given = part_of(self.wanted), len(self.trained)
+        stored, is_whole = self.stored_and_trained, self.maps is None
+        path = WeakMethod(self.path_of) if self.decisions else None
+        origin = Origin(
+            *(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole),
+            questions=self.questions,
+            path=path,
+        )
+        passes = table_of(made.seconds, made.effects, self._request.disabled)
+        if isinstance(made.thing, Executable):
+            made.thing.program = program
+        return Compiled(program, made.thing, origin, passes)
 
     def _made(self, gradients: bool, **asked: Any) -> Made:
         """The program of the passes that all backends have."""

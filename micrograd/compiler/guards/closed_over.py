@@ -244,9 +244,13 @@ class ClosedOver:
 
     def put_back(self) -> None:
         """Put what was there before into each container that has a symbol now."""
+        classes = {id(self._open[key][3]): kind for key, kind in self._classes.items()}  # by their attributes
         for watched in self._watched:
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
                 container = watched.container
+                if (kind := classes.get(id(container))) is not None:
+                    _restore_class(kind, watched)
+                    continue
                 if is_array(container) and container.dtype != object:
                     continue
                 items: Any = container.ravel() if is_array(container) else _items(container, watched.keys)
@@ -810,6 +814,16 @@ def _restore(watched: _Watched) -> None:
     else:
         container.clear()
         (container.update if isinstance(container, set) else container.extend)(items)
+
+
+def _restore_class(kind: type, watched: _Watched) -> None:
+    """Put the attributes back that are symbols now."""
+    before = dict(zip(watched.keys or (), watched.items, strict=True))
+    for name in [name for name, item in vars(kind).items() if _holds_symbol(item)]:
+        if before.get(name, MISSING) is MISSING:
+            delattr(kind, name)
+        else:
+            setattr(kind, name, before[name])
 
 
 def _written(watched: _Watched, number: int) -> str:

@@ -52,7 +52,7 @@ def in_words_of(frame: FrameType, what: str, instead: str, asks_for_an_int: bool
     if isinstance(expression, ast.Subscript):
         if shown is not text:
             return shown, instead
-        return shown, _of_an_index(expression, instead, opname[frame.f_code.co_code[frame.f_lasti]])
+        return shown, _of_an_index(expression, instead, _running_operation(frame))
     return what, instead
 
 
@@ -69,6 +69,12 @@ def running_expression(frame: FrameType) -> str:
     lines[-1] = lines[-1][:end]  # columns count bytes
     lines[0] = lines[0][start:]
     return " ".join(line.decode(errors="replace").strip() for line in lines)
+
+
+def _running_operation(frame: FrameType) -> str:
+    """The name of the instruction that a frame is at. Since Python 3.12 it may be in the cache behind it."""
+    codes = frame.f_code.co_code[frame.f_lasti :: -2]
+    return next(name for name in map(opname.__getitem__, codes) if name != "CACHE")
 
 
 def _last_name(function: ast.expr) -> str | None:

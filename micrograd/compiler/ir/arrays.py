@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from micrograd.compiler.ir.program import with_iterations
+from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Access, Kernel, Loop, Program, Singles
@@ -51,11 +52,22 @@ class Arrays:
         """The numbers of the arrays that these indices in the buffer are in."""
         return np.searchsorted(self.starts, positions, side="right") - 1
 
+    def holding(self, positions: Integers) -> Integers:
+        """Where those arrays begin that have some of these indices in the buffer, of which most are neighbours."""
+        ends = np.flatnonzero(np.abs(np.diff(positions)) != 1)
+        firsts = positions[np.append(0, ends + 1)[: len(positions)]]
+        lasts = positions[np.append(ends, len(positions) - 1)[: len(positions)]]
+        marks = np.zeros(len(self.starts) + 1, dtype=np.int64)
+        np.add.at(marks, self.at(np.minimum(firsts, lasts)), 1)
+        np.add.at(marks, self.at(np.maximum(firsts, lasts)) + 1, -1)
+        found: Integers = self.starts[np.cumsum(marks)[:-1] > 0]
+        return found
+
     def of(self, kernel: Kernel | Loop | Singles) -> set[int]:
         """The numbers of the arrays that a kernel may read or write."""
         found: set[int] = set()
         for one in touched(kernel):
-            pairs = np.unique(self.at(one.first) * len(self.starts) + self.at(one.last))
+            pairs = distinct(self.at(one.first) * len(self.starts) + self.at(one.last))
             for first, last in zip(*(side.tolist() for side in np.divmod(pairs, len(self.starts))), strict=True):
                 found.update(range(first, last + 1))
         return found

@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd.compiler.numbers import distinct
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.value import Value
@@ -218,7 +220,7 @@ class Decided(NamedTuple):
     def operands_of(self, position: int) -> list[int]:
         """The positions that a gradient may flow to from a result: all that the results are computed from."""
         reads = [self.reads[1][: -len(self.state)], self.state] if self.is_loop else self.reads
-        found: list[int] = np.unique(np.concatenate(reads)).tolist()
+        found: list[int] = distinct(np.concatenate(reads)).tolist()
         return found
 
     def described(self, indent: str = "") -> list[str]:
@@ -380,12 +382,26 @@ class Called:
         found: list[float] = np.concatenate([np.ravel(each) for each in self.function.forward(*arrays)]).tolist()
         return found
 
+    @property
+    def edges(self) -> tuple[Integers, Integers]:
+        """From what to what a gradient flows: from the results to the call, and from there to the operands."""
+        results = np.concatenate(list(map(np.ravel, self.results)))
+        read = self.read() if self.has_gradient else self.hub[:0]
+        return (
+            np.concatenate([results, self.hub.repeat(len(read))]),
+            np.concatenate([self.hub.repeat(len(results)), read]),
+        )
+
     def operands_of(self, position: int) -> list[int]:
         """The positions that a gradient flows to from the call, or from a result."""
         hub = int(self.hub[0])
         if position != hub:
             return [hub]
         return self.read().tolist() if self.has_gradient else []
+
+
+def _serves_all(arguments: Structure) -> bool:
+    return True
 
 
 class Trace(NamedTuple):
@@ -410,6 +426,7 @@ class Trace(NamedTuple):
         needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
         remarks: what explain() says of how derivatives are computed.
+        serves: whether it is for the numbers of other arguments, too, of the same structure.
     """
 
     operations: Entries
@@ -429,6 +446,7 @@ class Trace(NamedTuple):
     needed: int = 0
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
+    serves: Callable[[Structure], bool] = _serves_all
 
     def made_of(self, others: Iterable[Trace]) -> Trace:
         """The same, written from other traces of the function: what holds for one of them holds for it."""

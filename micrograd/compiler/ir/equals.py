@@ -26,7 +26,7 @@ import numpy as np
 
 from micrograd.compiler.ir.columns import Column, Columns
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Entries, EqualsInOrder
-from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.numbers import distinct, no_integers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ class Equals:
         changed = np.flatnonzero((self.first != before)[self._elements])
         if len(changed) and not self._known:
             self._known = {self._name(number): number for number in range(len(self._sequences))}
-        for number in np.unique(np.searchsorted(self._ends, changed, side="right")).tolist():
+        for number in distinct(np.searchsorted(self._ends, changed, side="right")).tolist():
             self._sequences[number] = tuple(self.first[list(self._sequences[number])].tolist())
             self.first[self.first_row + number] = self.first_row + self._known.setdefault(self._name(number), number)
         return self.first != before

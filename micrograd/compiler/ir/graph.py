@@ -23,7 +23,7 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.traversals import Edges, Rows
-from micrograd.compiler.numbers import no_integers, order_of
+from micrograd.compiler.numbers import distinct, no_integers, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,7 +167,7 @@ class Graph:
             self,
             terms=self.terms.kept(needed[self.terms.owner]),
             applications=tuple(a.chosen(needed[a.nodes]) for a in self.applications if needed[a.nodes].any()),
-            whole=tuple(part.chosen(np.unique(np.nonzero(needed[part.nodes])[0])) for part in self.whole),
+            whole=tuple(part.chosen(distinct(np.nonzero(needed[part.nodes])[0])) for part in self.whole),
         )
 
     def counts(self) -> Integers:

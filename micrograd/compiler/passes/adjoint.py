@@ -26,6 +26,7 @@ from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, equ
 from micrograd.compiler.ir.graph import ONE, OTHER, SUM, Applications, Graph, Terms
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.ir.vectors import Combinations, Dots
+from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.checks import may_raise
 from micrograd.compiler.passes.normalise import ARITHMETIC, flatten
@@ -224,7 +225,7 @@ def _through_dots(dots: Dots, needed: Any, adjoints: Integers, builder: _Builder
     rows = np.flatnonzero(wanted & ~square & together[vectors])
     rows = rows[np.argsort(vectors[rows], kind="stable")]
     starts = np.searchsorted(vectors[rows], found)
-    for count in np.unique(uses[found]).tolist():
+    for count in distinct(uses[found]).tolist():
         alike = np.flatnonzero(uses[found] == count)
         chosen = rows[starts[alike][:, None] + np.arange(count)]
         builder.whole.append(Combinations(dots.elements, nodes[alike], scalars[chosen], others[chosen]))

@@ -21,6 +21,7 @@ import numpy as np
 
 from micrograd.compiler.ir.arrays import Arrays, Touched, touched
 from micrograd.compiler.ir.program import Loop, Singles
+from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ class Liveness:
 
     Attributes:
         touched: where the target and the operands of each kernel are.
-        number: for each row that is touched, kernel by kernel, and then for each index of a result: the number of its
+        number: for each row that is touched, kernel by kernel, and then for each array that stays: the number of its
             array.
         starts: where each array begins.
         sizes: how many numbers each has.
@@ -71,7 +72,8 @@ class Liveness:
     def __init__(self, program: Program) -> None:
         self.touched = [touched(kernel) for kernel in program.kernels]
         gradients = np.arange(program.gradients.start, program.gradients.stop)
-        fixed = np.concatenate([program.inputs, program.outputs, program.seeds, gradients])
+        arrays = Arrays(program)
+        fixed = arrays.holding(np.concatenate([program.inputs, program.outputs, program.seeds, gradients]))
         times = [time for time, of_kernel in enumerate(self.touched) for _ in of_kernel]
         stays = [*(isinstance(program.kernels[time], Loop | Singles) for time in times), True]
         every = [*(one for of_kernel in self.touched for one in of_kernel), Touched(fixed, fixed, 0)]
@@ -81,12 +83,12 @@ class Liveness:
         time, written, must_stay = (
             np.repeat(numbers, rows) for numbers in (times, [one.written for one in every], stays)
         )
-        self._arrays(Arrays(program), first, last)
+        self._arrays(arrays, first, last)
         count = len(self.starts)
         self.begins, self.ends = np.zeros((2, count), dtype=np.int64)
         self.begins[self.number[::-1]] = time[::-1]  # the first time is written last
         self.ends[self.number] = time
-        self.kernels = np.bincount(np.unique(self.number * len(times) + time) // len(times), minlength=count)
+        self.kernels = np.bincount(distinct(self.number * len(times) + time) // len(times), minlength=count)
         is_whole, is_read, is_fixed = (
             np.bincount(self.number, weights, count) for weights in (written, written == 0, must_stay)
         )

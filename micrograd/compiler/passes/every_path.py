@@ -9,33 +9,50 @@ The function is traced for each of them. What all have in common is written once
 
 What may raise is given a number that it does not raise for, unless the example takes its path. Where rounding might
 decide, or an example takes a path that raises, the result is not a number, so the step is taken eagerly.
+
+What is decided by numbers that stay, such as the task that an example belongs to, is no choice. The trace follows the
+answers of its own example, and is for those examples that have the same ones.
 """
 
 from __future__ import annotations
 
 import math
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from micrograd.compiler.guards.refusals import TraceError, refuse
 from micrograd.compiler.guards.structure import Structure
-from micrograd.compiler.ir.entries import EQUAL, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.passes.histories import Replay
 from micrograd.compiler.tracing.questions import Questions, UndecidedError
 from micrograd.compiler.tracing.trace import Symbol, Tape, refuse_int, trace, traced_on
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.value import Value
 from micrograd.loops import form_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.ir.entries import Trace
-    from micrograd.engine.value import Value
 
 _MOST_PATHS, _MOST_QUESTIONS = 64, 64
 _HARMLESS = 0.5  # in the place of an operand, where nobody needs the result
+
+
+class _Followed(NamedTuple):
+    """What is decided by numbers that stay.
+
+    Attributes:
+        position: of the number on the tape.
+        of_number: makes the answer of it.
+        answer: what it was.
+    """
+
+    position: int
+    of_number: Callable[[float], int]
+    answer: int
 
 
 class _Answering(Questions):
@@ -43,17 +60,29 @@ class _Answering(Questions):
 
     Args:
         answers: the known ones; all that are given are added.
+        followed: what is decided by numbers that stay; it is added, too.
+        stay: how many of the leaves, the first ones, do.
         tape: as before, and so are the next two.
         leaves: see there.
         rounding: see there.
     """
 
-    def __init__(self, answers: list[bool], tape: Any, leaves: Sequence[Any], rounding: float) -> None:
+    def __init__(
+        self,
+        answers: list[bool],
+        followed: list[_Followed],
+        stay: int,
+        tape: Any,
+        leaves: Sequence[Any],
+        rounding: float,
+    ) -> None:
         super().__init__(tape, leaves, rounding)
-        self._answers = answers
+        self._answers, self._followed, self._stay = answers, followed, stay
 
     def truth(self, position: int, is_bool: bool) -> bool:
         """The next answer."""
+        if self._stays(position):
+            return bool(self._follow(position, bool))
         number = len(self._asked)
         if number == _MOST_QUESTIONS:
             _refuse_many()
@@ -64,8 +93,44 @@ class _Answering(Questions):
         return self._answers[number]
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> int:
-        """It may be any, and each would be a path."""
-        return refuse_int()
+        """It may be any, and each would be a path, unless it is the same in all steps."""
+        return self._follow(position, of_number) if self._stays(position) else refuse_int()
+
+    def _follow(self, position: int, of_number: Callable[[float], int]) -> int:
+        answer = of_number(self._number(position))
+        self._followed.append(_Followed(position, of_number, answer))
+        return answer
+
+    def _stays(self, position: int) -> bool:
+        """Whether the number at a position is made of numbers that stay."""
+        written, seen, waiting = self._tape.operations, {position}, [position]
+        while waiting:
+            this = waiting.pop()
+            if written.primitives[this] is INPUT and self._call_at(this) is None:
+                name = written.names[written.first[this]]
+                if isinstance(name, Value) or name >= self._stay:
+                    return False
+            new = set(self._operands(this)) - seen
+            seen |= new
+            waiting += new
+        return True
+
+
+class _Asked(Questions):
+    """Questions that were followed, for the numbers of another example."""
+
+    def are(self, followed: Sequence[_Followed]) -> bool:
+        """Whether it has the same answers."""
+        try:
+            return all(each.of_number(self._number(each.position)) == each.answer for each in followed)
+        except (ArithmeticError, ValueError, UndecidedError):
+            return False
+
+
+def _serves(paths: Sequence[tuple[Trace, list[_Followed]]], rounding: float, arguments: Structure) -> bool:
+    """Whether an example has the answers that were followed on all paths."""
+    leaves = arguments.leaves
+    return all(_Asked(found, leaves, rounding).are(followed) for found, followed in paths)
 
 
 def _refuse_many() -> None:
@@ -83,6 +148,7 @@ def trace_of_every_path(
     is_recorded: bool,
     rounding: float,
     takes_calls: bool = False,
+    stay: int = 0,
 ) -> Trace:
     """The trace of a function in which choices stand for its decisions.
 
@@ -94,29 +160,33 @@ def trace_of_every_path(
         is_recorded: see there.
         rounding: see there.
         takes_calls: whether functions of whole arrays may be left to the program; only where it decides nothing.
+        stay: how many numbers of the arguments, the first ones, are the same at each run.
 
     Raises:
         TraceError: if there are too many paths, or they return what has two structures.
     """
     paths: dict[tuple[bool, ...], Trace | None] = {}
+    followed: list[tuple[Trace, list[_Followed]]] = []
     waiting: list[tuple[bool, ...]] = [()]
     while waiting:
         known = waiting.pop()
-        answers = [*known]
+        answers, of_path = [*known], list[_Followed]()
         tape = Tape(as_floats, is_recorded)
         tape.takes_calls = takes_calls
         try:
-            found = traced_on(tape, function, arguments, first, rounding, partial(_Answering, answers))
+            found = traced_on(tape, function, arguments, first, rounding, partial(_Answering, answers, of_path, stay))
         except UndecidedError as error:
             raised = error.__cause__ or error
-            if isinstance(raised, TraceError):
+            if of_path or isinstance(raised, TraceError):
                 raise raised from None
             paths[tuple(answers)] = None  # eager, it is raised where an example takes this path
         else:
+            if of_path:
+                followed.append((found, of_path))
             if not answers:
-                return found
+                return found if not of_path else found._replace(serves=partial(_serves, followed, rounding))
             if found.maps:
-                return trace_of_every_path(function, arguments, first, as_floats, is_recorded, rounding)
+                return trace_of_every_path(function, arguments, first, as_floats, is_recorded, rounding, stay=stay)
             paths[tuple(answers)] = found
         waiting += [(*answers[:number], False) for number in range(len(known), len(answers))]
         if len(paths) + len(waiting) > _MOST_PATHS:
@@ -125,7 +195,8 @@ def trace_of_every_path(
         raise raised
     whole = _Whole(paths)
     made = trace(whole.run, arguments, first, as_floats, is_recorded)
-    return made.made_of(each for each in paths.values() if each is not None)
+    made = made.made_of(each for each in paths.values() if each is not None)
+    return made if not followed else made._replace(serves=partial(_serves, followed, rounding))
 
 
 class _Whole:

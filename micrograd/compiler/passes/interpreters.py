@@ -23,6 +23,7 @@ from micrograd.compiler.ir.columns import Columns
 from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.program import Map, Reduction
+from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.field import element_of, inverse, keyed, minus, plus, times, total
 from micrograd.engine import primitives
 from micrograd.engine.primitive import PRIMITIVES
@@ -279,7 +280,7 @@ def _of_application(graph: Graph, part: Applications, memory: Memory) -> Element
     if part.tables is None:
         return applied(part.primitive, *map(memory.read, part.operands.T))
     found = np.empty(len(part.nodes), dtype=np.uint64)
-    for table in np.unique(part.tables).tolist():
+    for table in distinct(part.tables).tolist():
         rows = part.tables == table
         index = memory.read(part.operands[rows, 0])
         found[rows] = taken(

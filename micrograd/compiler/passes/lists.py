@@ -46,8 +46,8 @@ def _as_it_is(thing: Any, request: Request) -> Any:
 def _traced(source: Source) -> Trace:
     if source.questions:
         return merged(*source[:5], source.rounding or 0.0, source.questions)
-    if source.every_path:
-        return trace_of_every_path(*source[:5], source.rounding or 0.0, source.takes_calls)
+    if source.every_path is not None:
+        return trace_of_every_path(*source[:5], source.rounding or 0.0, source.takes_calls, source.every_path)
     return trace(*source[:-2])
 
 

@@ -26,6 +26,7 @@ from micrograd.compiler.ir.entries import SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
 from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.vectors import Dots
+from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.checks import may_raise
 from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS
 from micrograd.engine import primitives
@@ -116,7 +117,7 @@ def _comes_level_after_level(graph: Graph) -> bool:
     for dots in graph.whole:
         assert isinstance(dots, Dots)  # there are no others yet
         of_level = levels[dots.owner] * len(dots.elements)
-        uses = np.unique(np.concatenate([of_level + dots.first, of_level + dots.second]))
+        uses = distinct(np.concatenate([of_level + dots.first, of_level + dots.second]))
         if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_ITERATIONS:
             return True
     return False
@@ -225,7 +226,7 @@ def _uses(graph: Graph, first: int) -> Integers:
     for application in graph.applications:
         used.append(application.operands.ravel())
         if application.tables is not None:
-            used += [graph.tables[table] for table in np.unique(application.tables)]
+            used += [graph.tables[table] for table in distinct(application.tables)]
     for nodes in used:
         np.add.at(uses, nodes, 1)
     uses[:first] += 2

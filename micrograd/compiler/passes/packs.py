@@ -22,6 +22,7 @@ from micrograd.compiler.ir.graph import ONE, Applications, Terms
 from micrograd.compiler.ir.program import Singles
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.ir.vectors import Dots
+from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.reroll import reroll
 from micrograd.compiler.passes.sums import in_pieces
 
@@ -132,7 +133,7 @@ class _Packed:
             tables=tuple(new[table] for table in graph.tables for new in self._nodes),
             inputs=(*shared, self._each(given)),
             outputs=self._each(graph.outputs),
-            checked=np.unique(self._each(graph.checked)),
+            checked=distinct(self._each(graph.checked)),
             whole=tuple(map(self._dots, graph.whole)),
         )
 

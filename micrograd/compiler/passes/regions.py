@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.ir.regions import Region, Step, Straight
-from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.numbers import distinct, no_integers
 from micrograd.compiler.passes.stages import Made, run_stages
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def region_of(made: Made, decisions: Sequence[Decided], needed: int, request: Re
     known = np.zeros(size, dtype=bool)  # what one of those before reads, too
     known[:inputs] = True
     for each in decisions:
-        targets = np.unique(each.read())
+        targets = distinct(each.read())
         targets = targets[~known[targets]]
         known[targets] = True
         before = None

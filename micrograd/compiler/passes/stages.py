@@ -46,8 +46,9 @@ class Source(NamedTuple):
         takes_maps: whether functions that run in many iterations may be written once; see trace.
         takes_decisions: whether some decisions may be left to the program; see trace.
         takes_calls: whether functions of whole arrays may be; see trace.
+        in_lanes: whether gradients are written many at a time however few there are; see trace.
         questions: if all that is asked shall be data, how many questions there are; see histories.py.
-        every_path: whether choices shall stand for decisions; see every_path.py.
+        every_path: if choices shall stand for decisions, how many of the numbers stay; see every_path.py.
     """
 
     function: Callable[..., Any]
@@ -59,8 +60,9 @@ class Source(NamedTuple):
     takes_maps: bool = False
     takes_decisions: bool = False
     takes_calls: bool = False
+    in_lanes: bool = False
     questions: int = 0
-    every_path: bool = False
+    every_path: int | None = None
 
 
 class Pass(NamedTuple):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
 from micrograd.compiler.ir.traversals import Edges
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class Dependence:
         kinds: for each position, a number for its primitive; see is_kind.
         operands: the positions of the first operands of all, of the second ones, and so on; NO_POSITION where there is
             none, or where it is in a row or a table.
-        targets: for the operands, where in the arrays the first ones are that are equal to them.
+        first: for each position, where in the arrays the first one is that is equal to it.
+        calls: those of functions of whole arrays.
+        targets: the same for the operands.
         inside: through which positions gradients flow.
         counts: to how many operands they flow from each position.
         steps: to how many they flow in all.
@@ -50,10 +52,11 @@ class Dependence:
         self.written, self.equal = written, equal
         self.begin = begin = min(sources, default=len(equal))
         entries, size = written.operations, len(equal) - begin
-        first = np.array(equal[begin:], dtype=np.int64) - begin
+        self.first = first = np.array(equal[begin:], dtype=np.int64) - begin
+        self.calls = [each for each in written.maps if isinstance(each, Called) and each.hub[0] >= begin]
         self.kinds = np.fromiter(map(id, entries.primitives[begin : len(equal)]), np.int64, size)
         self.operands = self._columns()
-        self.targets = np.where(self.operands < begin, NO_POSITION, first[np.maximum(self.operands - begin, 0)])
+        self.targets = self.first_of(self.operands)
         self._is_first, first_inside = first == np.arange(size), np.maximum(first, 0)  # before 0 is outside
         users, used = self._edges(first, self._is_first)
         of_roots = np.array([equal[root] - begin for root in roots], dtype=np.int64)
@@ -103,8 +106,9 @@ class Dependence:
         for number in {position - size for position in used}:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
+        parts += [np.stack([start - begin, self.first_of(end)]) for start, end in (call.edges for call in self.calls)]
         for mapped in (*written.maps, *written.decisions):
-            for position in mapped.made if mapped.made[0] >= begin else ():
+            for position in mapped.made if mapped.made[0] >= begin and not isinstance(mapped, Called) else ():
                 operands = mapped.operands_of(position)
                 users += [position - begin] * len(operands)
                 used += [self._at(operand) for operand in operands]
@@ -121,6 +125,10 @@ class Dependence:
         by_others = used >= size
         np.add.at(counts, users[by_others], counts[used[by_others]])
         return np.where(self.inside, counts[:size], 0)
+
+    def first_of(self, positions: Integers) -> Integers:
+        """Where in the arrays the first ones are that are equal to those at some positions; negative for outside."""
+        return np.where(positions < self.begin, NO_POSITION, self.first[np.maximum(positions - self.begin, 0)])
 
     def _at(self, position: int) -> int:
         """Where the first place is that is equal to one; negative where that is outside."""

@@ -55,9 +55,6 @@ class GradientsInLanes:
     def __init__(self, tape: Tape, dependence: Dependence, root: int) -> None:
         self.tape, self._dependence, self._begin = tape, dependence, dependence.begin
         self._root, size = dependence.equal[root] - dependence.begin, len(dependence.inside)
-        self._calls = [
-            each for each in dependence.written.maps if isinstance(each, Called) and each.hub[0] >= self._begin
-        ]
         self._nodes = dependence.nodes()[::-1]  # operations that pass gradients on, from the last to the first
         self._operands = dependence.operands[:, self._nodes].T
         self._source, self._index, self._target = self._edges()
@@ -86,14 +83,21 @@ class GradientsInLanes:
         dependence, nodes = self._dependence, self._nodes
         targets: Integers = dependence.targets[:, nodes].T
         rows, index = np.nonzero((targets >= 0) & dependence.inside[targets])
+        is_further = dependence.is_kind(SUM_OF_PRODUCTS, TAKE, INPUT)
+        parts = [np.stack([nodes[rows], index, targets[rows, index]])]
+        for called in dependence.calls:
+            is_further[np.array(called.made) - self._begin] = False
+            begins, ends = called.edges
+            index = np.maximum(np.arange(len(begins)) - sum(each.size for each in called.results), 0)
+            edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
+            parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
         further = [
             (node, number, dependence.equal[operand] - self._begin)
-            for node in nodes[dependence.is_kind(SUM_OF_PRODUCTS, TAKE, INPUT)[nodes]].tolist()
+            for node in nodes[is_further[nodes]].tolist()
             for number, operand in enumerate(dependence.written.operands(node + self._begin))
             if operand in dependence and (number or dependence.operands[0, node] == NO_POSITION)  # the start is there
         ]
-        in_rows = np.array(further, dtype=np.int64).reshape(-1, 3).T
-        return np.concatenate([[nodes[rows], index, targets[rows, index]], in_rows], axis=1)
+        return np.concatenate([*parts, np.array(further, dtype=np.int64).reshape(-1, 3).T], axis=1)
 
     def write(self, wanted: Collection[int]) -> dict[int, Symbol]:
         """Write them, and give those of the positions wanted."""
@@ -150,7 +154,7 @@ class GradientsInLanes:
             applied = self._dependence.written.operations.primitives
             for row, position, at in zip(rows.tolist(), positions.tolist(), gradients.tolist(), strict=True):
                 of_call = applied[position] is INPUT  # no other input passes gradients on
-                called = next(each for each in self._calls if position in each) if of_call else None
+                called = next(each for each in self._dependence.calls if position in each) if of_call else None
                 if called is None:
                     self._one_by_one(row, position, at)
                 elif position == called.hub[0]:

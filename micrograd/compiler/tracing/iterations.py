@@ -114,7 +114,7 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     begin = len(tape.operations)
     first = [function(item(0))]
     is_small = tape.size_from(begin) * count < OPERATIONS_MAPPED and not tape.writes_out
-    if is_small or not _is_as_before(reached):
+    if is_small or not is_as_before(reached):
         return first
     recorded = []
     for index in (1, 2):
@@ -123,11 +123,11 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
             key = told(given, leaves.described, leaves.described_at_once)
             body.record(function, given, leaves)
         except Exception:  # an error of the function's own comes again where it runs as it is written
-            if not _is_as_before(reached):
+            if not is_as_before(reached):
                 raise
             return first
         recorded.append((key, body.written))
-    if recorded[0] != recorded[1] or not _is_as_before(reached):
+    if recorded[0] != recorded[1] or not is_as_before(reached):
         return first
     rows = _rows(item, count, recorded[0][0])
     return first if rows is None else first + body.mapped(rows)
@@ -150,7 +150,7 @@ def _rows(item: Callable[[int], Any], count: int, key: Any) -> list[list[Value]]
     return rows
 
 
-def _is_as_before(reached: ClosedOver) -> bool:
+def is_as_before(reached: ClosedOver) -> bool:
     """Whether all that was reached could be looked into, and is still there."""
     reached.notice_new_attributes()
     return not reached.sources.iterators and reached.is_current()

@@ -103,7 +103,7 @@ class LanesTape(Tracer):
         self.written.append((primitive, positions, made))
         return self._symbol(made, kind)
 
-    compared = Tape.compared
+    compared, of_elements, of_arrays = Tape.compared, Tape.of_elements, Tape.of_arrays
 
     def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> Any:
         """The positions of an operand; a single one where it is the same for all lanes."""

@@ -15,7 +15,9 @@ import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from micrograd._support.callers import calling_frame
 from micrograd.compiler.guards.refusals import TraceError, running_line
+from micrograd.compiler.guards.words import running_expression
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LESS_EQUAL, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.stored import bring_up_to_date
@@ -51,12 +53,16 @@ class Question(NamedTuple):
         answer: what it was: 1 or 0 for a truth, or an int.
         line: which of the user's lines asked.
         text: what was asked, with the numbers.
+        condition: the same as it is written, such as ``x > 0``; empty where Python or its source cannot tell.
+        is_truth: whether the answer is a truth.
     """
 
     position: int
     answer: float
     line: str
     text: str
+    condition: str
+    is_truth: bool
 
 
 class Questions:
@@ -126,14 +132,15 @@ class Questions:
             half = self._size_of(primitives.sub, above, self._tape.position(0.5))
             distance = half if of_number is round else self._write(primitives.sub, self._tape.position(0.5), half)
             close = [self._is_less(distance, self._magnitude(position))]
-        self._ask(written, close, float(answer), f"{of_number.__name__}({number:.6g})")
+        self._ask(written, close, float(answer), f"{of_number.__name__}({number:.6g})", is_truth=False)
         return answer
 
-    def _ask(self, position: int, close: list[int], answer: float, text: str) -> None:
+    def _ask(self, position: int, close: list[int], answer: float, text: str, is_truth: bool = True) -> None:
         half = self._tape.position(0.5)
         for one in dict.fromkeys(close):
             position = self._write(primitives.where, one, half, position)
-        self._asked.append(Question(position, answer, running_line(), text))
+        condition = running_expression(calling_frame())
+        self._asked.append(Question(position, answer, running_line(), text, condition, is_truth))
 
     def _text_of_truth(self, position: int, number: float) -> str:
         written = self._tape.operations

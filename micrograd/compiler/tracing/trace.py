@@ -19,6 +19,7 @@ from __future__ import annotations
 import gc
 import math
 import operator
+import sys
 from array import array
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
@@ -52,6 +53,7 @@ from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing import alike_rows, promotion
 from micrograd.compiler.tracing.colours import coloured, star_coloured
 from micrograd.compiler.tracing.dependence import Dependence
+from micrograd.compiler.tracing.largest import Reading, is_handed_on
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -130,12 +132,15 @@ class Tape(Tracer):
         parts: for each decision the functions that it consists of; see decisions.py.
         follows: whether it turned out that it cannot, so the trace has to follow all decisions.
         observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
+        reading: the generator that reads the numbers of Values; see largest.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
         writes_out: whether all iterations are written out.
+        in_lanes: whether gradients are written many at a time however few there are.
     """
 
     questions: Questions | None = None
-    takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = False
+    reading: Reading | None = None
+    takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = in_lanes = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
     gradient_of: ClassVar[Callable[..., ArrayFunction]]
@@ -571,7 +576,8 @@ class Tape(Tracer):
         self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some positions, written many at a time where that is quicker."""
-        if dependence.steps < _FEWEST_STEPS or self._has_iterations() or self.decisions:
+        fewest = 0 if self.in_lanes else _FEWEST_STEPS
+        if dependence.steps < fewest or self._has_iterations() or self.decisions:
             return self._gradients(root._position, dependence, values, create_graph)
         lanes = self.gradients_in_lanes(self, dependence, root._position)
         if not lanes.are_wide:
@@ -1158,7 +1164,7 @@ class Tape(Tracer):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        self.operations, self.questions = Entries(), None
+        self.operations, self.questions, self.reading = Entries(), None, None
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         for written in (
@@ -1282,6 +1288,17 @@ def _refuse_gradient() -> NoReturn:
 
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     return lambda *_: refuse(what, instead)
+
+
+def _read(symbol: Symbol) -> FloatSymbol:
+    """What ``.data`` is, where nobody but ``max`` and the like gets it; see largest.py."""
+    tape, frame = symbol._tape, sys._getframe(1)
+    if is_plain(symbol) or not tape.is_open or not is_handed_on(frame.f_code, frame.f_lasti):
+        refuse(".data", "Write mg.detach(x) for a number without a gradient.")
+    number: FloatSymbol = tape._symbol(tape.operations.append(primitives.detach, symbol._position), _NumberRead)
+    if tape.reading is None or not tape.reading.goes_on(frame, number):
+        tape.reading = Reading(frame, number)
+    return number
 
 
 def refuse_int() -> NoReturn:
@@ -1427,7 +1444,7 @@ class Symbol(Value):
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
     data = property(
-        _refused(".data", "Write mg.detach(x) for a number without a gradient."),
+        _read,
         _refused("setting .data", "Set it outside of the function."),
     )
     grad = property(
@@ -1443,11 +1460,11 @@ class Symbol(Value):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function of NumPy that works element by element makes of symbols."""
-        return Tape.arrays.of_elements(ufunc, method, inputs, settings)
+        return self._tape.of_elements(ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy makes of symbols."""
-        return Tape.arrays.of_arrays(function, arguments, settings)
+        return self._tape.of_arrays(function, arguments, settings)
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
@@ -1513,8 +1530,8 @@ class _Plain(Symbol):
     is_number = True
     __hash__ = _refused(  # nothing would be found by it
         "a number as a key, or in a set,",
-        "Write mg.take(list, index), or give a string, which is static. What functools.cache keeps is found by keys: "
-        "call the __wrapped__ of such a function.",
+        "Write mg.take(list, index), or table[int(x)], where each is a path, or give a string, which is static. What "
+        "functools.cache keeps is found by keys: call the __wrapped__ of such a function.",
     )
     __str__ = _refused("the text of a number", "Print the result of the function instead.")
     kind: Any
@@ -1577,6 +1594,20 @@ class FloatSymbol(_Plain):
     def is_integer(self) -> Any:
         """Whether there is nothing behind the point."""
         return self == further_primitives.floor(self)
+
+
+class _NumberRead(FloatSymbol):
+    """The number of a Value, which a generator expression hands on."""
+
+    __slots__ = ()
+
+    def __gt__(self, other: Any) -> Any:
+        """Whether it is larger. If max asks, this stands for the larger one from now on, so the answer is yes."""
+        tape: Tape = self._tape
+        if tape.reading is None or not tape.reading.compares(sys._getframe(1), self, other):
+            return super().__gt__(other)
+        self._position = tape.apply(primitives.maximum, other, self)._position
+        return True
 
 
 class IntSymbol(_Plain):
@@ -1766,6 +1797,7 @@ def trace(
     takes_maps: bool = False,
     takes_decisions: bool = False,
     takes_calls: bool = False,
+    in_lanes: bool = False,
     writes_out: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
@@ -1780,6 +1812,7 @@ def trace(
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
         takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
         takes_calls: whether functions of whole arrays may be.
+        in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
         writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
 
     Returns:
@@ -1791,7 +1824,7 @@ def trace(
     """
     tape = Tape(as_floats, is_recorded)
     tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
-    tape.writes_out = writes_out
+    tape.in_lanes, tape.writes_out = in_lanes, writes_out
     try:
         written = traced_on(tape, function, arguments, first, rounding)
     except Exception:
@@ -1801,7 +1834,7 @@ def trace(
         raise FollowedError
     if tape.looks_into_maps:
         told = first, as_floats, is_recorded, rounding, takes_maps
-        return trace(function, arguments, *told, takes_calls=takes_calls, writes_out=True)
+        return trace(function, arguments, *told, takes_calls=takes_calls, in_lanes=in_lanes, writes_out=True)
     return written
 
 

@@ -49,6 +49,7 @@ class BufferSteps(CompiledSteps):
         task = task._replace(batch_size=min(task.batch_size, len(examples)))
         if isinstance(examples, np.ndarray):
             self._rows, task = examples, task._replace(examples=[examples[0].tolist()])
+        self._follows = self._rows is None
         super().__init__(task, chosen)
 
     def _programs(self) -> list[Program]:

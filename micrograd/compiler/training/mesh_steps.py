@@ -32,6 +32,7 @@ from micrograd.compiler.backends.jax.jax_functions import PLAIN
 from micrograd.compiler.backends.jax.jax_mesh import AXIS, SAME, SPLIT, Devices
 from micrograd.compiler.backends.jax.jax_processes import Processes
 from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.numbers import distinct
 from micrograd.compiler.training.steps import CompiledSteps, clipped, mean_of, numbers_of_noise
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ class _OneByOne:
         """The next numbers, the losses, and whether the gradient and the next numbers are finite."""
         devices, update, losses = self._devices, self._update, np.zeros(len(which))
         total, found = devices.same(np.zeros(update.gradient)), []
-        for number in np.unique(which).tolist():
+        for number in distinct(which).tolist():
             group, members = self._groups[number], np.flatnonzero(which == number)
             for start in range(0, len(members), group.size):
                 some = members[start : start + group.size]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import chain, repeat
 from marshal import dumps
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.library_state import EXACT
+from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.tracing.questions import ROUNDING
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.shared.backend import Backend
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
+
+
+_MOST_WAYS = 64
+_LITTLE_MORE = 1.5  # times as much to compute
 
 
 class Task(NamedTuple):
@@ -85,6 +90,7 @@ class CompiledSteps(ABC):
     """
 
     leads = True
+    _follows = False  # whether examples that take other ways may have programs of their own
     _mean: float | None = None  # None where the step is taken eagerly
 
     def __init__(self, task: Task, backend: Backend) -> None:
@@ -125,7 +131,10 @@ class CompiledSteps(ABC):
             return
         keys = [structure.key for structure in self._structures]
         self._structures, self._seen = _structures(self._examples, self._named), fingerprint
-        if [structure.key for structure in self._structures] == keys:
+        programs = [self._special[number] for number in self._which.tolist()]
+        if [structure.key for structure in self._structures] == keys and all(
+            special.serves(structure) for special, structure in zip(programs, self._structures, strict=True)
+        ):
             self._give_numbers()
         else:
             self.update_values()
@@ -188,29 +197,59 @@ class CompiledSteps(ABC):
     def _specialise(self) -> None:
         """Trace the loss for each structure there is; it reads the parameters first, and then other Values."""
         self._special: list[Specialised] = []
-        self._others: list[Sequence[Value]] = []
-        known: dict[Any, int] = {}
-        for structure in self._structures:
-            if structure.key in known:
-                continue
-            known[structure.key] = len(known)
-            special = Specialised(
-                *(self._loss, structure, self._backend, self._parameters), rounding=ROUNDING["float64"], every_path=True
+        self._which = np.zeros(len(self._structures), dtype=np.int64)
+        alike: dict[Any, list[int]] = {}
+        for number, structure in enumerate(self._structures):
+            alike.setdefault(structure.key, []).append(number)
+        for members in alike.values():
+            for special, numbers in self._groups_of(members):
+                self._which[numbers] = len(self._special)
+                self._special.append(special)
+        self._others: list[Sequence[Value]] = [special.values[len(self._parameters) :] for special in self._special]
+        if any(value.requires_grad and not value.is_leaf for others in self._others for value in others):
+            raise ValueError(
+                "the loss reads a Value that is computed outside of it, so no gradient would reach what it is "
+                "made of: compute it inside, or detach it"
             )
-            result = special.result.nested
-            if not isinstance(result, Value) or is_plain(result):
-                raise TypeError(f"loss must return a Value, not {result.__class__.__name__}")
-            special.want(range(len(self._parameters)))
-            others = special.values[len(self._parameters) :]
-            if any(value.requires_grad and not value.is_leaf for value in others):
-                raise ValueError(
-                    "the loss reads a Value that is computed outside of it, so no gradient would reach what it is "
-                    "made of: compute it inside, or detach it"
-                )
-            self._special.append(special)
-            self._others.append(others)
-        self._which = np.array([known[structure.key] for structure in self._structures])
         self._constant = {number for number, special in enumerate(self._special) if not special.is_differentiable}
+
+    def _groups_of(self, members: list[int]) -> list[tuple[Specialised, list[int]]]:
+        """The programs for some examples of one structure, and which of them each is for.
+
+        Examples that take other ways have programs of their own, where the way follows from numbers of the example.
+        Where all ways together are not much more to do, there is one program, which chooses.
+        """
+        groups: list[tuple[Specialised, list[int]]] = []
+        for number in members:
+            structure = self._structures[number]
+            group = next((group for group in groups if group[0].serves(structure)), None)
+            if group is None:
+                group = self._followed(structure, len(groups)), []
+                groups.append(group)
+            group[1].append(number)
+        if len(groups) > 1:
+            with suppress(TraceError):
+                every = self._specialised(self._structures[members[0]], 0)
+                if _work_of(every) <= _LITTLE_MORE * max(_work_of(special) for special, _ in groups):
+                    return [(every, members)]
+        return groups
+
+    def _followed(self, structure: Structure, count: int) -> Specialised:
+        """The programs for examples that take the way of one; for all of them if that cannot be, or are many."""
+        if self._follows and count < _MOST_WAYS:
+            stay = len(structure.leaves) - len(Structure(self._named).leaves)
+            with suppress(Exception):  # on one of the ways; where it matters, it comes again
+                return self._specialised(structure, stay)
+        return self._specialised(structure, 0)
+
+    def _specialised(self, structure: Structure, stay: int) -> Specialised:
+        told = self._loss, structure, self._backend, self._parameters
+        special = Specialised(*told, rounding=ROUNDING["float64"], every_path=stay)
+        result = special.result.nested
+        if not isinstance(result, Value) or is_plain(result):
+            raise TypeError(f"loss must return a Value, not {result.__class__.__name__}")
+        special.want(range(len(self._parameters)))
+        return special
 
     def _has_constant_loss(self, batch: list[int]) -> bool:
         """Whether the loss of an example requires no gradient: then the step is done eagerly, which raises."""
@@ -294,6 +333,12 @@ class CompiledSteps(ABC):
         of_all = self._optimizer._state
         states = [of_all[index] for index in self._trained]
         return np.array(states, dtype=float)
+
+
+def _work_of(special: Specialised) -> int:
+    """How many terms and primitives a loss computes, for each example."""
+    graph = special.graph.thing
+    return int(graph.counts().sum()) + sum(len(part.nodes) for part in graph.applications)
 
 
 def _warn_of_retraces(special: Specialised) -> None:

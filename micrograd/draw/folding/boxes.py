@@ -18,9 +18,9 @@ class Box:
 
     Attributes:
         name: what it is called.
-        kind: "run" of a function or a block, "layer", "neuron", "network"; "stack" of boxes that are the same part of
-            the program; "vector" of Values side by side, "dot" and "sum"; "parameters"; "inputs"; "part" of what is too
-            much.
+        kind: "run" of a function or a block, "question" that decided between two paths, "layer", "neuron", "network";
+            "stack" of boxes that are the same part of the program; "vector" of Values side by side, "dot" and "sum";
+            "parameters"; "inputs"; "part" of what is too much.
         parent: the box around it; None for none.
         start: its place in the order of the program.
         key: what is the same for boxes of the same part of the program.

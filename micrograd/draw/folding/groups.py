@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.folding.boxes import Box, Contents, way
-from micrograd.draw.folding.parameters import places_of_parameters
+from micrograd.draw.folding.parameters import place_in_layer, places_of_parameters
 from micrograd.draw.folding.patterns import Patterns
 from micrograd.draw.folding.runs import Run, runs_of
 from micrograd.draw.folding.samples import put_into_samples
@@ -61,9 +61,7 @@ class Grouping:
                 self._users[operand].append(node)
         taken = runs_of(nodes)
         networks = _networks(_layers(taken))
-        runs = {run: None for taker in taken.values() for run in _with_outer(taker)}
-        neurons = [[[run.of for run in layer] for layer in network] for network in networks]
-        self.places: dict[Value, Place] = {**known, **places_of_parameters(runs, neurons)}
+        self.places: dict[Value, Place] = {**known, **_places(taken, networks)}
         self._put_into_runs(taken, networks)
         self._put_leaves(known, inputs)
         put_into_samples(self.nodes, self._box)
@@ -77,7 +75,7 @@ class Grouping:
 
         def box_of(run: Run | None) -> Box | None:
             if run is not None and run not in boxes:
-                boxes[run] = Box(run.name, "run", box_of(run.parent), run.start, run.key)
+                boxes[run] = Box(run.name, run.kind, box_of(run.parent), run.start, run.key)
             return boxes[run]
 
         several = [network for network in networks if len(network) > 1]
@@ -92,8 +90,9 @@ class Grouping:
                 keys = tuple(id(run.of) for run in layer)
                 name, kind = ("Neuron", "neuron") if alone else (f"Layer {place}", "layer")
                 box = Box(name, kind, around, layer[0].start, (kind, keys))
-                for index, run in enumerate(layer, 1):
-                    boxes[run] = box if len(layer) == 1 else Box(f"Neuron {index}", "neuron", box, run.start)
+                for index, run in enumerate(layer):
+                    name = f"Neuron {place_in_layer(run.of, index) + 1}"
+                    boxes[run] = box if len(layer) == 1 else Box(name, "neuron", box, run.start)
         self._box.update({node: box_of(run) for node, run in taken.items()})
 
     def _put_leaves(self, known: Mapping[Value, Place], inputs: Mapping[Value, Place]) -> None:
@@ -174,7 +173,8 @@ class Grouping:
             for boxes in alike.values():
                 if len(boxes) > 1 and len(boxes) < len(items) and not contents.comes_back(set(boxes)):
                     boxes.sort(key=lambda box: box.start)
-                    name = boxes[0].name.rstrip("0123456789 ")
+                    first = boxes[0]
+                    name = first.name if first.kind == "question" else first.name.rstrip("0123456789 ")
                     stack = Box(name, "stack", around, boxes[0].start)
                     for number, box in enumerate(boxes, 1):
                         box.parent, box.name = stack, f"{name} {number}"
@@ -232,6 +232,27 @@ class Grouping:
                     self.groups.append(outer)
         self.of = {node: number[self._box[node]] for node in self.nodes}
         self.parents = [number[box.parent] for box in self.groups]
+
+
+def places_of(nodes: list[Value]) -> dict[Value, Place]:
+    """The places of the parameters in a graph.
+
+    Args:
+        nodes: the Values, each after its operands.
+
+    Example:
+        >>> from micrograd import nn, topological_order
+        >>> [place.name for place in places_of(topological_order(nn.Layer(1, 2)([3.0])[1])).values()]
+        ['neurons[1].w[0]', 'neurons[1].b']
+    """
+    taken = runs_of(nodes)
+    return _places(taken, _networks(_layers(taken)))
+
+
+def _places(taken: dict[Value, Run], networks: list[list[list[Run]]]) -> dict[Value, Place]:
+    """The places of the parameters of what ran."""
+    runs = {run: None for taker in taken.values() for run in _with_outer(taker)}
+    return places_of_parameters(runs, [[[run.of for run in layer] for layer in network] for network in networks])
 
 
 def _with_outer(run: Run) -> list[Run]:

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from micrograd.engine.order import topological_order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from micrograd.engine.value import Value
 
 
-def in_program_order(root: Value) -> list[Value]:
+def in_program_order(root: Value, before: Iterable[Value] = ()) -> list[Value]:
     """Every Value after its operands, and the first operand before the second, as Python computes them.
+
+    Args:
+        root: the result.
+        before: Values that were computed before it, in order, which it need not be made of.
 
     Raises:
         ValueError: if the graph has a cycle.
@@ -26,7 +30,7 @@ def in_program_order(root: Value) -> list[Value]:
     """
     topological_order(root)  # which refuses a cycle
     order: dict[Value, None] = {}
-    stack = [root]
+    stack = [root, *[*before][::-1]]
     while stack:
         node = stack[-1]
         if node in order:

@@ -28,6 +28,7 @@ class Run:
         given: the list that a neuron was called with.
         outputs: the Values that came out, where they are known.
         parent: the innermost run around it.
+        kind: of its box.
     """
 
     def __init__(self, name: str, key: object, of: Any, start: float, end: float, inputs: Iterable[int] = ()) -> None:
@@ -36,6 +37,7 @@ class Run:
         self.given: Any = None
         self.outputs: list[Value] = []
         self.parent: Run | None = None
+        self.kind = "run"
         self._beyond: list[Value] = []  # what it was made of, that others made
 
     def take(self, taken: dict[Value, Run]) -> None:
@@ -99,6 +101,7 @@ def _put_into_blocks(nodes: list[Value], calls: list[Run], taken: dict[Value, Ru
     def run_of(block: Any) -> Run:
         if block not in blocks:
             blocks[block] = Run(block.name, ("block", block.name), None, block.start, block.end)
+            blocks[block].kind = block.kind
             if block.below is not None:
                 blocks[block].parent = run_of(block.below)
         return blocks[block]

@@ -53,11 +53,11 @@ def show(browser, tabs, tmp_path):
     """
     used, number = [], 0
 
-    def show(what, title="", width=1280, height=800, fresh=False, inputs=None, classes=None, **options):
+    def show(what, title="", width=1280, height=800, fresh=False, inputs=None, classes=None, tokens=None, **options):
         nonlocal number
         path = what if isinstance(what, Path) else tmp_path / f"page{(number := number + 1)}.html"
         if path is not what:
-            mg.explore(what, path, title=title, inputs=inputs, classes=classes)
+            mg.explore(what, path, title=title, inputs=inputs, classes=classes, tokens=tokens)
         # without motion the camera is where it goes to at once
         media = {
             "reduced_motion": options.pop("reduced_motion", "reduce"),

@@ -61,7 +61,7 @@ def test_axe_finds_no_violation(show, violations, word, scheme, width):
     assert violations(page) == []
     page = show(compiled_losses(), **options)
     page.keyboard.press("End")
-    page.locator("#find-text").fill("neuron 2, w1")
+    page.locator("#find-text").fill("neurons[1].w[0]")
     page.locator("#find-text").press("Enter")
     assert violations(page) == []
     page = show(wrong(), **options)
@@ -102,7 +102,7 @@ def assert_targets_are_large(page):
 
 
 @pytest.mark.parametrize("size", [PHONE, ENLARGED])
-@pytest.mark.parametrize("weight", ["layer 1, neuron 2, w1", "query[0][0]"])
+@pytest.mark.parametrize("weight", ["layers[0].neurons[1].w[0]", "query[0][0]"])
 def test_a_page_is_used_by_touch_on_a_phone_and_at_400_percent(show, word, size, weight):
     page = show(word if weight.startswith("query") else lecture()[1], **size)
     fits = "document.documentElement.scrollWidth <= innerWidth"
@@ -153,7 +153,7 @@ def test_the_laboratory_is_used_by_touch_on_a_phone_and_at_400_percent(show, siz
     page.get_by_role("button", name="Start again").tap()
     page.get_by_role("button", name="One step").tap()
     page.locator("#last").tap()
-    assert page.locator("#step h2").inner_text() == "Layer 2, b takes its step"
+    assert page.locator("#step h2").inner_text() == "layers[1].neurons[0].b takes its step"
     page.locator("#step h2").scroll_into_view_if_needed()
     assert is_in_sight(page, page.locator("#step h2"))
     assert_targets_are_large(page)
@@ -191,10 +191,10 @@ def test_boxes_are_opened_turned_and_closed_with_keys_alone(show):
     assert page.evaluate(focused).startswith("Neuron 1")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.ariaExpanded") == "true"
-    inside = page.locator('.item[aria-label^="layer 1, neuron 1, w1"]').count()
+    inside = page.locator('.item[aria-label^="layers[0].neurons[0].w[0]"]').count()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.ariaExpanded") == "false"
-    assert page.locator('.item[aria-label^="layer 1, neuron 1, w1"]').count() <= inside
+    assert page.locator('.item[aria-label^="layers[0].neurons[0].w[0]"]').count() <= inside
     next_of_stack = page.locator("#stacks").get_by_role("button", name="Next").first
     next_of_stack.focus()
     page.keyboard.press("Enter")
@@ -279,7 +279,7 @@ class TestTheQuestionsOfAStranger:
         page = show(loss, width=1440, height=900)
         page.keyboard.press("End")
         page.keyboard.press("/")
-        page.keyboard.type("layer 1, neuron 2, w1")
+        page.keyboard.type("layers[0].neurons[1].w[0]")
         page.keyboard.press("Enter")
         names = page.locator("#shares dt").all_inner_texts()
         shares = [text.rpartition("= ")[2].replace("−", "-") for text in page.locator("#shares dd").all_inner_texts()]
@@ -296,7 +296,7 @@ class TestTheQuestionsOfAStranger:
         assert page.locator("#stacks span").inner_text() == f"{names[0].partition(',')[0]} of 4"
         assert page.locator("#step h2").inner_text() == f"{names[0].partition(', ')[2]} passes its gradient on"
         assert page.locator(".share .product").first.inner_text().endswith(f"= {shares[0].replace('-', '−')}")
-        assert page.locator("#node h2").inner_text() == "layer 1, neuron 2, w1"
+        assert page.locator("#node h2").inner_text() == "layers[0].neurons[1].w[0]"
 
     def test_many_shares_are_summed_by_sample(self, show):
         weight = Value(0.5, label="weight")

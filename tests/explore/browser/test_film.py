@@ -151,7 +151,7 @@ def test_the_step_of_the_optimiser_is_shown_in_words_and_numbers(show, training)
     page.locator("#slider").fill(str(parameters.index(4)))
     moment, after = recording.moments()[17:19]
     mean, square, count = moment.state[4]
-    assert page.locator("#step h2").inner_text() == "Layer 1, Neuron 2, w2 takes its step"
+    assert page.locator("#step h2").inner_text() == "layers[0].neurons[1].w[1] takes its step"
     for parameter, saved in zip(model.parameters(), moment.numbers, strict=True):
         parameter.data = saved
     gradients = []

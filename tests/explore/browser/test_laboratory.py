@@ -313,7 +313,7 @@ class TestWhatIsNoNumber:
         choose(page, "Rate", 1e308)
         assert page.locator("#next").is_disabled()
         warning = page.locator("#film .warning").first.inner_text()
-        assert warning.startswith("Step 1 cannot be made: the step would set Layer 1, Neuron ")
+        assert warning.startswith("Step 1 cannot be made: the step would set layers[0].neurons[")
         assert "∞, as its gradient is" in warning
 
     def test_a_recording_of_what_is_not_finite_is_shown(self, show):
@@ -322,7 +322,7 @@ class TestWhatIsNoNumber:
         recording.step(math.inf)
         page = show(recording)
         page.locator("#last").click()
-        assert "After step 13, Layer 1, Neuron 2, b is NaN" in page.locator("#film .warning").first.inner_text()
+        assert "After step 13, layers[0].neurons[1].b is NaN" in page.locator("#film .warning").first.inner_text()
         page.get_by_role("button", name="One step").click()
         page.keyboard.press("End")
         assert page.locator(".item").count() > 3
@@ -399,7 +399,7 @@ class TestEveryone:
         page.keyboard.press("End")
         assert page.locator("#count").inner_text() == "update 13/13"
         page.keyboard.press("ArrowLeft")
-        assert page.locator("#step h2").inner_text() == "Layer 2, w3 takes its step"
+        assert page.locator("#step h2").inner_text() == "layers[1].neurons[0].w[2] takes its step"
 
     def test_those_who_prefer_less_motion_see_two_pictures_a_second(self, show):
         page = show(small(), reduced_motion="reduce")
@@ -417,7 +417,7 @@ class TestEveryone:
         page = show(recorded(model, binary, points_of(8), mg.optim.SGD(model.parameters(), 0.1)), title=label)
         page.get_by_role("button", name="One step").click()
         page.locator("#slider").fill(str(page.evaluate("steps.findIndex(({ phase }) => phase === 'update')")))
-        assert page.locator("#step h2").text_content() == f"Layer 1, Neuron 1, {label} takes its step"
+        assert page.locator("#step h2").text_content() == f"{label} takes its step"
 
     def test_a_network_of_many_inputs_trains_without_maps(self, show):
         random.seed(1)

@@ -102,12 +102,32 @@ def test_the_kernels_of_several_results_are_boxes_with_their_shapes(show):
     kernel = page.locator('.item.closed[aria-label*=": matrix product"]').first
     assert "4 × 4, 4 terms each" in kernel.locator("text").all_text_contents()
     page.locator("#last").click()
-    page.locator("#find-text").fill("layer 1, neuron 2, w1")
+    page.locator("#find-text").fill("layers[0].neurons[1].w[0]")
     page.locator("#find-text").press("Enter")
     (loss + outputs[0] * 0.1).backward()
     weight = network.layers[0].neurons[1].w[0]
     text = page.locator("#node .grad").inner_text().replace("−", "-")
     assert float(text) == pytest.approx(weight.grad, rel=1e-9)
+
+
+def test_a_weight_is_found_as_a_program_writes_it_with_the_name_of_the_model_too(show):
+    random.seed(0)
+    model = nn.MLP(2, [3, 1])
+    model.layers[1].neurons[0].b.label = "last"
+    page = show(model([0.5, -0.5]))
+    weights = {
+        "model.layers[0].neurons[2].w[1]": ("layers[0].neurons[2].w[1]", model.layers[0].neurons[2].w[1]),
+        "layers[0].neurons[0].b": ("layers[0].neurons[0].b", model.layers[0].neurons[0].b),
+        "layers[1].neurons[0].b": ("last", model.layers[1].neurons[0].b),
+    }
+    for typed, (name, weight) in weights.items():
+        page.locator("#find-text").fill(typed)
+        page.locator("#find-text").press("Enter")
+        assert page.locator("#node h2").inner_text() == name
+        assert page.locator("#node").get_by_text("attribute").count() == (name == "last")
+        assert page.evaluate("document.activeElement.value") == typed
+        item = page.locator(f'.item[aria-label^="{name},"]')
+        assert repr(round(weight.data, 3)) in item.get_attribute("aria-label").replace("−", "-")
 
 
 def test_large_kernels_are_closed_and_their_sums_stand_on_one_card(show):
@@ -178,14 +198,14 @@ def test_users_of_one_name_are_told_apart_by_sample_and_kernel(show):
     model, loss = lecture()
     page = show(loss)
     page.keyboard.press("End")
-    page.locator("#find-text").fill("layer 1, neuron 1, w1")
+    page.locator("#find-text").fill("layers[0].neurons[0].w[0]")
     page.locator("#find-text").press("Enter")
     users = page.locator("#node .link").all_inner_texts()
     assert {f"Sample {number}, product 1" for number in (1, 2, 3, 4)} <= set(users)
     samples = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5]]
     page = show(mg.compile(lambda xs: mg.mean([model(x) ** 2 for x in xs]))(samples))
     page.keyboard.press("End")
-    page.locator("#find-text").fill("layer 1, neuron 2, w3")
+    page.locator("#find-text").fill("layers[0].neurons[1].w[2]")
     page.locator("#find-text").press("Enter")
     shares = page.locator("#shares .link").all_inner_texts()
     assert sorted(shares) == [f"1: matrix product, product[{sample}][1][3]" for sample in (0, 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,13 @@ from micrograd.draw.text import enclosed
 from micrograd.engine.primitive import composite
 from micrograd.explore.formulas import TABLE
 from micrograd.explore.passes import in_program_order
+from tests.legible import CUT, FAULTS, LAPTOP, PHONE, photograph
 
 pytestmark = pytest.mark.slow
+
+
+def line_of(text):
+    return next(number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if text in line)
 
 
 def shared():
@@ -249,7 +255,7 @@ class TestGraph:
     def test_what_has_no_label_has_a_name(self, show):
         page = show(mg.nn.Neuron(2, activation="tanh")([1.0, 2.0]) * 2)
         names = page.locator("#nodes .item").evaluate_all("items => items.map((item) => item.ariaLabel.split(',')[0])")
-        assert sorted(name for name in names if len(name) < 3) == ["b", "w1", "w2"]
+        assert sorted(name for name in names if len(name) < 5) == ["b", "w[0]", "w[1]"]
         results = ["neuron, product 1", "neuron, product 2", "neuron, sum 1", "neuron, sum 2", "neuron, tanh", "result"]
         found = page.evaluate("nodes.filter(({ kind }) => kind === 'result').map(({ index }) => fullNameOf(index))")
         assert sorted(found) == results
@@ -715,3 +721,35 @@ def test_labels_are_shown_as_typed_and_run_nothing(show, label):
     page.locator("#find-text").fill(label.split("\n")[0])
     page.keyboard.press("Enter")
     assert page.locator("#find-count").inner_text() == "1 of 2"
+
+
+def leaky(x, w):
+    y = x * w
+    if y < 0:
+        y = 0.1 * y
+    return y * y
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_a_question_is_a_closed_box_that_says_what_the_other_path_would_answer(show, size):
+    fast = mg.compile(leaky)
+    fast(Value(-2.0, label="x"), Value(1.5, label="w"))
+    page = show(fast, **size)
+    photograph(page, f"question-{size['width']}")
+    assert page.evaluate(FAULTS) == page.evaluate(CUT) == []
+    question = page.locator('.item.closed[aria-label^="y < 0"]')
+    texts = question.locator("text")
+    assert texts.all_text_contents() == ["▸ y < 0", f"test_page.py:{line_of('if y < 0')}", "taken", "", "other", ""]
+    while "y < 0" not in page.locator("#step h2").inner_text():
+        page.keyboard.press("ArrowRight")
+    assert "So the program took this path" in page.locator("#step").inner_text()
+    assert texts.all_text_contents()[2:] == ["taken", "yes", "other", "no"]
+    page.keyboard.press("End")
+    page.locator("#find-text").fill("x")
+    page.locator("#find-text").press("Enter")
+    page.locator("#edit input").fill("3")
+    page.keyboard.press("Enter")
+    assert texts.all_text_contents()[2:] == ["taken", "yes", "other", "no, by now"]
+    question.press("Enter")
+    assert page.locator('.item.open[aria-label^="y < 0"]').count() == 1
+    assert page.locator('.item[aria-label*="result of less"]').count() == 1

@@ -199,6 +199,16 @@ def test_the_steps_go_by_blocks_and_open_into_scalars(show, word):
     assert page.evaluate("at === steps.length - 1")
 
 
+def test_stacks_of_the_graph_stay_away_from_the_blocks_when_the_page_gets_narrow(show, word):
+    page = show(word[0])
+    page.get_by_role("button", name="Scalars", exact=True).click()
+    assert page.locator("#stacks").is_visible()
+    page.get_by_role("button", name="Blocks").click()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")  # it is drawn again
+    assert page.locator("#stacks").is_hidden()
+
+
 def test_blocks_are_played(show, other):
     page = show(other[0])
     page.locator("#speed").select_option("16")
@@ -298,12 +308,36 @@ class TestAnotherWord:
         page.get_by_role("button", name="Blocks").click()
         assert page.locator("#word").input_value() == "ad"
 
+    def test_is_longer_than_the_one_that_is_shown_first_where_the_graph_is_that_of_a_longer_one(self, show):
+        reader = Reader()
+        page = show(reader.loss(indices("abcda")), classes=ALPHABET, tokens="ab")
+        assert page.locator("#word").input_value() == "ab"
+        assert [text(button) for button in page.locator(".token:visible").all()] == [".", "a", "b"]
+        assert page.evaluate("nodes[root].data") == pytest.approx(reader.loss(indices("ab")).data, rel=1e-12)
+        assert text(page.locator("label[for=word]")) == "Another, up to 5"
+        for word in ("dabac", "", "abc"):
+            assert typed(page, word) == pytest.approx(reader.loss(indices(word)).data, rel=1e-12)
+        page.get_by_role("button", name="Scalars", exact=True).click()
+        assert page.locator("#graph .item").count() > 1
+
+    def test_that_is_shown_first_may_be_as_long_as_the_graph(self, show):
+        page = show(Reader(sees_all=True).loss(indices("cab")), classes=ALPHABET, tokens="bad")
+        assert page.evaluate("nodes[root].data") == pytest.approx(
+            Reader(sees_all=True).loss(indices("bad")).data, rel=1e-12
+        )
+
+    def test_that_is_too_long_is_told_how_to_be_shown(self, show):
+        page = show(Reader().loss(indices("ca")), classes=["|", "the", "cat", "sat", "down"])
+        typed(page, "cat sat down")
+        assert 'tokens=["sat","the"]' in text(page.locator("#try [role=alert]"))
+
     def test_is_refused_where_the_graph_has_no_place_for_it(self, show, other):
         page = show(other[0])
         before = typed(page, "ab")
         problem = page.locator("#try [role=alert]")
         assert typed(page, "abca") == before
         assert "At most 2 fit: the graph has 3 places" in text(problem)
+        assert 'a longer word, and say which one to show: mg.explore(loss, tokens="ab")' in text(problem)
         assert typed(page, "é") == before
         assert "“é” is none of the 5 that this program knows" in text(problem)
         typed(page, "d")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment, Singles, Take
+from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -395,7 +396,7 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
     started = set[int]()
     for use in uses_of(blocks):
         found = lane_at[use.all_positions()]
-        for number in np.unique(found[found >= 0]).tolist():
+        for number in distinct(found[found >= 0]).tolist():
             good[number] = good[number] and lanes[number].allows(use)
             if use.operand == -1 and use.block < lanes[number].block:
                 started.add(number)

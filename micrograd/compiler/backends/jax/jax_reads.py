@@ -25,6 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from micrograd.compiler.numbers import distinct
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -90,7 +92,7 @@ def reader_of(array: Integers, offset: Integers, lengths: Sequence[int]) -> Read
     axis = min((axis for axis, found in enumerate(changes) if len(found)), key=lambda axis: len(changes[axis]))
     if len(changes[axis]) < _PIECES:
         return _reader_of_pieces(array, offset, lengths, axis, changes[axis])
-    used = np.unique(array)
+    used = distinct(array)
     starts = np.zeros(len(lengths), dtype=np.int64)
     starts[used] = np.cumsum([0, *(lengths[number] for number in used[:-1])])
     indices = starts[array] + offset

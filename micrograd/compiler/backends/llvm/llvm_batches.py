@@ -26,6 +26,7 @@ from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.shared.executable import new_buffer
+from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.packs import Packing
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class _Worker:
 
 def _stretches(positions: Sequence[Integers]) -> Integers:
     """Where each of the stretches of a buffer begins and ends that these positions make."""
-    found = np.unique(np.concatenate(positions))
+    found = distinct(np.concatenate(positions))
     runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
     return np.array([(run[0], run[-1] + 1) for run in runs], dtype=np.int64)
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from micrograd.compiler.numbers import part_of
+from micrograd.compiler.backends.shared.executable import Ports
+from micrograd.compiler.numbers import part_of, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -289,6 +290,7 @@ class RunOfRegion:
         self.program = region.last.gradients if gradients else region.last.value
         self.executables = planner.executables
         self._numbers, self._given = code.inputs.array, region.given
+        self._output_positions = code.outputs.at
         self._outputs = code.outputs.array, part_of(code.outputs.at)
         self._seeds = code.seeds.array, part_of(code.seeds.at)
         self._slopes = code.slopes.array, part_of(wanted)
@@ -312,14 +314,24 @@ class RunOfRegion:
         if self._is_seeded:
             buffer, part = self._seeds
             buffer[part] = numbers[self._given :]
-        self._failed[0] = 0.0
-        self.run()
+        self._run_anew()
         buffer, part = self._outputs
-        outputs = buffer[part] + self._failed  # NaN, where a decision has failed
+        outputs = taken(buffer, part)
+        if self._failed.item():
+            outputs[:] = np.nan
         if not self._has_gradients:
             return outputs, _NONE
         buffer, part = self._slopes
         return outputs, buffer[part] + 0.0
+
+    def ports(self) -> Ports:
+        """Where the numbers are."""
+        inputs = self._numbers, slice(0, self._given)
+        return Ports(self._run_anew, inputs, (self._outputs[0], self._output_positions), self._slopes, self._failed)
+
+    def _run_anew(self) -> None:
+        self._failed[0] = 0.0
+        self.run()
 
 
 _NONE = np.zeros(0)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.backends.shared.batches import Batches
     from micrograd.compiler.ir.program import Kernel, Program, Singles
-    from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.numbers import Floats, Integers
 
 
+NOT_FAILED = np.zeros(1)
 _NONE = np.zeros(0)
 _LINE = 64  # bytes in a cache line
 _WHOLE_NUMBERS = 2**24  # up to which float32 has each
@@ -41,6 +42,24 @@ def new_buffer(size: int, dtype: Any = np.float64) -> Floats:
     zeros: Floats = np.zeros(size + _LINE // bytes_of_one, dtype=dtype)
     start = -zeros.ctypes.data % _LINE // bytes_of_one
     return zeros[start : start + size]
+
+
+class Ports(NamedTuple):
+    """Where a run that keeps its numbers in arrays has them, for calls that copy nothing more than they need.
+
+    Attributes:
+        run: computes the outputs and the gradients of the inputs.
+        inputs: an array, and where the inputs are in it.
+        outputs: the same of the outputs.
+        gradients: the same of the gradients.
+        failed: an array of a number that is not 0 after a run whose results count for nothing.
+    """
+
+    run: Callable[[], object]
+    inputs: tuple[Floats, Any]
+    outputs: tuple[Floats, Integers]
+    gradients: tuple[Floats, Any]
+    failed: Floats
 
 
 class Pace(Enum):
@@ -82,6 +101,12 @@ class Executable(ABC):
             buffer[target] = numbers[source]
         self.run()
         return taken(buffer, self._outputs), buffer[self._gradients] + 0.0 if self._gradients else _NONE
+
+    def ports(self) -> Ports:
+        """Where the numbers are."""
+        program, buffer = self.program, self.buffer
+        inputs = buffer, part_of(program.inputs)
+        return Ports(self.run, inputs, (buffer, program.outputs), (buffer, program.gradients), NOT_FAILED)
 
     @abstractmethod
     def run(self) -> None:

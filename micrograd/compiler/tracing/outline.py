@@ -1,0 +1,406 @@
+"""Outline: what a function does to whole arrays, without a look at their elements.
+
+A function that never asks how many rows there are does the same to 300 as to 300,000. Whether that is so, is found by
+running it for both on arrays that have a shape, and in the place of their elements one symbol. For
+
+    def f(x):
+        return np.exp(x[1:] - x[:-1]).sum()
+
+and x of n rows, the outline is, for any n,
+
+    x          n rows
+    x[1:]      n - 1 rows
+    x[:-1]     n - 1 rows
+    subtract   n - 1 rows
+    exp        n - 1 rows
+    sum        a number
+
+A function that takes ``x[:1000]``, or goes through x in Python, has another outline for another n, or none. The body of
+a loop runs once. What has an outline is listed here: functions of NumPy that work element by element, reductions,
+slices, ``mg.vmap`` and ``mg.scan``. All else is an OutlineError.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from micrograd._support.checks import is_array, is_unknown
+from micrograd._support.containers import remade
+from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
+from micrograd.compiler.tracing.iterations import is_as_before
+from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
+from micrograd.compiler.tracing.symbol_arrays import SymbolArray
+from micrograd.compiler.tracing.trace import Symbol, Tape, tracing
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.value import Value
+from micrograd.loops import Iterations, taking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from micrograd.engine.primitive import Primitive
+
+_FEW = 64  # elements that are looked at one by one
+_MOST = 2000  # operations; a function of more goes through arrays in Python
+
+_REDUCED = ("add", "multiply", "maximum", "minimum")
+_FUNCTIONS = {
+    *(np.sum, np.mean, np.prod, np.max, np.min, np.dot, np.outer, np.where, np.clip, np.diff, np.concatenate),
+    *(np.stack, np.expand_dims, np.squeeze, np.moveaxis, np.swapaxes, np.transpose, np.reshape, np.ravel),
+}
+
+
+class OutlineError(Exception):
+    """A function does something to arrays that has no outline."""
+
+
+class OutlineTape(Tape):
+    """A tape for an outline: an array is one input, whose name says what it is made by.
+
+    Attributes:
+        has_failed: whether something had no outline, even if the function caught what was raised.
+    """
+
+    has_failed = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._nothing = _Nothing(self)._symbol(0, Symbol)
+
+    def fail(self, what: str) -> NoReturn:
+        """Give up."""
+        self.has_failed = True
+        raise OutlineError(what)
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down, if its derivative is known to be the same each time."""
+        if primitive not in OF_LIBRARY:
+            self.fail("a primitive of the user")
+        return super().apply(primitive, *operands)
+
+    def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
+        """The position of an operand, which is no element of an array that has none."""
+        if isinstance(operand, Symbol) and operand._tape is not self:
+            self.fail("an element")
+        return super().position(operand, primitive, index)
+
+    def made(self, by: Any, operands: Any, shape: tuple[int, ...]) -> Any:
+        """What an operation makes: an array, or one number."""
+        if len(self.operations) > _MOST:
+            self.fail("many operations")
+        position = self.operations.append_input((by, self.told(operands), shape))
+        symbol = self._symbol(position, Symbol)
+        if not shape:
+            return symbol
+        array = np.empty((), dtype=object)
+        array[()] = self._nothing
+        made: Any = np.broadcast_to(array, shape).view(_Outlined)
+        made.position = position
+        return made
+
+    def told(self, x: Any) -> Any:
+        """What stands for operands and settings, to be compared."""
+        kind = type(x)
+        if kind is _Outlined:
+            if x.position is None:
+                self.fail("a view of an array")
+            return "array", x.position, x.shape
+        if isinstance(x, Value):
+            return "number", self.position(x)
+        if kind in (list, tuple):
+            return kind(map(self.told, x))
+        if kind is dict:
+            return {name: self.told(part) for name, part in x.items()}
+        if kind is slice:
+            return slice(self.told(x.start), self.told(x.stop), self.told(x.step))
+        if isinstance(x, np.ndarray):
+            if x.dtype == object and x.size > _FEW:
+                self.fail("an array of objects")
+            return (x.shape, list(map(self.told, x.ravel().tolist()))) if x.dtype == object else np.asarray(x)
+        if x is None or x is Ellipsis or kind in (int, float, bool, str, type):
+            return x
+        if isinstance(x, np.generic):
+            return np.asarray(x)
+        return self.fail(f"an operand of the class {kind.__name__}")
+
+    def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """What a function of NumPy that works element by element makes of arrays."""
+        if not any(isinstance(x, _Outlined) for x in inputs):
+            return super().of_elements(ufunc, method, inputs, settings)
+        plain, name = [_stand_in(x) for x in inputs], ufunc.__name__
+        given = {key: x for key, x in settings.items() if x is not None}
+        if "out" in given or "where" in given or ufunc.nout > 1:
+            self.fail(f"np.{name} with out= or where=")
+        if method == "__call__" and ufunc.signature is None:
+            return self.made(name, (inputs, given), np.broadcast_shapes(*map(np.shape, plain)))
+        if ufunc is not np.matmul and not (method == "reduce" and name in _REDUCED):
+            self.fail(f"np.{name}.{method}")
+        return self.made((name, method), (inputs, given), np.shape(getattr(ufunc, method)(*plain, **settings)))
+
+    def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """What another function of NumPy makes of arrays."""
+        if function not in _FUNCTIONS:
+            self.fail(f"np.{function.__name__}")
+        made = function(*_stand_in(arguments), **_stand_in(settings))
+        return self.made(function.__name__, (arguments, settings), np.shape(made))
+
+    def copies(self, scalars: Sequence[Any], source: Any) -> NoReturn:
+        """Give up: a derivative is asked for inside of the function."""
+        self.fail("a transform")
+
+    def written(self, result: Any) -> Any:
+        """All that was done, with what the function returned."""
+        entries = [self.operations[position] for position in range(len(self.operations))]
+        return entries, list(self.tables), list(self.rows), self.told(result)
+
+
+class _Nothing(Tape):
+    """The tape of what is in the place of elements, about which nothing may be asked."""
+
+    def __init__(self, outlined: OutlineTape) -> None:
+        super().__init__()
+        self._outlined = outlined
+
+    def asked(self) -> NoReturn:
+        """Give up: somebody asks for the truth of an element."""
+        self._outlined.fail("an element")
+
+    def tell_apart(self, symbol: Symbol) -> NoReturn:
+        """Give up: somebody asks which element it is."""
+        self._outlined.fail("an element")
+
+
+class _Outlined(SymbolArray):
+    """An array with a shape and no elements.
+
+    Attributes:
+        position: where the tape says what it is made by; None for what NumPy has made of another one by itself.
+    """
+
+    position: int | None = None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
+        """What a function that works element by element gives."""
+        return _tape().of_elements(ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
+        """What another function of NumPy gives."""
+        return _tape().of_arrays(function, arguments, settings)
+
+    def of_terms(self, name: str) -> Any:
+        """What a function of a sequence, such as mg.mean, makes of it: a number; or as many, of mg.softmax."""
+        if self.ndim != 1:
+            _tape().fail(f"{name} of an array with axes")
+        return _tape().made(name, self, self.shape if name == "softmax" else ())
+
+    @staticmethod
+    def of_each(primitive: Primitive, operands: tuple[Any, ...]) -> Any:
+        """What a primitive gives for each element."""
+        if primitive not in OF_LIBRARY:
+            _tape().fail("a primitive of the user")
+        return _tape().made(primitive.name, operands, np.broadcast_shapes(*map(np.shape, map(_stand_in, operands))))
+
+    def __getitem__(self, index: Any) -> Any:
+        """The elements at an index, which is part of the outline."""
+        tape = _tape()
+        parts = index if type(index) is tuple else (index,)
+        if not all(one is None or one is Ellipsis or isinstance(one, (int, slice)) for one in parts):
+            tape.fail("an index that is an array")
+        return tape.made("[]", (self, index), np.shape(_stand_in(self)[index]))
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        """Give up: arrays in an outline do not change."""
+        _tape().fail("a changed array")
+
+    def __iter__(self) -> Any:
+        """The rows, if they are few."""
+        if len(self) > _FEW:
+            _tape().fail("a loop over an array")
+        return iter([self[row] for row in range(len(self))])
+
+    def tolist(self) -> Any:
+        """Something to take elements of, for this library."""
+        if self.ndim != 1 or not is_seen_by_library():
+            _tape().fail("tolist")
+        return self
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """Nothing, for this library, which compares what a loop closes over before and after."""
+        return b"" if is_seen_by_library() else _tape().fail("tobytes")
+
+    def astype(self, dtype: Any, *arguments: Any, **settings: Any) -> Any:
+        """The same array: its numbers are floats."""
+        if np.dtype(dtype) != np.float64:
+            _tape().fail("astype")
+        return self
+
+
+def _noted(name: str) -> Any:
+    """A method of arrays that is part of the outline."""
+
+    def method(self: _Outlined, *arguments: Any, **settings: Any) -> Any:
+        made = getattr(_stand_in(self), name)(*_stand_in(arguments), **_stand_in(settings))
+        return _tape().made(name, (self, arguments, settings), np.shape(made))
+
+    return method
+
+
+def _refused(name: str) -> Any:
+    def method(self: Any, *arguments: Any, **settings: Any) -> Any:
+        return _tape().fail(name)
+
+    return method
+
+
+for _name in ("sum", "mean", "prod", "max", "min", "dot", "reshape", "ravel", "flatten", "transpose", "copy",
+              "squeeze", "swapaxes"):  # fmt: skip
+    setattr(_Outlined, _name, _noted(_name))
+for _name in ("item", "fill", "round", "std", "var", "view", "put", "resize"):
+    setattr(_Outlined, _name, _refused(_name))
+_Outlined.T = property(lambda array: array.transpose())  # type: ignore[assignment, method-assign]
+
+
+def _tape() -> OutlineTape:
+    tape = recorder_on_top()
+    if not isinstance(tape, OutlineTape):
+        raise OutlineError("another recorder")
+    return tape
+
+
+def _stand_in(x: Any) -> Any:
+    """Numbers in the place of symbols, in nested lists, tuples and dicts."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_stand_in, x))
+    if isinstance(x, dict):
+        return {name: _stand_in(part) for name, part in x.items()}
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return np.broadcast_to(1.0, x.shape)
+    return 1.0 if isinstance(x, Value) else x
+
+
+class _OneIteration(Iterations):
+    """Loops, of which an outline has one iteration."""
+
+    def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+        """The function."""
+        return function
+
+    def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
+        """Nothing: ``at_once`` has the results of all iterations."""
+        return []
+
+    def leave(self, number: Any) -> bool:
+        """Whether a decision on a number is left to a program: that has no outline."""
+        return _tape().fail("a decision") if is_unknown(number) else False
+
+    def at_once(self, run: Callable[[Any], Any], item: Callable[[int], Any], count: int, axis: Any) -> Any:
+        """What all iterations of vmap give, put together."""
+        begin = len(_tape().operations)
+        with _unchanged(run):
+            result = run(_unknown(item(0)))
+        return self._stacked(result, ("vmap", begin), count, axis)
+
+    def handed_on(
+        self, step: Callable[[Any, Any], Any], state: Any, take: Callable[[int], Any], count: int, reverse: bool
+    ) -> Any:
+        """The last state of scan, and all outputs."""
+        by = "scan", len(_tape().operations), reverse, _tape().told(state)
+        with _unchanged(step):
+            after, _ = step(state, _unknown(take(0)))
+            after, output = step(self._again(after, state, by), _unknown(take(1)))
+        return self._again(after, state, by), self._stacked(output, by, count, 0)
+
+    def _again(self, nested: Any, before: Any, by: Any) -> Any:
+        """A state after other iterations, of the same structure."""
+        if isinstance(nested, (list, tuple)):
+            return remade(nested, [self._again(*parts, by) for parts in zip(nested, before, strict=True)])
+        if not isinstance(nested, Value) and not is_array(nested):
+            return nested if nested == before else _tape().fail("a state that counts")
+        return _tape().made(by, nested, np.shape(nested) if is_array(nested) else ())
+
+    def _stacked(self, nested: Any, by: Any, count: int, axis: Any) -> Any:
+        """What one iteration gives, for all of them."""
+        if nested is None:
+            return None
+        if isinstance(nested, (tuple, dict)):
+            parts = nested.values() if isinstance(nested, dict) else nested
+            return remade(nested, [self._stacked(part, by, count, axis) for part in parts])
+        shape = np.shape(nested) if is_array(nested) else ()
+        if not (isinstance(nested, Value) or is_array(nested)) or not isinstance(axis, int):
+            return _tape().fail("an iteration that gives no number or array")
+        end = axis + len(shape) + 1 if axis < 0 else axis
+        return _tape().made((by, axis), nested, (*shape[:end], count, *shape[end:]))
+
+
+@contextmanager
+def _unchanged(function: Callable[..., Any]) -> Iterator[None]:
+    """Give up if a function changes something that it can reach, and so may do something else each time."""
+    reached = ClosedOver([("", function)])
+    yield
+    if not is_as_before(reached):
+        _tape().fail("a loop that remembers something")
+
+
+def _unknown(nested: Any) -> Any:
+    """What an iteration is given, if its numbers are not known: by those, it may do something else each time."""
+    parts = nested.values() if isinstance(nested, dict) else nested
+    if isinstance(nested, (list, tuple, dict)):
+        for part in parts:
+            _unknown(part)
+    elif nested is not None and not isinstance(nested, (Value, _Outlined)):
+        _tape().fail("a loop over known numbers")
+    return nested
+
+
+def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+    """What a function does to whole arrays.
+
+    Args:
+        function: the function; of a transform, the one that is differentiated.
+        arguments: numbers, Values and arrays of floats, in lists, tuples and dicts.
+        named: the named ones.
+
+    Returns:
+        Nested lists and tuples. Those for two numbers of rows differ by these numbers if the function does the same for
+        both.
+
+    Raises:
+        OutlineError: if there is no outline, or the function raises something.
+    """
+    while hasattr(function, "differentiated"):
+        function = function.differentiated
+    tape = OutlineTape()
+    try:
+        with tracing(tape), taking(_OneIteration()):
+            result = function(*_given(tape, arguments), **_given(tape, named))
+            written = tape.written(result)
+    except OutlineError:
+        raise
+    except Exception as error:
+        raise OutlineError(repr(error)) from None
+    finally:
+        has_failed = tape.has_failed
+        tape.finish()
+    if has_failed:
+        raise OutlineError("what was caught")
+    return written
+
+
+def _given(tape: OutlineTape, nested: Any) -> Any:
+    """Arguments with arrays that have no elements, and symbols for numbers."""
+    kind = type(nested)
+    if kind in (list, tuple):
+        return kind([_given(tape, part) for part in nested])
+    if kind is dict:
+        return {name: _given(tape, part) for name, part in nested.items()}
+    if kind is np.ndarray and nested.dtype == float:
+        return tape.made("argument", None, nested.shape)
+    if kind in (float, int, Value):
+        return tape.argument(len(tape.operations), nested, kind, SHORT)
+    if isinstance(nested, (Value, np.ndarray, np.generic, list, tuple, dict)):
+        tape.fail(f"an argument of the class {kind.__name__}")
+    return nested

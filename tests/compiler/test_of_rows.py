@@ -1,0 +1,455 @@
+"""Programs of many rows: made from those of a few, and the same as those of a trace for all rows."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import micrograd as mg
+from micrograd.compiler.calling import of_rows
+from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, is_same
+
+ROWS = 450
+SIZES = [32, 48, 80]
+WEIGHTS = [mg.Value(0.5), mg.Value(-0.25)]
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    """Fewer rows than for users, so that a trace for all of them takes no time."""
+    monkeypatch.setattr(of_rows, "FEWEST_ROWS", 400)
+
+
+def run_in_full(function, *arguments):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(of_rows, "FEWEST_ROWS", 10**9)
+        return mg.compile(function)(*arguments)
+
+
+def is_traced_in_full(caplog, function, *arguments):
+    """Whether it is, after a look at what it gives: the same numbers as by a trace for all rows, to the last bit."""
+    fast = mg.compile(function)
+    with caplog.at_level(logging.DEBUG, logger="micrograd"):
+        found = fast(*arguments)
+    again = fast(*arguments)
+    for result in found, again:
+        assert are_same(result, run_in_full(function, *arguments))
+    return any("is traced for all" in record.getMessage() for record in caplog.records)
+
+
+def are_same(one, other):
+    if isinstance(one, mg.Value):
+        return is_same(one.data, other.data)
+    if isinstance(one, csr_array):
+        pairs = [(getattr(one, name), getattr(other, name)) for name in ("data", "indices", "indptr")]
+        return one.shape == other.shape and all(is_same(x, y) for x, y in pairs)
+    if isinstance(one, (tuple, list)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(are_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(are_same(one[name], other[name]) for name in one)
+    return is_same(one, other)
+
+
+def numbers(*shape):
+    return np.random.default_rng(7).uniform(0.1, 1.0, shape)
+
+
+def chained(x):
+    return mg.vmap(lambda a, b: 10 * (b - a * a))(x[:-1], x[1:])
+
+
+ALIKE = {
+    "elements": lambda x: np.exp(x) * 2 + x,
+    "gradient of a sum": mg.value_and_grad(lambda x: np.exp(x).sum()),
+    "mean": mg.value_and_grad(lambda x: np.mean(np.where(x > 0.5, x, x * x))),
+    "mean of micrograd": mg.grad(mg.mean),
+    "method": lambda x: x.mean() + x.max(),
+    "log-sum-exp": mg.value_and_grad(mg.logsumexp),
+    "softmax": lambda x: mg.softmax(x)[0],
+    "single elements": lambda x: x[0] * x[-1] + x[3] * x,
+    "several results": lambda x: {"sines": np.sin(x), "sum": [x.sum(), 1.0], "what": "text", "static": None},
+    "steps": lambda x: x[::2] * 2,
+    "length": lambda x: (len(x) * x[0], x / x.shape[0], x * (1.0 / len(x))),
+    "constants": lambda x: x * np.arange(len(x)) + np.ones(len(x)),
+    "rows": lambda x: mg.vmap(lambda a: mg.sin(a) * a)(x),
+    "rows of several results": lambda x: mg.vmap(lambda a, b: (a * b, {"sum": a + b}))(x, x * x),
+    "scan": lambda x: mg.scan(lambda s, v: (s * 0.5 + v, s * s), 0.0, x),
+    "scan of a list, backwards": lambda x: mg.scan(lambda s, v: ([s[0] * v, s[1]], None), [1.0, 2.0], x, reverse=True),
+    "gradient of scan": mg.grad(lambda x: mg.scan(lambda s, v: (s * 0.5 + v, s), 1.0, x)[0]),
+    "closure": lambda x: mg.vmap(lambda a: a * x[0] + x.shape[0])(x),
+    "sparse Jacobian": mg.sparse_jacobian(chained),
+    "sparse Jacobian of slices": mg.sparse_jacobian(lambda x: x[1:] * x[:-1] ** 2),
+    "sparse Jacobian of a gradient": mg.sparse_jacobian(mg.grad(lambda x: np.sum(x**4))),
+    "sparse Hessian": mg.sparse_hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2)),
+    "a Value": lambda x: (x * WEIGHTS[0]).sum() + WEIGHTS[1],
+    "astype": lambda x: x.astype(float) + 1,
+    "primitive": lambda x: mg.tanh(x) * 2.0,
+    "stacked": lambda x: np.stack([x, x * x]),
+    "joined": lambda x: np.concatenate([x, x * x]),
+    "small arrays of symbols": lambda x: np.array([x[0], x[1]]) * x[2],
+    "rows one by one": lambda x: sum(row[0] for row in np.stack([x, x * x])),
+    "number of NumPy": lambda x: x * np.float64(2.5),
+}  # fmt: skip
+
+
+class TestAlikeRows:
+    @pytest.mark.parametrize("name", ALIKE)
+    def test_few_rows_are_traced(self, name, caplog):
+        assert not is_traced_in_full(caplog, ALIKE[name], numbers(ROWS))
+
+    @pytest.mark.parametrize("rows", [400, 407, 431, 512])
+    def test_numbers_of_rows(self, rows, caplog):
+        assert not is_traced_in_full(caplog, mg.value_and_grad(lambda x: np.sum(chained(x) ** 2)), numbers(rows))
+
+    def test_rows_of_a_matrix(self, caplog):
+        loss = mg.value_and_grad(lambda w, x, y: np.mean((x @ w["w"] - y) ** 2) + w["b"])
+        assert not is_traced_in_full(caplog, loss, {"w": numbers(4), "b": 0.5}, numbers(ROWS, 4), numbers(ROWS))
+
+    def test_sums_along_axes(self, caplog):
+        assert not is_traced_in_full(caplog, lambda x: (x.sum(axis=1), x.sum(axis=0), x.T[0]), numbers(ROWS, 3))
+
+    def test_numbers_and_lists_beside_arrays(self, caplog):
+        def total(x, factors, by=True, count=2):
+            return (x * factors[0] + factors[1]).sum() * count if by else x
+
+        assert not is_traced_in_full(caplog, total, numbers(ROWS), [2.0, mg.Value(0.5)], True, 3)
+
+    def test_the_numbers_of_another_call(self):
+        fast = mg.compile(mg.vmap(lambda a: a * a))
+        fast(numbers(ROWS))
+        x = np.arange(float(ROWS))
+        assert fast(x).tolist() == (x * x).tolist()
+        assert fast.cache_info().traces == 1
+
+    def test_gradients_of_values(self):
+        fast = mg.compile(ALIKE["a Value"])
+        x = numbers(ROWS)
+        for _ in range(2):
+            for weight in WEIGHTS:
+                weight.grad = 0.0
+            fast(x).backward()
+            assert WEIGHTS[0].grad == pytest.approx(x.sum(), rel=1e-12)
+            assert WEIGHTS[1].grad == 1.0
+
+    def test_under_no_grad(self):
+        fast = mg.compile(ALIKE["a Value"])
+        with mg.no_grad():
+            assert fast(numbers(ROWS)).data == fast(numbers(ROWS)).data
+            assert not fast(numbers(ROWS)).requires_grad
+
+    def test_under_no_grad_what_depends_on_it(self, caplog):
+        slope = mg.grad(lambda s, x: (x * WEIGHTS[0]).sum() * s * s)
+        assert not is_traced_in_full(caplog, slope, 0.5, numbers(ROWS))
+        fast = mg.compile(slope)
+        assert fast(0.5, numbers(ROWS)).requires_grad
+        with mg.no_grad():
+            assert fast(0.5, numbers(ROWS)) == pytest.approx(slope(0.5, numbers(ROWS)))
+
+    def test_explain_counts_all_rows(self):
+        fast = mg.compile(mg.sparse_jacobian(chained))
+        fast(numbers(ROWS))
+        assert "Derivatives: 898 entries of 449 rows" in fast.explain()
+        assert "1x449" in fast.explain()
+        assert fast.explain(passes=True).splitlines()[1].split()[0] == "trace"
+
+    def test_show_and_program(self, capsys):
+        fast = mg.compile(mg.vmap(lambda a: a * a))
+        x = numbers(ROWS)
+        fast(x)
+        fast.show(after="normalise")
+        fast.show(after="adjoint")
+        assert "n450 = n0 * n0" in capsys.readouterr().out
+        executable = fast.program(x)
+        executable.run()
+        assert executable.buffer[executable.program.outputs].tolist() == (x * x).tolist()
+        assert fast.cache_info().program_bytes > 0
+
+    def test_a_program_that_reads_what_was_replaced(self):
+        settings = {"factor": 2.0}
+        fast = mg.compile(lambda x: x * settings["factor"])
+        x = numbers(ROWS)
+        assert fast(x).tolist() == (x * 2.0).tolist()
+        settings["factor"] = 3.0
+        assert fast(x).tolist() == (x * 3.0).tolist()
+
+
+def remembers(x):
+    counts = [0]
+
+    def body(a):
+        counts[0] += 1
+        return a * (1 if counts[0] < 400 else 2)
+
+    return mg.vmap(body)(x)
+
+
+def counts_steps(x):
+    counts = [0]
+
+    def step(total, a):
+        counts[0] += 1
+        return total + a * (1 if counts[0] < 400 else 2), None
+
+    return mg.scan(step, 0.0, x)[0]
+
+
+def catches(x):
+    try:
+        return np.asarray(x)[min(len(x) - 1, 420)] * 2
+    except Exception:
+        return x[0]
+
+
+def catches_truth(x):
+    try:
+        return x[0] if np.asarray(x)[min(len(x) - 1, 420)] else x[1]
+    except Exception:
+        return x[0]
+
+
+def catches_keys(x):
+    try:
+        return {np.asarray(x)[min(len(x) - 1, 420)]: x[0]}.popitem()[1] * 2
+    except Exception:
+        return x[0]
+
+
+def goes_through(x):
+    total = 0.0
+    for element in x:
+        total = total + element
+    return total
+
+
+def changes(x):
+    x = x.copy()
+    x[0] = 1.0
+    return x
+
+
+def under_no_grad(x):
+    with mg.no_grad():
+        return x * 2
+
+
+own = mg.primitive("own", "own", lambda x: 2.0 * x, lambda gradient, out, x: 2.0 * gradient)
+
+UNLIKE = {
+    "a slice by a number": lambda x: x[:420].sum(),
+    "an element by a number": lambda x: x[min(len(x) - 1, 420)] * 2,
+    "a decision on the length": lambda x: (x * 2 if len(x) < 400 else x * 3).sum(),
+    "an array by the length": lambda x: np.where(np.arange(len(x)) < 400, x, 2 * x),
+    "many constants": lambda x: np.linspace(0.0, 1.0, len(x)) * x,
+    "a row that remembers": remembers,
+    "a step that remembers": counts_steps,
+    "a state that counts": lambda x: mg.scan(
+        lambda s, v: ((s[0] + 1, s[1] + (v if s[0] < 400 else 2 * v)), None), (0, 0.0), x
+    )[0][1],
+    "rows with numbers": lambda x: mg.vmap(lambda i, v: v * (1 if i < 400 else 2))(np.arange(len(x)), x),
+    "rows with a list": lambda x: mg.vmap(lambda i, v: v * (1 if i < 400 else 2))(list(range(len(x))), x),
+    "rows of lists": lambda x: mg.vmap(lambda v: [v, v])(x)[0],
+    "no rows": lambda x: mg.vmap(lambda v: None)(x) or x.sum(),
+    "the numbers in a list": lambda x: x.tolist()[min(len(x) - 1, 420)] * 2,
+    "an element behind NumPy's back": lambda x: np.asarray(x)[min(len(x) - 1, 420)] * 2,
+    "an error that is caught": catches,
+    "a truth that is caught": catches_truth,
+    "a key that is caught": catches_keys,
+    "a loop over an array": goes_through,
+    "a changed array": changes,
+    "a long program": lambda x: sum(x[i] for i in range(0, len(x), 200)) + sum(x[0] * k for k in range(2100)),
+    "a function without outline": lambda x: np.cumsum(x),
+    "a method of a ufunc": lambda x: np.add.accumulate(x),
+    "another reduction": lambda x: np.subtract.reduce(np.stack([x, x])),
+    "where= of a sum": lambda x: np.add.reduce(x, where=np.arange(len(x)) > 2),
+    "two results": lambda x: np.divmod(x, 0.3)[0],
+    "an index that is an array": lambda x: x[np.arange(3)],
+    "a view": lambda x: np.stack([x, x]).diagonal() * 2,
+    "a variance": lambda x: x.var(),
+    "another dtype": lambda x: x.astype(object) * 2,
+    "a transform inside": lambda x: mg.grad(lambda y: y.sum())(x),
+    "a transform of an element": lambda x: mg.grad(lambda y: y * y)(x[0]) * x,
+    "an operand of another class": lambda x: np.transpose(x, range(1)) * 2,
+    "under no_grad": under_no_grad,
+    "a decision": lambda x: mg.cond(x[0] > 0, lambda: x[1], lambda: x[2]),
+    "a choice": lambda x: x.sum() if x[0] > 0 else x.max(),
+    "a primitive of the user": own,
+    "a primitive of the user on an element": lambda x: own(x[0]) * x,
+    "arrays of objects": lambda x: np.array([x[0] for _ in range(100)]) * x[:100],
+    "a list as a result": lambda x: [x[0]] * len(x),
+    "known numbers as a result": lambda x: (x * 2, np.arange(3.0)),
+    "bools as a result": lambda x: x > 0.5,
+    "mg.mean of rows": lambda x: mg.mean(np.stack([x, x])[0]) + mg.mean(x, axis=0),
+}  # fmt: skip
+
+
+class TestOtherRows:
+    @pytest.mark.parametrize("name", UNLIKE)
+    def test_all_rows_are_traced(self, name, caplog):
+        assert is_traced_in_full(caplog, UNLIKE[name], numbers(ROWS))
+
+    @pytest.mark.parametrize("other", [np.float64(2.0), np.arange(ROWS), np.arange(3), [1.0] * 1001])
+    def test_other_arguments(self, other, caplog):
+        assert is_traced_in_full(caplog, lambda x, other: x * 2 + np.sum(other), numbers(ROWS), other)
+
+    def test_errors_of_the_function(self):
+        with pytest.raises(ValueError, match="give the axis"):
+            mg.compile(lambda x: mg.mean(x))(numbers(ROWS, 2))
+        with pytest.raises(IndexError):
+            mg.compile(lambda x: x[len(x)])(numbers(ROWS))
+
+    def test_a_symbol_that_stays_is_refused(self):
+        kept = []
+        with pytest.raises(mg.compiler.TraceError, match="kept"):
+            mg.compile(lambda x: kept.append(x.sum()) or x)(numbers(ROWS))
+        assert kept == []
+
+    def test_what_the_function_counts(self, caplog):
+        counts = {"calls": 0}
+
+        def function(x):
+            counts["calls"] += 1
+            return x * 2
+
+        assert is_traced_in_full(caplog, function, numbers(ROWS))
+
+    def test_programs_that_are_checked(self, caplog):
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            mg.compile(lambda x: x * 2, verify=True)(numbers(ROWS))
+        assert "is traced for all" in caplog.text
+
+    def test_a_large_program(self, caplog, monkeypatch):
+        fast = mg.compile(lambda x: x * 2)
+        fast(numbers(ROWS))
+        monkeypatch.setattr(of_rows, "_MOST_NUMBERS", 100)
+        assert "1x450" in fast.explain()
+        assert is_traced_in_full(caplog, lambda x: x * 3, numbers(ROWS))
+
+
+UNARY = [np.sin, np.tanh, mg.tanh, lambda a: a * a, lambda a: 0.5 * a + 1, lambda a: np.where(a > 0.3, a, -a)]
+BINARY = [np.add, np.multiply, lambda a, b: a - b, np.maximum, mg.vmap(lambda a, b: mg.sin(a) * b + 1)]
+ENDS = [np.sum, np.mean, np.max, lambda a: a[0] * a[-2], lambda a: mg.scan(lambda s, v: (s * 0.5 + v, None), 0.0, a)[0]]
+STEPS = st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(0, 30), st.integers(0, 2))
+
+
+def function_of(steps, end):
+    """A random function of two arrays: slices, functions of elements, and loops."""
+
+    def function(x, y):
+        arrays = [x, y]
+        for what, one, other, cut in steps:
+            a, b = arrays[one % len(arrays)], arrays[other % len(arrays)]
+            if what == 0:
+                made = UNARY[one % len(UNARY)](a)
+            elif what == 1:
+                made = a[cut:] if other % 2 else a[: len(a) - cut]
+            else:
+                rows = min(len(a), len(b))
+                made = BINARY[one % len(BINARY)](a[:rows], b[len(b) - rows :])
+            arrays.append(made)
+        return arrays[-1] if end is None else ENDS[end](arrays[-1])
+
+    return function
+
+
+class TestRandomFunctions:
+    @given(st.lists(STEPS, min_size=1, max_size=6), st.integers(0, 4), st.integers(400, 500), st.integers(0, 3))
+    def test_same_numbers(self, steps, end, rows, transform):
+        function = function_of(steps, None if transform in (0, 3) else end)
+        made = [
+            mg.vmap(lambda a: a),
+            mg.value_and_grad(function),
+            mg.sparse_hessian(function),
+            mg.sparse_jacobian(function),
+        ]
+        chosen = function if transform == 0 else made[transform]
+        arguments = numbers(rows), numbers(rows)[::-1].copy()
+        assert are_same(mg.compile(chosen)(*arguments), run_in_full(chosen, *arguments))
+
+
+class TestExtrapolated:
+    @pytest.mark.parametrize(
+        ("things", "expected"),
+        [
+            ([16, 24, 40], 50),
+            ([3, 3, 3], 3),
+            ([2.5, 2.5, 2.5], 2.5),
+            ([32.0, 48.0, 80.0], 100.0),
+            ([1 / 32, 1 / 48, 1 / 80], 0.01),
+            (["32 rows of 1,032", "48 rows of 1,048", "80 rows of 1,080"], "100 rows of 1,100"),
+            (["text"] * 3, "text"),
+            ([{"a": [32]}, {"a": [48]}, {"a": [80]}], {"a": [100]}),
+            ([len, len, len], len),
+        ],
+    )
+    def test_things(self, things, expected):
+        found = extrapolated(SIZES, things, 100)
+        assert found == expected
+        assert type(found) is type(expected)
+
+    @pytest.mark.parametrize(
+        "of",
+        [
+            np.arange,
+            lambda n: np.full(n, -1),
+            lambda n: np.arange(n)[::-1] + 100,
+            lambda n: np.concatenate([np.arange(n), 7 * n + 2 * np.arange(n - 1)]),
+            lambda n: np.arange(0, n, 2),
+            lambda n: np.stack([np.arange(n), np.full(n, 7)], axis=1).ravel(),
+            lambda n: np.append(np.stack([np.arange(n), 3 * n - np.arange(n)], axis=1).ravel(), [1, 2, n]),
+            lambda n: np.arange(2 * n).reshape(2, n),
+            lambda n: np.arange(3 * n).reshape(n, 3),
+            lambda n: np.arange(n, dtype=np.int32),
+            lambda n: np.tile([0.5, 1.5], n),
+            lambda n: np.arange(float(n)),
+            lambda n: np.array([float(n), 1.0 / n, 0.5]),
+            lambda n: np.array([[n, 2], [3, 4 * n]]),
+            lambda n: np.zeros(n, dtype=bool),
+        ],
+    )
+    @pytest.mark.parametrize("size", [48, 1000])
+    def test_arrays(self, of, size):
+        assert is_same(extrapolated(SIZES, list(map(of, SIZES)), size), of(size))
+
+    @pytest.mark.parametrize(
+        "things",
+        [
+            [1, 2, 4.0],
+            [1, 4, 16],
+            [1, 2, 5],
+            [0.1, 0.2, 0.3],
+            [0.0, 0.5, 0.5],
+            [math.inf, 1.0, 1.0],
+            ["a 1", "b 2", "a 3"],
+            [[1], [1, 2], [1, 2, 3]],
+            [len, max, len],
+            [np.arange(3), np.arange(3.0), np.arange(3)],
+            [np.array([len]), np.array([len]), np.array([len])],
+            [np.zeros((2, n, n), dtype=int) for n in SIZES],
+            [np.arange(n) ** 2 for n in SIZES],
+            [np.arange(100 - n) for n in SIZES],
+            [np.arange(n - 31) for n in SIZES],
+            [np.arange(n + n // 10) ** 2 for n in SIZES],
+            [np.arange(n) ** 2 for n in (20, 36, 68)],
+            [np.linspace(0.0, 1.0, 8 * n) for n in SIZES],
+            [np.repeat([1, 5, 2], [n, 90 - n, n]) for n in SIZES],
+        ],
+    )
+    def test_what_is_not_alike(self, things):
+        with pytest.raises(UnlikeRowsError):
+            extrapolated(SIZES, things, 100)
+
+    def test_what_is_the_same(self):
+        assert is_same({"a": (1, [0.5, np.arange(2)])}, {"a": (1, [0.5, np.arange(2)])})
+        assert not is_same([0.0], [-0.0])
+        assert not is_same([1], [1, 2])
+        assert not is_same({"a": 1}, {"b": 1})
+        assert not is_same(np.arange(2), np.arange(2.0))
+        assert not is_same(1, 1.0)
+        assert is_same(math.nan, math.nan)
+        assert is_same(len, len)
