@@ -21,6 +21,7 @@ from tests.pages import PAGES
 
 MADE_BY_RECIPES = ("contributing.md",)  # names in the text that micrograd does not have
 TABLES = {"penguins.csv": DATA / "penguins.csv", "data.csv": DATA / "penguins.csv", "more.csv": DATA / "penguins.csv"}
+TAKE_SECONDS = ("api.md", "from-jax.md", "scaling.md", "testing.md")
 RECIPES = "contributing.md"  # changes the package: test_contributing.py makes a copy for it
 
 
@@ -36,10 +37,10 @@ def promised(code):
 
 
 def with_blocks():
-    """The pages that have code; what runs on JAX takes its time. Chapters run in learn/test_chapters.py."""
+    """The pages that have code. Chapters run in learn/test_chapters.py."""
     for page in PAGES:
         if blocks(page) and page.name != RECIPES and page not in CHAPTERS:
-            marks = [pytest.mark.slow] if page.name in ("scaling.md", "from-jax.md") else []
+            marks = [pytest.mark.slow] if page.name in TAKE_SECONDS else []
             yield pytest.param(page, id=page.name, marks=marks)
 
 

@@ -19,6 +19,7 @@ from tests.campaigns.kinds import DTYPES, EXPRESSIONS, NUMBERS, is_same, outcome
 CHOSEN = EXPRESSIONS[:: len(EXPRESSIONS) // 20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", CHOSEN)
 def test_compiled_equals_eager_or_is_refused_whatever_the_dtype(expression):
     for dtype in DTYPES:

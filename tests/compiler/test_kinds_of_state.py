@@ -1670,6 +1670,7 @@ draws("open file", lambda: lambda file=opened(): len(file.readline()))  # noqa: 
 draws("lines of a file", lambda: lambda file=opened(): len(next(file)))  # noqa: B008
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array")  # since NumPy 2.5
 @pytest.mark.parametrize("name", CASES, ids=[f"{outcome}-{name}" for name, (_, outcome) in CASES.items()])

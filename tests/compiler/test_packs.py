@@ -1,5 +1,6 @@
 """Packs: several examples of a batch in one program."""
 
+import functools
 import math
 import operator
 import random
@@ -110,15 +111,22 @@ def trained(program, mode, batch_size, epochs=2):
     return history.steps, [p.data for p in parameters], [p.grad for p in parameters]
 
 
+@functools.cache
+def trained_eagerly(program, batch_size):
+    """The same without the compiler, once for all backends."""
+    return trained(program, False, batch_size)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [4, 7, 18])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_batches_have_the_losses_and_gradients_of_eager(program, batch_size, backend):
-    expected = trained(program, False, batch_size)
+    expected = trained_eagerly(program, batch_size)
     for found, numbers in zip(trained(program, backend, batch_size), expected, strict=True):
         assert found == pytest.approx(numbers, rel=1e-8, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch):
     monkeypatch.setattr(normalise, "MANY", 1000)  # so that long dot products stay whole

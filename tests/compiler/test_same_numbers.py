@@ -34,7 +34,7 @@ def assert_equal(f, *numbers, backend):
 
 def kahan(x):
     total, lost = x, 0.0
-    for _ in range(1000):
+    for _ in range(100):
         term = 1e-16 - lost
         grown = total + term
         lost = (grown - total) - term
@@ -78,7 +78,7 @@ def test_chains_side_by_side_are_computed_from_left_to_right(backend):
 
 
 def test_parentheses_on_the_right_are_rounded_on_their_own(backend):
-    assert assert_equal(kahan, 1.0, backend=backend)[0] == 1 + 1e-13
+    assert assert_equal(kahan, 1.0, backend=backend)[0] == 1 + 1e-14
     assert assert_equal(lambda x: (x + 1) - x, 1e16, backend=backend)[0] == 0
     assert assert_equal(lambda x, y: y - (x - x * 1.0), 7.0, 1e-17, backend=backend)[0] == 1e-17
     assert assert_equal(lambda x, y, z: y - (x - z), 7.0, 1e-17, 7.0, backend=backend)[0] == 1e-17

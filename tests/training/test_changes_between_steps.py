@@ -126,6 +126,7 @@ def trained(mode, way, change, batch_size=2):
     return history.steps, numbers, [value.grad for value in world.w], world.rates, optimizer.steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("way", ["rate", "callback", "noise"])
 @pytest.mark.parametrize("compiled", BACKENDS)

@@ -369,6 +369,7 @@ def interrupted(leaves, at):
 
 
 class TestResuming:
+    @pytest.mark.slow
     @MODES
     @pytest.mark.parametrize("step", range(1, 7))
     @pytest.mark.parametrize("seed", [5, None])

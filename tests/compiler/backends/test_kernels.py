@@ -151,7 +151,8 @@ def test_reductions_of_all_layouts(layouts, largest, many, backend):
             segments.append(Segment(rng.choice([1.0, -1.0, 0.5, -2.0, 0.0]), terms, first, second if two else None))
         return Reduction(rows, columns, target(rng, rows, columns, end, rng.random() < 0.7), tuple(segments), largest)
 
-    check(*drawn(make, 2 if backend == "jax" else 12, 1), backend)
+    count = 12 if backend != "jax" else 2 if many else 4
+    check(*drawn(make, count, 1), backend)
 
 
 def factors_of_a_product(rng, rows, terms, side_by_side):
