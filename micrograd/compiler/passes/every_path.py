@@ -32,13 +32,13 @@ from micrograd.compiler.tracing.trace import Symbol, Tape, refuse_int, trace, tr
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
+from micrograd.engine.value import Value
 from micrograd.loops import form_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.ir.entries import Called, Trace
-    from micrograd.engine.value import Value
 
 _MOST_PATHS, _MOST_QUESTIONS = 64, 64
 _HARMLESS = 0.5  # in the place of an operand, where nobody needs the result
