@@ -32,7 +32,6 @@ from micrograd.compiler.tracing.trace import Symbol, Tape, refuse_int, trace, tr
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.engine.value import Value
 from micrograd.loops import form_of
 
 if TYPE_CHECKING:
