@@ -13,6 +13,7 @@ import ctypes
 import importlib.util
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,7 +48,7 @@ class Built:
     def __init__(self, source: Path) -> None:
         library, result = source.with_suffix(".so"), source.with_suffix(".o")
         begin = seconds_of_children()
-        subprocess.run(["cc", *FLAGS, "-fPIC", "-c", source, "-o", result], check=True, timeout=LIMIT)
+        compile_within_limit(["cc", *FLAGS, "-fPIC", "-c", str(source), "-o", str(result)])
         self.seconds = seconds_of_children() - begin
         subprocess.run(["cc", "-shared", result, "-o", library, "-lm"], check=True)
         self.library = ctypes.CDLL(str(library))
@@ -58,6 +59,18 @@ class Built:
         source, result = self.sizes
         shown = f"{8 * work / 1e3:,.1f}" if work else "-"
         return [f"{source / 1e3:,.1f}", f"{result / 1e3:,.1f}", f"{self.seconds:.2f}", shown]
+
+
+def compile_within_limit(command: list[str]) -> None:
+    """Run a compiler; where it takes too long, end it and the programs that it has started."""
+    with subprocess.Popen(command, start_new_session=True) as compiler:
+        try:
+            code = compiler.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(compiler.pid, signal.SIGKILL)
+            raise
+    if code:
+        raise subprocess.CalledProcessError(code, command)
 
 
 def seconds_of_children() -> float:

@@ -189,16 +189,18 @@ def irregular(x):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_an_irregular_program_is_a_table_that_a_function_goes_through(precision, built):
-    """As statements, tens of thousands of operations keep a compiler busy for minutes."""
+@pytest.mark.parametrize("many", [100, 30_000])
+def test_an_irregular_program_is_statements_or_a_table(many, precision, built, monkeypatch):
+    """Some thousands are in several functions; tens of thousands would keep a compiler busy for minutes."""
+    monkeypatch.setattr("micrograd.compiler.backends.c.words._MANY", many)
     x = [0.3, -0.7, 1.1, 0.9, -1.3]
     file = built(irregular, x, precision=precision)
     value, slopes = of_values(irregular, x)
     single = precision == "float32"
-    assert (
-        f"static void f_0_run(int count, const int *words, {'float' if single else 'double'} *numbers)" in file.source
-    )
-    assert file.source.count("\n", file.source.index("void f_0_value")) < 600
+    of_table = f"static void f_0_run(int count, const int *words, {'float' if single else 'double'} *numbers)"
+    assert (of_table in file.source) == (many == 100)
+    assert ("    f_0_part_5(" in file.source) == (many == 30_000)
+    assert file.source.count("\n", file.source.index("\nvoid f_0_value")) < 600
     found, gradients = file.both(x)
     assert found[0] == pytest.approx(value, rel=1e-4 if single else 1e-12)
     np.testing.assert_allclose(gradients, slopes, rtol=1e-3 if single else 1e-10, atol=1e-4 if single else 1e-12)

@@ -1,13 +1,16 @@
 """Exported programs of many kernels: products of matrices, functions that kernels share, parts, and the stack."""
 
 import itertools
+import re
 import subprocess
 
 import numpy as np
 import pytest
 
 import micrograd as mg
+from micrograd.compiler.backends.c.memory import Tables
 from micrograd.compiler.backends.c.regions import in_even_rows
+from micrograd.compiler.backends.c.repeats import Statement, repeated
 from micrograd.compiler.ir.program import Access, Reduction, Segment
 from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
@@ -81,7 +84,13 @@ def test_rows_of_uneven_lengths(precision, lanes, tmp_path):
 
 @pytest.mark.parametrize(
     ("starts", "counts"),
-    [([10, 20, 30, 40, 50, 5], [5, 1]), ([10, 20, 15, 25, 35], [2, 3]), ([7, 1, 9, 2, 40, 3, 77, 1, 5], [9])],
+    [
+        ([10, 20, 30, 40, 50, 5], [5, 1]),
+        ([10, 20, 15, 25, 35], [2, 3]),
+        ([7, 1, 9, 2, 40, 3, 77, 1, 5], [9]),
+        ([100 * n * n + 3 * k for n in range(32) for k in range(16)], [16] * 32),
+    ],
+    ids=["the last one", "three", "none", "many long ones"],
 )
 def test_rows_that_are_evenly_apart_but_for_a_few(starts, counts):
     """A sum is divided there, so that most of it is a product of matrices."""
@@ -143,11 +152,11 @@ def in_groups(x):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [14, 40])
 def test_kernels_of_the_same_form_share_a_function(count, tmp_path):
-    """There is one function for all lengths; and where there are many kernels, they are in several functions."""
+    """There is one function for all lengths, and a loop over these; where there are many, they are in several parts."""
     file = check(looks_back, tmp_path, numbers(count), numbers(count))
     assert "void f_0_sum(int terms, double *result, const double *x, const double *y)" in file.source
-    assert file.source.count("f_0_sum(") > 5
-    assert ("f_0_value_part_2(inputs, outputs, work);" in file.source) == (count == 40)
+    assert re.search(r"for \(int item = 0; item < \d+; item\+\+\) \{\n        f_0_sum\(item \+ \d+, &", file.source)
+    assert ("    f_0_part_2(" in file.source) == (count == 40)
 
 
 def test_tables_are_arguments_of_shared_functions(tmp_path):
@@ -218,3 +227,60 @@ def stack_of(program, tmp_path):
     sizes = {line.split()[0].rpartition(":")[2]: int(line.split()[1]) for line in lines}
     called = max(sizes.pop("f_0"), sizes.pop("f_0_value"))
     return called + sum(sorted(sizes.values())[-3:])
+
+
+def loops_of(*texts, single=False):
+    """The lines of statements, and of the tables that these need."""
+    tables = Tables("f_0", single=False)
+    lines = repeated([Statement([f"    {line}" for line in text.split("; ")], single) for text in texts], tables)
+    return [line[4:] for line in lines], "".join(tables.lines)
+
+
+def test_statements_that_differ_in_numbers_are_a_loop():
+    lines, tables = loops_of(*(f"sum({n + 2}, &work[{10 + 4 * n}], 0.{n // 9}5, {7 - n} * x, 3);" for n in range(6)))
+    assert lines == [
+        "for (int item = 0; item < 6; item++) {",
+        "    sum(item + 2, &work[4 * item + 10], 0.05, (7 - item) * x, 3);",
+        "}",
+    ]
+    assert not tables
+
+
+def test_several_statements_are_repeated_together():
+    lines, tables = loops_of(*(text for n in range(5) for text in (f"first({n * n}, 1e-07);", f"second({n % 2});")))
+    assert lines == [
+        "for (int item = 0; item < 5; item++) {",
+        "    first(f_0_indices_1[item], 1e-07);",
+        "    second(f_0_indices_2[item]);",
+        "}",
+    ]
+    assert "f_0_indices_1[5] = {    0, 1, 4, 9, 16,};" in tables
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["first(1);", "second(1);", "first(2);"],  # not often enough
+        ["f(1);", "f(7);", "f(5);", "f(99);"],  # a table is longer
+        [f"double sum_{n} = x[{n}];" for n in range(5)],  # a name is no number
+        [],
+    ],
+)
+def test_other_statements_stay(texts):
+    assert loops_of(*texts) == (texts, "")
+
+
+def test_single_numbers_are_a_loop_only_if_that_needs_no_table():
+    texts = [f"numbers_1[{n}] = weights[{3 * n}];" for n in (0, 1, 2, 3, 5, 9, 20)]
+    lines, tables = loops_of(*texts, single=True)
+    assert lines == [
+        "for (int item = 0; item < 4; item++) {",
+        "    numbers_1[item] = weights[3 * item];",
+        "}",
+        *texts[4:],
+    ]
+    assert not tables
+
+
+def test_statements_without_text_are_left_out():
+    assert repeated([Statement([], True)] * 4, Tables("f_0", single=False)) == []

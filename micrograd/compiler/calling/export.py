@@ -54,7 +54,7 @@ _MATH = (
     "lrint lround modf nan nearbyint nextafter remainder remquo rint round scalbn signbit signgam tgamma trunc NAN "
     "INFINITY HUGE_VAL"
 )
-_VARIABLES = "row column term step index sum largest work inputs outputs gradients parameters seeds"
+_VARIABLES = "row column term step item index sum largest work inputs outputs gradients parameters seeds"
 _KEYWORDS, _OF_MATH_H = frozenset(_LANGUAGE.split()), MATH_H | frozenset(_MATH.split())
 _LOCALS = frozenset(_VARIABLES.split())
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")

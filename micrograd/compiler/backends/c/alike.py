@@ -20,7 +20,7 @@ from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.compiler.backends.c.formulas import Functions
     from micrograd.compiler.backends.c.memory import Lookup, Memory
@@ -149,13 +149,10 @@ class Form:
 def alike(blocks: Sequence[Block]) -> dict[tuple[int, int], Form]:
     """The forms that kernels have in common, by the number of the block and of the kernel in it."""
     groups: dict[Any, list[tuple[tuple[int, int], Form]]] = defaultdict(list)
-    uses = uses_of(blocks)
-    for number, block in enumerate(blocks):
-        for position, kernel in enumerate(block.kernels):
-            own = [next(uses) for _ in range(len(kernel.reads) + 1)]
-            if not is_scalar(kernel) and not isinstance(kernel, (Words, Take)):
-                form = Form(kernel, own)
-                groups[form.key].append(((number, position), form))
+    places = [(number, position) for number, block in enumerate(blocks) for position in range(len(block.kernels))]
+    for place, form in zip(places, forms_of(blocks), strict=True):
+        if form:
+            groups[form.key].append((place, form))
     found: dict[tuple[int, int], Form] = {}
     for group in groups.values():
         if len(group) >= _FEWEST:
@@ -167,6 +164,15 @@ def alike(blocks: Sequence[Block]) -> dict[tuple[int, int], Form]:
                 form.same = same
             found.update(group)
     return found
+
+
+def forms_of(blocks: Sequence[Block]) -> Iterator[Form | None]:
+    """The forms of all kernels; None for a kernel that shares no function."""
+    uses = uses_of(blocks)
+    for block in blocks:
+        for kernel in block.kernels:
+            own = [next(uses) for _ in range(len(kernel.reads) + 1)]
+            yield None if is_scalar(kernel) or isinstance(kernel, (Words, Take)) else Form(kernel, own)
 
 
 def _position(use: Use, lookup: Lookup | None) -> Any:

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from micrograd.compiler.backends.c.alike import forms_of
 from micrograd.compiler.backends.c.kernels import Writer
 from micrograd.compiler.backends.c.memory import GIVEN, Memory, Positions, Tables
-from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, in_parts, local_positions, rolled
+from micrograd.compiler.backends.c.regions import (
+    blocks_of,
+    compressed,
+    contracted,
+    evened,
+    in_parts,
+    local_positions,
+    rolled,
+)
 from micrograd.compiler.backends.c.words import in_words
 
 if TYPE_CHECKING:
@@ -119,13 +128,14 @@ def functions_of(
     if not len(seeds) and len(program.seeds):  # there is one, which is 1
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
     blocks, program = in_words(blocks_of(program), program)
+    blocks = evened(blocks)
     with_loops = any(block.iterations > 1 for block in blocks)
     ends: dict[int, int] = {}
     if with_loops:
         blocks, ends = rolled(contracted(blocks, program), program)
         program = replace(program, outputs=np.array([ends.get(n, n) for n in program.outputs.tolist()]))
     else:
-        blocks = in_parts(blocks)
+        blocks = in_parts(blocks, [form and form.key for form in forms_of(blocks)])
     locals_ = local_positions(blocks, program)
     gradients = np.arange(program.gradients.start, program.gradients.stop)
     order = gradients[source.order] if len(gradients) else gradients
@@ -214,9 +224,8 @@ def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
             if memory.in_work(position):
                 of_region.setdefault(cast("Region", memory.region(position)), []).append(index)
         for region, chosen in of_region.items():
-            lines += _copies(
-                memory, memory.whole(region)[0], positions[chosen] - region.start, source, np.array(chosen)
-            )
+            name, origin = memory.whole(region)
+            lines += _copies(memory, name, positions[chosen] - origin, source, np.array(chosen))
     return lines
 
 

@@ -10,6 +10,7 @@ from micrograd.compiler.backends.c.alike import alike
 from micrograd.compiler.backends.c.loops import Loops
 from micrograd.compiler.backends.c.memory import kind_of
 from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
+from micrograd.compiler.backends.c.repeats import Statement, repeated
 from micrograd.compiler.ir.program import Map, Reduction
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Writer:
                 (position, kernel, [next(uses) for _ in range(len(kernel.reads) + 1)])
                 for position, kernel in enumerate(block.kernels)
             ]
+            before, statements = self._taken(), []
             for position, kernel, (*operands, target) in [
                 each for each in used if each[2][-1].access.base not in unread
             ]:
@@ -58,11 +60,17 @@ class Writer:
                     self.line(common[number, position].call(self.memory, self.functions, self.real))
                 else:
                     self._kernel(kernel, operands, target)
+                statements.append(Statement(self._taken(), is_scalar(kernel)))
             if block.iterations > 1:
                 self._loops.close()
-            parts.append(self._loops.lines[:])
-            self._loops.lines.clear()
+            parts.append([*before, *repeated(statements, self.memory.tables), *self._taken()])
         return parts
+
+    def _taken(self) -> list[str]:
+        """The lines since the last time."""
+        lines = self._loops.lines[:]
+        self._loops.lines.clear()
+        return lines
 
     def _kernel(self, kernel: Item, operands: Sequence[Use], target: Use) -> None:
         if is_scalar(kernel):

@@ -132,7 +132,7 @@ class Region(NamedTuple):
         start, end: where they are in the buffer.
         home: what they are a part of: one of GIVEN or RESULTS, "table" or "work".
         offset: where they begin there; 0 of a table.
-        name: of the table, or of the array in the work array.
+        name: of the table, or of the array in the work array; a single number there has none.
     """
 
     start: int
@@ -195,7 +195,8 @@ class Memory:
                     for position in (np.flatnonzero(written[start:end]) + start).tolist()
                     if position in kinds
                 }
-                name = self.unique(found.pop() if len(found) == 1 else "numbers")
+                if end - start > 1:
+                    name = self.unique(found.pop() if len(found) == 1 else "numbers")
                 offset, self.work = self.work, self.work + end - start
             elif home == "table":
                 name = self.tables.name(self._constants[start:end])
@@ -337,9 +338,9 @@ class Memory:
         return None
 
     def _home_of(self, region: Region) -> tuple[str, int]:
-        if region.home == "work":
+        if region.home == "work" and region.name:
             self.pointers[region.name] = f"work + {region.offset}"
-        if region.home in ("work", "table"):
+        if region.name:
             return region.name, region.start
         return region.home, region.start - region.offset
 

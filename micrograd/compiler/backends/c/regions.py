@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 Item: TypeAlias = "Reduction | Map | Take | Words"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
-_LOOPS = 64  # of a part
+_LOOPS = 64  # of a part, or so many statements for each of them:
+_STATEMENTS = 4
+_TERMS = 8  # of a sum that is as much as a statement
 _PARTS = 3  # of a sum whose rows are not evenly apart
+_MANY, _LARGE = 16, 512  # rows that are evenly apart, and worth a part, of a kernel whose table is long
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
 
 
@@ -167,38 +170,52 @@ def blocks_of(program: Program) -> list[Block]:
         if isinstance(kernel, Loop):
             blocks += [Block(1, tuple(straight))] if straight else []
             straight = []
-            inside = chain.from_iterable(map(in_even_rows, kernel.kernels))
-            blocks.append(Block(kernel.iterations, tuple(chain.from_iterable(map(_if_small, inside)))))
+            blocks.append(Block(kernel.iterations, tuple(chain.from_iterable(map(_if_small, kernel.kernels)))))
         elif isinstance(kernel, Singles):
             straight += kernel.unrolled()
         else:
-            straight += chain.from_iterable(map(_if_small, in_even_rows(kernel)))
+            straight += _if_small(kernel)
     return [*blocks, Block(1, tuple(straight))] if straight else blocks
 
 
-def in_even_rows(kernel: Kernel) -> list[Kernel]:
-    """A long sum as a few whose rows are evenly apart, if tables say so of all but a few of its rows.
+def evened(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, with kernels in parts that are even, where tables say so."""
+    return [
+        replace(block, kernels=tuple(part for kernel in block.kernels for part in in_even_rows(kernel)))
+        for block in blocks
+    ]
+
+
+def in_even_rows(kernel: Item) -> Sequence[Item]:
+    """A kernel as some whose rows are evenly apart, if that is so of many rows in a row, or all but a few of a sum.
 
     Buffers are used again, so of the rows of a matrix often all but the last are evenly apart.
     """
-    if not isinstance(kernel, Reduction) or kernel.is_in_order or kernel.largest:
+    if isinstance(kernel, (Take, Words)):
         return [kernel]
     tables = [access.row_table for access in (kernel.target, *kernel.accesses) if access.row_table is not None]
     if not tables or any(access.table is not None for access in kernel.accesses):
         return [kernel]
-    steps = np.diff(np.stack(tables), axis=1)
-    starts, start = [0], 0
-    for row in range(2, kernel.rows):
-        if row - start >= 2 and (steps[:, row - 1] != steps[:, start]).any():  # two rows are always evenly apart
-            start = row
-            starts.append(start)
-    if len(starts) > _PARTS:
+    starts = even_parts(np.stack(tables))
+    is_long_sum = isinstance(kernel, Reduction) and not (kernel.is_in_order or kernel.largest)
+    is_large = len(starts) * _MANY <= kernel.rows >= _LARGE
+    if not is_large and not (is_long_sum and len(starts) <= _PARTS):
         return [kernel]
     return [_rows(kernel, start, end) for start, end in pairwise([*starts, kernel.rows])]
 
 
-def _rows(kernel: Reduction, start: int, end: int) -> Reduction:
-    """Some rows of a sum, which are evenly apart."""
+def even_parts(tables: Integers) -> list[int]:
+    """Where parts of tables begin in which all of these are even."""
+    breaks = (np.diff(tables, 2, axis=1) != 0).any(axis=0).tolist()
+    starts = [0]
+    for number, breaks_off in enumerate(breaks, 2):
+        if breaks_off and number - starts[-1] >= 2:  # two are always even
+            starts.append(number)
+    return starts
+
+
+def _rows(kernel: Reduction | Map, start: int, end: int) -> Reduction | Map:
+    """Some rows of a kernel, which are evenly apart."""
 
     def part(access: Access) -> Access:
         if access.row_table is None:
@@ -209,11 +226,19 @@ def _rows(kernel: Reduction, start: int, end: int) -> Reduction:
     return replace(kernel.changed(part), rows=end - start)
 
 
-def in_parts(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, so divided that none has many loops: compilers of C take long over a large function."""
+def in_parts(blocks: Sequence[Block], forms: Sequence[Any]) -> list[Block]:
+    """The blocks, so divided that none has many loops or statements: compilers of C take long over a large function.
+
+    Args:
+        blocks: without loops.
+        forms: of the kernels of all blocks; those of the same form in a row count once.
+    """
     found: list[Block] = []
+    given = iter(forms)
     for block in blocks:
-        loops = np.cumsum([_loops(kernel) for kernel in block.kernels])
+        own = [next(given) for _ in block.kernels]
+        is_same = [form is not None and form == before for before, form in pairwise([None, *own])]
+        loops = np.cumsum([0 if same else _loops(one) for same, one in zip(is_same, block.kernels, strict=True)])
         part = 0
         while part < len(block.kernels):
             end = int(np.searchsorted(loops, (loops[part - 1] if part else 0) + _LOOPS, side="right"))
@@ -223,10 +248,10 @@ def in_parts(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
-def _loops(kernel: Item) -> int:
-    """How many loops a kernel has, about."""
+def _loops(kernel: Item) -> float:
+    """How many loops a kernel has, about, or as much as how many it is."""
     if is_scalar(kernel):
-        return 0
+        return (1 + kernel.terms // _TERMS) / _STATEMENTS
     return 1 if not isinstance(kernel, Reduction) or kernel.is_in_order else len(kernel.segments)
 
 

@@ -1,7 +1,7 @@
 """Numbers by themselves, as a table that one small function of the file goes through.
 
 Where hardly two operations of a program are alike, each is a statement of its own, and a compiler of C takes minutes
-over tens of thousands of them. So if there are many, they become words:
+over tens of thousands of them. So if there are too many for that, they become words:
 
     n, target, (first, second, third) * n     a sum of n products
     -k, target, operands                      the result of function number k
@@ -27,14 +27,20 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.engine.primitive import Primitive
 
-_MANY = 1000  # statements, over which gcc 12 takes about 2 s with -O3
+_MANY = 30_000  # terms in all statements, over which gcc 12 takes about 4 s with -O3
+_MANY_BESIDE_LOOPS = 1000  # statements of a program that has others, over which it takes about 2 s
+_LOOPS = 64  # kernels that are loops, over which compilers are busy without statements
 _FEWEST = 16  # in a row that are worth a table
 _SMALL = 64  # terms for each statement that a kernel would be
 
 
 def in_words(blocks: list[Block], program: Program) -> tuple[list[Block], Program]:
     """The blocks, with tables where there would be too many statements, and the program with what these read."""
-    if sum(_statements(kernel) for block in blocks if block.iterations == 1 for kernel in block.kernels) <= _MANY:
+    straight = [kernel for block in blocks if block.iterations == 1 for kernel in block.kernels]
+    small = [kernel for kernel in straight if _is_small(kernel)]
+    has_loops = len(straight) - len(small) > _LOOPS or any(block.iterations > 1 for block in blocks)
+    terms = sum(kernel.rows * kernel.columns * kernel.terms for kernel in small)
+    if sum(map(_statements, straight)) <= _MANY_BESIDE_LOOPS or (terms <= _MANY and not has_loops):
         return blocks, program
     constants: dict[float, int] = {}  # and their positions, which come after all others
 
