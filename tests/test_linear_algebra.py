@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine import array_calls, lapack
+from micrograd.engine import array_calls, lapack, linear_algebra
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -665,3 +665,13 @@ def test_zeros_that_are_known_below_the_diagonal_need_no_reflection():
         assert mg.numbers(found).tolist() == [0.5, -0.5, 0.375]
         found.sum().backward()
         assert mg.gradients(x).tolist() == [0.5, -0.25, 0.125]
+
+
+def test_the_gradient_of_a_large_factor_goes_block_by_block():
+    size = 100
+    along, weights = RANDOM.normal(size=(2, size, size))
+    a, along = along @ along.T + size * np.eye(size), np.tril(along)
+    (slopes,) = linear_algebra.CHOLESKY.rule([weights], [np.linalg.cholesky(a)], [a], [True])
+    up, down = (np.vdot(np.tril(np.linalg.cholesky(a + step * along)), weights) for step in (1e-4, -1e-4))
+    assert np.vdot(slopes, along) == pytest.approx((up - down) / 2e-4, rel=1e-6)
+    assert not np.triu(slopes, 1).any()
