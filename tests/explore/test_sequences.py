@@ -287,7 +287,7 @@ def test_a_table_of_plain_lists_is_found_by_the_names_that_a_scope_uses():
     later = Value(2.0)
     data, nodes = passes(loss + mg.losses.cross_entropy(scores_after(0), 1))
     paths = {node: card["path"] for node, card in zip(nodes, data["nodes"], strict=True)}
-    assert (paths[weights[4, 1]], paths[SIGNS[3][0]], paths[later]) == ("weights[4][1]", "SIGNS[3][0]", "later")
+    assert (paths[weights[4, 1]], paths[SIGNS[3][0]], paths[later]) == ("weights[4][1]", "SIGNS[3][0]", "")
 
 
 class TestTheTokensToShowFirst:

@@ -57,7 +57,8 @@ def places_of_parameters(runs: Iterable[Run], layers: Sequence[Sequence[Sequence
     steps: dict[Value, list[str]] = {}
     for root in (*modules, *names):
         for way, parameter in ways_to_parameters(root):
-            steps.setdefault(parameter, way)
+            if len(way) > 1 or not isinstance(root, _Names):  # a variable of its own stays where it is used
+                steps.setdefault(parameter, way)
     places: dict[Value, Place] = {}
     for network in layers:
         for number, layer in enumerate(network):
