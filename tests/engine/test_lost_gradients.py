@@ -53,7 +53,7 @@ LOST = {
     "floats of an array": (assign(VECTOR), r"write a = mg\.array\(a\)"),
     "np.gradient": (lambda: np.gradient(np.array(VALUES)), "numpy converts"),
     "scipy.linalg.expm": (lambda: scipy.linalg.expm(MATRIX), r"scipy converts .*: write mg\.expm\."),
-    "scipy.linalg.svd": (lambda: scipy.linalg.svd(MATRIX), r"scipy converts .*: write np\.linalg\.svd\."),
+    "scipy.linalg.qr": (lambda: scipy.linalg.qr(MATRIX), r"scipy converts .*: write np\.linalg\.qr\."),
     "interp1d": (lambda: scipy.interpolate.interp1d([0, 1, 2], VECTOR)(0.5), r"scipy converts .*: write np\.interp\."),
     "another class of SciPy": (
         lambda: scipy.interpolate.CubicSpline([0, 1, 2], VECTOR),

@@ -155,6 +155,7 @@ class CompiledFunction(Generic[P, R]):
             with self._lock:
                 result: Any = quick(arguments) if self._last is quick.owner else None
             if result is EAGER:
+                self._ran = quick.last_call = None
                 return quick.end(self.function(*arguments, **named))
             if result is not None:
                 return result

@@ -195,8 +195,8 @@ def _of_few(sizes: Sequence[int], arrays: Sequence[Any], size: int) -> Any:
         order = np.argsort(begins)
         values.append(each.ravel()[begins[order]])
         numbers.append(np.argsort(order)[codes].reshape(each.shape))
-    known, places = extrapolated(sizes, list(zip(values, numbers, strict=True)), size)
-    return known[places]
+    known, positions = extrapolated(sizes, list(zip(values, numbers, strict=True)), size)
+    return known[positions]
 
 
 def _by_runs(sizes: Sequence[int], arrays: Sequence[Integers], size: int) -> Integers | None:
