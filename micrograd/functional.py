@@ -14,6 +14,7 @@ from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.calls import remembered_for_terms
+from micrograd.engine.choices import note_choice
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value, applied_with
@@ -499,6 +500,8 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         raise IndexError("there is nothing to take from an empty sequence")
     if tracer is None and not -len(sequence) <= index < len(sequence):
         raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
+    if tracer is None:
+        note_choice()
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
         return sequence[index] if tracer is None else tracer.take(sequence, index)

@@ -18,11 +18,12 @@ and rows that are computed alike are one kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import real_number
 from micrograd._support.containers import Assembled, array_of, flatten
+from micrograd.engine.choices import watching_choices
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 from micrograd.transforms import OUTPUT, Inputs, check_differentiable, check_one_argument, grad, value_and_grad
@@ -47,8 +48,8 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
 
     Returns:
         A function of the same arguments, whose result is a ``scipy.sparse.csr_array`` of floats, sorted and without
-        duplicates. It holds every entry that can be other than 0 for the operations that f did; an entry that
-        happens to be 0 is stored.
+        duplicates. It holds every entry that can be other than 0, whatever ``where`` and ``take`` take; an entry that
+        happens to be 0 is stored. Where f decides by ``if``, it has the entries of the operations that f did.
 
     Raises:
         TypeError: when called, if f returns one number (see ``grad``), or something that is no number.
@@ -64,8 +65,7 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
     check_differentiable(f)
     check_one_argument(argnums, "sparse_jacobian")
 
-    def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
-        inputs = Inputs(arguments, argnums, as_numbers=True)
+    def made(inputs: Inputs, settings: dict[str, Any]) -> csr_array[Any]:
         result = _run(inputs, f, settings)
         if result is None:
             raise TypeError(
@@ -79,8 +79,7 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
             )
         return _matrix(inputs, flatten(result, OUTPUT)[0], "sparse_jacobian")
 
-    derivatives.differentiated = f  # type: ignore[attr-defined]  # it is called with the same arguments
-    return derivatives
+    return _derivatives(f, argnums, made)
 
 
 def sparse_hessian(
@@ -111,13 +110,11 @@ def sparse_hessian(
         raise ValueError(f'triangle must be "upper", "lower" or None, not {triangle!r:.80}')
     slopes = grad(f, argnums)
 
-    def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
-        inputs = Inputs(arguments, argnums, as_numbers=True)
+    def made(inputs: Inputs, settings: dict[str, Any]) -> csr_array[Any]:
         found = flatten(_run(inputs, slopes, settings), OUTPUT)[0]
         return _matrix(inputs, found, "sparse_hessian", triangle)
 
-    derivatives.differentiated = f  # type: ignore[attr-defined]  # it is called with the same arguments
-    return derivatives
+    return _derivatives(f, argnums, made)
 
 
 def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **settings: Any) -> csr_array[Any]:
@@ -189,6 +186,64 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
     assembled = _Pattern(shape, columns, starts)
     numbers = array_of(entries.shape)(entries.tolist())
     return assembled([numbers]) if tracer_on_top() is None else Assembled([numbers], assembled, f"the result of {name}")
+
+
+def _derivatives(
+    f: Callable[..., Any], argnums: int, made: Callable[[Inputs, dict[str, Any]], Any]
+) -> Callable[..., csr_array[Any]]:
+    """The function of f's arguments that gives a matrix.
+
+    Args:
+        f: what is differentiated.
+        argnums: by which argument.
+        made: makes the matrix of the operations that f does on inputs.
+    """
+
+    def of_one_call(*arguments: Any, **settings: Any) -> Any:
+        return made(Inputs(arguments, argnums, as_numbers=True), settings)
+
+    @cache
+    def of_all_calls() -> Callable[..., Any]:
+        from micrograd.compiler import compile as compiled_function
+
+        return compiled_function(of_one_call, backend="numpy")
+
+    def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
+        with watching_choices() as choices:
+            found = of_one_call(*arguments, **settings)
+        if choices and tracer_on_top() is None:
+            return _with_what_may_occur(found, of_all_calls(), arguments, settings)
+        return found
+
+    derivatives.differentiated = f  # type: ignore[attr-defined]  # it is called with the same arguments
+    return derivatives
+
+
+def _with_what_may_occur(
+    found: Any, compiled: Callable[..., Any], arguments: tuple[Any, ...], settings: dict[str, Any]
+) -> Any:
+    """The matrix of an eager call, with the entries of what the function may take in the place of what it took.
+
+    ``mg.take`` and ``np.where`` leave nothing in the graph of an eager call of what they did not take. A compiled
+    function has it. One that cannot be compiled keeps the entries of its call.
+    """
+    import numpy as np
+
+    from micrograd.compiler import TraceError
+
+    try:
+        whole = compiled(*arguments, **settings)
+    except (TraceError, ArithmeticError, ValueError):
+        return found
+    rows, columns = _positions(found)
+    keys = whole.shape[1] * _positions(whole)[0] + whole.indices
+    wanted = whole.shape[1] * rows + columns
+    if not np.isin(wanted, keys).all():  # it decides as well
+        return found
+    data = np.zeros(len(keys))
+    data[np.searchsorted(keys, wanted)] = found.data
+    whole.data = data
+    return whole
 
 
 @dataclass(frozen=True)

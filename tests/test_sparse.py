@@ -112,9 +112,33 @@ def test_both_sides_of_where_and_all_that_may_be_taken_are_in_the_pattern() -> N
 
     fast = mg.compile(mg.sparse_jacobian(f))
     for start, index in (0.0, 1), (2.0, -1), (2.0, 0):
-        found = fast([start, 5.0, 6.0], index)
-        assert found.nnz == 2 + 3
-        np.testing.assert_array_equal(found.toarray(), mg.sparse_jacobian(f)([start, 5.0, 6.0], index).toarray())
+        found, eager = fast([start, 5.0, 6.0], index), mg.sparse_jacobian(f)([start, 5.0, 6.0], index)
+        assert found.nnz == eager.nnz == 2 + 3
+        np.testing.assert_array_equal(found.toarray(), eager.toarray())
+        np.testing.assert_array_equal(found.indices, eager.indices)
+
+
+def test_an_eager_pattern_has_what_may_be_taken_where_the_function_can_be_compiled() -> None:
+    def picked(x: Any, index: Any) -> Any:
+        return np.where(x > 0.0, x * x[0], mg.take([x[1] ** 2, x[2]], index))
+
+    x = np.array([1.0, -2.0, 3.0])
+    slopes = mg.sparse_jacobian(picked)(x, 0)
+    assert slopes.toarray().tolist() == [[2.0, 0.0, 0.0], [0.0, -4.0, 0.0], [3.0, 0.0, 1.0]]
+    assert (slopes.toarray() == mg.jacobian(picked)(x, 0)).all()
+    assert slopes.nnz == 9
+    curvature = mg.sparse_hessian(lambda x, index: mg.take(x, index) ** 3 * x[0])([1.0, 2.0, 3.0], 1)
+    assert curvature.toarray().tolist() == [[0.0, 12.0, 0.0], [12.0, 12.0, 0.0], [0.0, 0.0, 0.0]]
+    assert curvature.nnz == 9
+    read = mg.sparse_jacobian(lambda x, index: [mg.take(x, index) * int(x[0].data)])([2.0, 3.0], 1)
+    assert (read.toarray().tolist(), read.nnz) == ([[0.0, 2.0]], 1)  # it reads a number, and cannot be compiled
+
+    def decided(x: Any, index: Any) -> Any:
+        return [mg.take(x, index) if x[0] > 1.0 else x[0]]
+
+    for start in 0.0, 2.0, 0.5:
+        eager = mg.sparse_jacobian(decided)([start, 1.0], 1)
+        assert eager.toarray().tolist() == mg.jacobian(decided)([start, 1.0], 1)
 
 
 def test_a_pattern_is_a_matrix_of_bools() -> None:

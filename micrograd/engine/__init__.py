@@ -22,6 +22,7 @@ differentiation.py  which function a transform is running, and what its result d
 recorder.py      who records what the operators do
 tracer.py        what a recorder of numbers that are not known yet is asked
 calls.py         which run of which function a Value came out of, for pages
+choices.py       whether a function took one of several numbers
 lost_gradients.py  what warns where a gradient is lost unsaid, as by math.exp(v)
 commit.py        all or nothing: many numbers set in one step
 stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks

@@ -22,6 +22,7 @@ import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown, is_value, is_whole
 from micrograd.engine import further_primitives, linear_algebra, primitives, signals
+from micrograd.engine.choices import note_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -373,6 +374,7 @@ def has_unknown(x: Any) -> bool:
 def _where(condition: Any, *branches: Any) -> Any:
     if len(branches) != 2:
         return by_numpy(np.where, (condition, *branches))
+    note_choice()
     known, x, y = map(_as_objects, (condition, *branches))
     if not has_unknown(known) and is_uniform((x, y)):
         return by_numpy(np.where, (condition, *branches))

@@ -15,7 +15,7 @@ POINTS = 72  # an inch; the page counts points as pixels
 CARD, CONSTANT, GROUP = (132, 66), (64, 28), (164, 66)  # width and height; the page draws to this size
 CAPTION = 18  # more height of a closed kernel, for the line that says its shape
 KERNEL = (184, 66 + CAPTION)
-MATRIX = 90  # the longer side of a heat map
+MATRIX, IMAGE = 90, 136  # the longer side of a heat map, and of an image that has one on top
 COLUMN = 5  # items that nothing connects, up to which they stand one below the other
 GAP = 16  # between items that nothing connects
 STRAIGHT_FROM = 100  # items; beyond, arrows that bend around what is in their way take Graphviz too long
@@ -108,6 +108,9 @@ def _size(item: str, graph: dict[str, Any]) -> tuple[int, int]:
         group = graph["groups"][int(item[1:])]
         if len(group["shape"]) != 2:
             return KERNEL if group["kernel"] else GROUP
+        if group["kind"] == "inputs":
+            rows, columns = (size * IMAGE / max(group["shape"]) for size in group["shape"])
+            return max(150, round(columns) + 20), round(rows) + 50
         rows, columns = (size * MATRIX / max(group["shape"]) for size in group["shape"])
         least = KERNEL[0] if group["kernel"] else 110
         return max(least, round(2 * columns) + 30), round(rows) + 48 + (

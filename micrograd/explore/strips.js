@@ -3,11 +3,16 @@
 const LEVELS = 5; // of colour, for each sign
 const MOST_CELLS = 4096;
 
-/** Where a cell of a strip or of a heat map is drawn: a path for each colour, so that thousands cost nothing. */
-function cells(rows, columns, x, y, width, height) {
+/**
+ * Where a cell of a strip or of a heat map is drawn: a path for each colour, so that thousands cost nothing.
+ * Of an image, the pixels are as dark as their numbers; what lies on top has the middle of each pixel.
+ */
+function cells(rows, columns, x, y, width, height, { isImage = false, isOnTop = false } = {}) {
   const [w, h] = [width / columns, height / rows];
-  const gap = Math.min(w, h) > 5 ? 0.8 : 0;
-  const element = svg("g", { class: "cells", transform: `translate(${x} ${y})` }, svg("rect", { class: "ground", width, height }));
+  const gap = isOnTop ? Math.min(w, h) / 2 : Math.min(w, h) > 5 && !isImage ? 0.8 : 0;
+  const start = isOnTop ? gap / 2 : 0;
+  const element = svg("g", { class: "cells", transform: `translate(${x} ${y})` });
+  if (!isOnTop) element.append(svg("rect", { class: "ground", width, height }));
   const paths = new Map();
   /** Colour the cells by these numbers; null where there is none yet. The largest is of these, or of more that are compared. */
   const show = (numbers, largest = largestOf(numbers)) => {
@@ -15,13 +20,13 @@ function cells(rows, columns, x, y, width, height) {
     numbers.slice(0, MOST_CELLS).forEach((number, index) => {
       const level = levelOf(number, largest);
       if (level === 0) return;
-      const place = `M${((index % columns) * w).toFixed(1)} ${(Math.floor(index / columns) * h).toFixed(1)}h${(w - gap).toFixed(1)}v${(h - gap).toFixed(1)}h${(gap - w).toFixed(1)}z`;
+      const place = `M${((index % columns) * w + start).toFixed(1)} ${(Math.floor(index / columns) * h + start).toFixed(1)}h${(w - gap).toFixed(1)}v${(h - gap).toFixed(1)}h${(gap - w).toFixed(1)}z`;
       parts.set(level, (parts.get(level) ?? "") + place);
     });
     for (const level of new Set([...paths.keys(), ...parts.keys()])) {
       if (!paths.has(level)) {
         const path = svg("path", {});
-        path.style.fill = Number.isNaN(level) ? "rgb(var(--not-a-number))" : `rgb(var(${level > 0 ? "--positive" : "--negative"}) / ${(0.12 + (0.88 * Math.abs(level)) / LEVELS).toFixed(2)})`;
+        path.style.fill = Number.isNaN(level) ? "rgb(var(--not-a-number))" : `rgb(var(${level < 0 ? "--negative" : isImage ? "--pixel" : "--positive"}) / ${(0.12 + (0.88 * Math.abs(level)) / LEVELS).toFixed(2)})`;
         paths.set(level, path);
         element.append(path);
       }
@@ -44,13 +49,19 @@ function levelOf(number, largest) {
   return Math.sign(number) * Math.max(1, Math.ceil(share * LEVELS));
 }
 
-/** The strips, or the heat maps side by side, of a closed box: its numbers and its gradients. */
+/** The strips, or the heat maps side by side, of a closed box: its numbers and its gradients; of an image, one on top. */
 function colours(shown) {
   const { w, group } = shown;
   const h = heightOf(shown);
   const outputs = outputsOf(group);
   const [rows, columns] = group.shape.length === 2 ? group.shape : [1, Math.min(outputs.length, 128)];
   const key = (x, y, text) => svg("text", { class: "key", x, y }, text);
+  if (rows > 1 && group.kind === "inputs") {
+    const size = [...sampled(group.shape), 10, 42, w - 20, h - 50];
+    const [data, grad] = [cells(...size, { isImage: true }), cells(...size, { isOnTop: true })];
+    shown.cells = { data, grad };
+    return [key(10, 37, "data, with grad on top"), data.element, grad.element];
+  }
   if (rows > 1) {
     const width = (w - 30) / 2;
     const [data, grad] = [10, 20 + width].map((x) => cells(...sampled(group.shape), x, 42, width, h - 50));
