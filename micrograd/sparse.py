@@ -235,15 +235,13 @@ def _with_what_may_occur(
         whole = compiled(*arguments, **settings)
     except (TraceError, ArithmeticError, ValueError):
         return found
-    rows, columns = _positions(found)
-    keys = whole.shape[1] * _positions(whole)[0] + whole.indices
-    wanted = whole.shape[1] * rows + columns
-    if not np.isin(wanted, keys).all():  # it decides as well
-        return found
+    (rows, columns), (others, beside), width = _positions(found), _positions(whole), found.shape[1]
+    wanted = width * rows + columns
+    keys = np.union1d(wanted, width * others + beside)
     data = np.zeros(len(keys))
     data[np.searchsorted(keys, wanted)] = found.data
-    whole.data = data
-    return whole
+    starts = np.searchsorted(keys, width * np.arange(found.shape[0] + 1))
+    return _Pattern(found.shape, keys - width * np.repeat(np.arange(found.shape[0]), np.diff(starts)), starts)([data])
 
 
 @dataclass(frozen=True)

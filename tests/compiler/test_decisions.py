@@ -11,6 +11,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
+from micrograd.compiler.backends.shared import deciding
 
 W = Value(1.5)
 
@@ -388,6 +389,21 @@ def test_a_primitive_in_python_runs_between_decisions(backend):
 
 def _fail(x):
     raise KeyError("no such")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_where_there_is_no_memory_for_the_states_that_is_the_error(backend, monkeypatch):
+    fast = mg.compile(lambda x: mg.while_loop(lambda y: y < 1e3, lambda y: y * 1.01, x), backend=backend)
+    assert fast(Value(900.0)).data > 1e3
+
+    def fail(states):
+        raise MemoryError(len(states.rows))
+
+    monkeypatch.setattr(deciding.States, "grow", fail)
+    with pytest.raises(MemoryError, match=str(deciding.FIRST_ROWS)):
+        fast(Value(1.0))
+    monkeypatch.undo()
+    assert fast(Value(1.0)).data > 1e3
 
 
 def test_large_bodies_and_takes(backend):

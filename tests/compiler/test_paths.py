@@ -588,3 +588,25 @@ def test_other_uses_of_a_number_are_still_refused(name):
             mg.compile(refused)(1)
     assert Kept.number is None
     assert not hasattr(Kept, "another")
+
+
+@pytest.mark.parametrize("rounds", [1, 40])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_gradients_flow_through_calls_of_arrays_beside_decisions(backend, rounds):
+    matrix = np.random.default_rng(0).normal(size=(30, 30)) + 30 * np.eye(30)
+
+    def f(x):
+        total = x
+        for number in range(rounds):
+            solved = np.linalg.solve(matrix * x, np.full(30, number + 1.0)).sum()
+            total = total + 0.1 * solved if total * solved > 0.1 * number else total - 0.2
+        return total
+
+    fast = mg.compile(f, backend=backend)
+    for number in (1.0, -2.0, 0.3):
+        given, expected = Value(number), Value(number)
+        result, eager = fast(given), f(expected)
+        result.backward()
+        eager.backward()
+        assert result.data == pytest.approx(eager.data, rel=1e-12)
+        assert given.grad == pytest.approx(expected.grad, rel=1e-10)

@@ -288,17 +288,3 @@ def test_functions_of_jax_decide_too():
         value, slope = jax.value_and_grad(function, argnums=1)(parameters, x)
         assert float(value) == pytest.approx(result.data, rel=1e-6)
         assert float(slope) == pytest.approx(expected[0], rel=1e-6)
-
-
-@pytest.mark.slow
-def test_functions_of_jax_that_decide_solve_small_equations_only():
-    pytest.importorskip("jax")
-
-    def program(x, matrix):
-        solved = np.linalg.solve(matrix * x, np.ones(len(matrix))).sum()
-        return solved if solved > 0 else -2.0 * solved
-
-    function, parameters = mg.to_jax(program, 1.0, np.eye(3))
-    assert float(function(parameters, -2.0, np.eye(3))) == pytest.approx(3.0)
-    with pytest.raises(TraceError, match="solve of more than 24 rows"):
-        mg.to_jax(program, 1.0, np.eye(26))

@@ -320,7 +320,7 @@ class _Part:
         self.made = run_stages(rolled, "compile", request)
         self.program: Program = rolled.thing
         self._run: Run = self.made.thing
-        self._outputs = len(graph.outputs)
+        self._outputs = len(graph.differentiated)
         self._has_seeds = self._outputs > 1 and len(wanted) > 0
 
     def __call__(self, numbers: Floats, seeds: Floats | None = None) -> tuple[Floats, Floats]:

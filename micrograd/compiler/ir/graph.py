@@ -125,7 +125,9 @@ class Graph:
         seeds: the gradients of the outputs, which are given too; none before the adjoint stage.
         gradients: the nodes of the gradients that the program returns; none before the adjoint stage.
         whole: further terms of sums, of which it is only said whose products they are.
-        answers: how many of the outputs, the last ones, answer questions: no gradient flows from these.
+        answers: how many of the outputs, the last ones but for those that are read, answer questions: no gradient flows
+            from these.
+        read: how many of the outputs, the last ones, functions of arrays read.
     """
 
     kind: Kinds
@@ -144,11 +146,13 @@ class Graph:
     gradients: Integers = field(default_factory=no_integers)
     whole: tuple[Dots | Combinations, ...] = ()
     answers: int = 0
+    read: int = 0
 
     @property
     def differentiated(self) -> Integers:
         """The outputs that gradients flow from."""
-        return self.outputs[: len(self.outputs) - self.answers]
+        end = len(self.outputs) - self.read
+        return np.concatenate([self.outputs[: end - self.answers], self.outputs[end:]])
 
     @property
     def size(self) -> int:

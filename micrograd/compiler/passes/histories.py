@@ -513,8 +513,11 @@ class Replay:
         return operands
 
     def given_to(self, called: Called, operands: list[Any]) -> list[Any]:
-        """The operands of a call of a function of arrays, which are positions on the tape or numbers."""
-        return operands
+        """The operands of a call of a function of arrays, which are positions on the tape or numbers.
+
+        Histories have no such calls, as no program decides between them.
+        """
+        raise NotImplementedError
 
     def _call(self, called: Called) -> None:
         """Write a call of a function of arrays, and all of its results."""

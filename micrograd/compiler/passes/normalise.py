@@ -98,6 +98,7 @@ def _in_terms(columns: Columns) -> Graph:
         from_zero=np.zeros(size, dtype=bool),
         whole=tuple(long),
         answers=len(trace.questions),
+        read=trace.needed,
     )
     return replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
 

@@ -67,11 +67,12 @@ def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool
 
     Args:
         graph: with more outputs.
-        outputs: the numbers of these.
+        outputs: a slice of all results, or the numbers of outputs that are read.
         wanted: the numbers of inputs.
         checked: whether it looks for what is not finite.
     """
-    graph = replace(graph, outputs=graph.outputs[outputs])
+    answers = graph.answers if isinstance(outputs, slice) else 0
+    graph = replace(graph, outputs=graph.outputs[outputs], answers=answers, read=0)
     graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
     inputs = np.concatenate(graph.inputs)
     is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE

@@ -47,8 +47,7 @@ def traced_once(function: Callable[..., Any], tests_bools: Callable[[], bool] = 
     iterations = TracedOnce(bytes_of_machine())  # asked before the trace, in which the system may not be read
 
     def run(*arguments: Any, **named: Any) -> Any:
-        if isinstance(tape := recorder_on_top(), Tape):
-            tape.decides_at_once = tests_bools()
+        cast("Tape", recorder_on_top()).decides_at_once = tests_bools()
         with taking(iterations):
             return function(*arguments, **named)
 

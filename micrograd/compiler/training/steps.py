@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 
 _MOST_WAYS = 64
+# What a function raises on one of the ways: where it matters, it comes again
+_ON_ONE_WAY = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 _LITTLE_MORE = 1.5  # times as much to compute
 
 
@@ -238,7 +240,7 @@ class CompiledSteps(ABC):
         """The programs for examples that take the way of one; for all of them if that cannot be, or are many."""
         if self._follows and count < _MOST_WAYS:
             stay = len(structure.leaves) - len(Structure(self._named).leaves)
-            with suppress(Exception):  # on one of the ways; where it matters, it comes again
+            with suppress(*_ON_ONE_WAY):
                 return self._specialised(structure, stay)
         return self._specialised(structure, 0)
 
