@@ -17,6 +17,7 @@ and rows that are computed alike are one kernel.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -120,8 +121,8 @@ def sparse_hessian(
 def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **settings: Any) -> csr_array[Any]:
     """Which derivatives of f can be other than 0: the pattern of the compiled ``sparse_jacobian``.
 
-    That of ``sparse_hessian(f)`` is ``sparsity(mg.grad(f), ...)``. It holds for all numbers: both sides of ``where``
-    and all elements that ``take`` may take are in it.
+    That of ``sparse_hessian(f)`` is ``sparsity(mg.grad(f), ...)``. It holds for all numbers: both sides of ``where``,
+    all elements that ``take`` may take, and all paths between which ``if`` decides are in it.
 
     Args:
         f: a function that can be compiled, and returns numbers in lists, tuples, dicts or arrays.
@@ -133,7 +134,8 @@ def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **setting
         A ``scipy.sparse.csr_array`` of bools, which a notebook shows as a picture and ``mg.save`` writes as one.
 
     Raises:
-        ValueError: if f decides by numbers, as in ``if x > 0``: then no pattern of one call is right for all of them.
+        TraceError: if f cannot be compiled, or has more than 64 paths.
+        ValueError: if f returns another number of residuals on another path.
 
     Example:
         >>> print(sparsity(lambda x: [x[0] * x[1], x[1] ** 2], [2.0, 3.0]).toarray().astype(int))
@@ -144,12 +146,8 @@ def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **setting
     from micrograd.draw.pattern import Pattern
 
     slopes = compiled_function(sparse_jacobian(f, argnums), backend="numpy")
-    pattern = Pattern(slopes(*arguments, **settings), dtype=bool)
-    if slopes.has_paths():
-        raise ValueError(
-            "the function decides by its numbers, so its pattern is not the same for all of them: in place of if, "
-            "write mg.where(x > 0, a, b), mg.maximum or mg.minimum"
-        )
+    found = slopes(*arguments, **settings)
+    pattern = Pattern(_on_all_paths(found, slopes, lambda result: result, arguments, settings), dtype=bool)
     pattern.data[:] = True  # an entry that happens to be 0 is one of them
     return pattern
 
@@ -227,15 +225,48 @@ def _with_what_may_occur(
     ``mg.take`` and ``np.where`` leave nothing in the graph of an eager call of what they did not take. A compiled
     function has it. One that cannot be compiled keeps the entries of its call.
     """
-    import numpy as np
-
     from micrograd.compiler import TraceError
 
     try:
         whole = compiled(*arguments, **settings)
     except (TraceError, ArithmeticError, ValueError):
         return found
-    (rows, columns), (others, beside), width = _positions(found), _positions(whole), found.shape[1]
+    return _joined(found, _on_all_paths(whole, compiled, lambda result: result, arguments, settings))
+
+
+def _on_all_paths(
+    found: Any,
+    compiled: Any,
+    matrix_of: Callable[[Any], Any],
+    arguments: tuple[Any, ...],
+    settings: dict[str, Any],
+) -> Any:
+    """A matrix that a compiled function has just given, with the entries of all paths that the function may take.
+
+    Args:
+        found: the matrix.
+        compiled: the function.
+        matrix_of: where the matrix is in its result.
+        arguments: of the call.
+        settings: the same.
+    """
+    if compiled.has_paths():
+        for result in compiled.results_of_paths(*arguments, **settings):
+            other = matrix_of(result).assemble([0.0])
+            if other.shape != found.shape:
+                raise ValueError(
+                    f"on one path the function returns {found.shape[0]} numbers, on another {other.shape[0]}: return "
+                    "as many on each"
+                )
+            found = _joined(found, other)
+    return found
+
+
+def _joined(found: Any, other: Any) -> Any:
+    """A matrix with the entries of another one, too, which are 0 there."""
+    import numpy as np
+
+    (rows, columns), (others, beside), width = _positions(found), _positions(other), found.shape[1]
     wanted = width * rows + columns
     keys = np.union1d(wanted, width * others + beside)
     data = np.zeros(len(keys))
@@ -331,8 +362,22 @@ class NonlinearProgram:
         self.constraint_count = -1
         _, _, residuals, slopes = self._at(point)
         self.constraint_count = len(residuals)
-        self._jacobian_pattern = slopes
-        self._hessian_pattern = self._second(point, np.ones(self.constraint_count), 1.0)
+        multipliers = np.ones(self.constraint_count)
+        self._jacobian_pattern, self._hessian_pattern = slopes, self._second(point, multipliers, 1.0)
+        if compiled:
+            self._take_all_paths(point, multipliers)
+
+    def _take_all_paths(self, point: Any, multipliers: Any) -> None:
+        """Let the patterns have the entries of all paths that another point may take, unless these are too many."""
+        from micrograd.compiler import TraceError
+
+        slopes, curvature = self._jacobian_pattern, self._hessian_pattern
+        with suppress(TraceError):
+            if slopes is not None:
+                slopes = _on_all_paths(slopes, self._first, lambda result: result[3], (point,), {})
+            given = point, multipliers, 1.0
+            curvature = _on_all_paths(curvature, self._second, lambda result: result, given, {})
+            self._jacobian_pattern, self._hessian_pattern = slopes, curvature
 
     def _checked(self, x: Any) -> Any:
         """A point as an array of its own: solvers change theirs in place."""
@@ -448,6 +493,8 @@ class NonlinearProgram:
 
         if pattern is None:
             return np.zeros(0)
+        if found.nnz < pattern.nnz:
+            found = _joined(found, pattern)
         if not (np.array_equal(found.indptr, pattern.indptr) and np.array_equal(found.indices, pattern.indices)):
             instead = "write mg.where in place of if" + ("" if self._is_compiled else ", and compile them")
             raise ValueError(
@@ -473,8 +520,8 @@ def nlp(
         objective: a function of an array of variables that returns the number to minimise.
         constraints: a function of the same array that returns numbers in a list or an array; None if there are none.
         start: a point, an array or a list of numbers: it says how many variables there are.
-        compile: whether the functions are compiled. Otherwise they run as written, and must do the same operations at
-            each point.
+        compile: whether the functions are compiled; then each point may take any of up to 64 paths, as ``if`` decides.
+            Otherwise they run as written, and must do the same operations at each point.
 
     Returns:
         What is handed to cyipopt as ``problem_obj``. For SciPy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
+from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import micrograd as mg
-from micrograd import Value
+from micrograd import TraceError, Value
 from micrograd.compiler.tracing import alike_rows
 from micrograd.compiler.tracing.colours import star_coloured
 from micrograd.engine import primitives
@@ -156,8 +157,9 @@ def test_a_pattern_holds_for_all_numbers_or_says_what_to_write() -> None:
 
     for point, index in ([0.0, 5.0, 6.0], 1), ([2.0, 5.0, 6.0], -1):
         assert mg.sparsity(f, point, index).toarray().astype(int).tolist() == [[0, 1, 1], [1, 1, 1], [1, 1, 0]]
-    with pytest.raises(ValueError, match=r"write mg\.where"):
-        mg.sparsity(lambda x: [x[0] if x[0] > 0.0 else x[1]], [1.0, 2.0])
+    assert mg.sparsity(lambda x: [x[0] if x[0] > 0.0 else x[1]], [1.0, 2.0]).toarray().tolist() == [[True, True]]
+    with pytest.raises(TraceError, match="more than 64 ways"):
+        mg.sparsity(many_paths, [1.0, 2.0])
 
 
 @pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
@@ -876,17 +878,52 @@ def test_other_numbers_of_variables_are_refused() -> None:
         mg.nlp(rosenbrock, chained, start=POINT).hessian(POINT, np.ones(3), 1.0)
 
 
-@pytest.mark.parametrize(("compile", "instead"), [(False, "mg.where in place of if, and compile them"), (True, "if$")])
+def many_paths(x: Any) -> list[Any]:
+    total = x[0]
+    for number in range(7):
+        total = total * x[1] if x[0] > number else total
+    return [total]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "compile", "instead"),
+    [
+        (lambda x: [x[0] * x[1] if x[0] > 0.0 else x[0]], False, "mg.where in place of if, and compile them"),
+        (many_paths, True, "if$"),
+    ],
+)
 def test_a_pattern_that_changes_from_point_to_point_is_refused(
+    constraints: Any,
     compile: bool,  # noqa: A002  # as in mg.nlp
     instead: str,
 ) -> None:
-    def constraints(x: Any) -> list[Any]:
-        return [x[0] * x[1] if x[0] > 0.0 else x[0]]
-
-    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=compile)
+    program = mg.nlp(rosenbrock, constraints, start=[-1.0, 1.0], compile=compile)
+    assert program.jacobian([-2.0, 3.0]).tolist() == [1.0]
     with pytest.raises(ValueError, match=f"did other operations at this point.*{instead}"):
-        program.jacobian([-1.0, 1.0])
+        program.jacobian([3.5, 1.0])
+
+
+def test_patterns_of_a_program_have_what_any_point_may_need() -> None:
+    def objective(x: Any) -> Any:
+        return x[0] ** 2 if x[0] > 0.0 else x[1] * x[2]
+
+    def constraints(x: Any) -> list[Any]:
+        return [x[0] * x[1] if x[0] > 0.0 else x[2], x[1] if x[1] > x[2] else x[0]]
+
+    assert mg.sparsity(constraints, [1.0, 2.0, 3.0]).toarray().tolist() == [[True] * 3, [True, True, False]]
+    program = mg.nlp(objective, constraints, start=[1.0, 2.0, 3.0])
+    rows, columns = program.jacobianstructure()
+    below, left = program.hessianstructure()
+    for point in [1.0, 2.0, 3.0], [-1.0, 2.0, 3.0], [-1.0, 5.0, 3.0], [1.0, 5.0, 3.0]:
+        found = np.zeros((2, 3))
+        found[rows, columns] = program.jacobian(point)
+        np.testing.assert_allclose(found, mg.jacobian(constraints)(point))
+        found = np.zeros((3, 3))
+        found[below, left] = program.hessian(point, [1.0, 2.0], 1.0)
+        expected = mg.hessian(lambda x: objective(x) + sum(map(mul, constraints(x), [1.0, 2.0])))(point)
+        np.testing.assert_allclose(found, np.tril(expected))
+    bounds = mg.nlp(objective, start=[1.0, 2.0, 3.0])
+    assert [len(numbers) for numbers in (*bounds.jacobianstructure(), *bounds.hessianstructure())] == [0, 0, 2, 2]
 
 
 @pytest.mark.parametrize("compile", [False, True])
@@ -894,7 +931,11 @@ def test_a_number_of_constraints_that_changes_is_refused(compile: bool) -> None:
     def constraints(x: Any) -> list[Any]:
         return [x[0], x[1]] if x[0] > 0.0 else [x[0]]
 
-    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=compile)
+    if compile:
+        with pytest.raises(ValueError, match="on one path the function returns 2 numbers, on another 1"):
+            mg.nlp(rosenbrock, constraints, start=[1.0, 1.0])
+        return
+    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=False)
     for ask in program.constraints, program.jacobian, program.objective:
         with pytest.raises(ValueError, match="are 1 numbers at this point, and 2 at the start: return as many"):
             ask([-1.0, 1.0])

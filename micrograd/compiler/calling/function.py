@@ -40,6 +40,7 @@ from micrograd.compiler.calling.specialise import TOO_OFTEN, Compiled, Specialis
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
+from micrograd.compiler.passes.every_path import results_of_paths
 from micrograd.compiler.passes.listing import listing_of
 from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.tracing.body import UnlikeError
@@ -286,6 +287,20 @@ class CompiledFunction(Generic[P, R]):
         """
         with self._lock:
             return self._asked_for((), {})[0].paths is not None
+
+    def results_of_paths(self, *arguments: Any, **named: Any) -> list[Any]:
+        """What the function returns on each of the paths that it may take, as its traces have it, without numbers.
+
+        Raises:
+            TraceError: if there are more than 64.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x: [x, x] if x > 0 else [x], backend="numpy")
+            >>> sorted(map(len, fast.results_of_paths(2.0)))
+            [1, 2]
+        """
+        return results_of_paths(self.function, Structure.of_call(arguments, named), ROUNDING["float64"])
 
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""

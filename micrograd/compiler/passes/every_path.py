@@ -167,6 +167,41 @@ def trace_of_every_path(
     Raises:
         TraceError: if there are too many paths, or they return what has two structures.
     """
+    told = first, as_floats, is_recorded, rounding, takes_calls, stay
+    paths, followed = _traced_paths(function, arguments, *told)
+    if (made := paths.get(())) is None:
+        whole = _Whole(paths)
+        made = trace(whole.run, arguments, first, as_floats, is_recorded, takes_calls=takes_calls)
+        made = made.made_of(each for each in paths.values() if each is not None)
+    return made if not followed else made._replace(serves=partial(_serves, followed, rounding))
+
+
+def results_of_paths(function: Callable[..., Any], arguments: Structure, rounding: float) -> list[Any]:
+    """What a function returns on each of its paths, with symbols in the place of numbers.
+
+    Args:
+        function: which is traced for each path.
+        arguments: its positional and its named arguments.
+        rounding: see trace.
+
+    Raises:
+        TraceError: if there are too many paths.
+    """
+    paths, _ = _traced_paths(function, arguments, (), True, True, rounding)
+    return [each.result.nested for each in paths.values() if each is not None]
+
+
+def _traced_paths(
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Any],
+    as_floats: bool,
+    is_recorded: bool,
+    rounding: float,
+    takes_calls: bool = False,
+    stay: int = 0,
+) -> tuple[dict[tuple[bool, ...], Trace | None], list[tuple[Trace, list[_Followed]]]]:
+    """The trace of each path by its answers, or None where it raises; and what of each follows from the arguments."""
     paths: dict[tuple[bool, ...], Trace | None] = {}
     followed: list[tuple[Trace, list[_Followed]]] = []
     waiting: list[tuple[bool, ...]] = [()]
@@ -185,18 +220,13 @@ def trace_of_every_path(
         else:
             if of_path:
                 followed.append((found, of_path))
-            if not answers:
-                return found if not of_path else found._replace(serves=partial(_serves, followed, rounding))
             paths[tuple(answers)] = found
         waiting += [(*answers[:number], False) for number in range(len(known), len(answers))]
         if len(paths) + len(waiting) > _MOST_PATHS:
             _refuse_many()
     if not any(paths.values()):
         raise raised
-    whole = _Whole(paths)
-    made = trace(whole.run, arguments, first, as_floats, is_recorded, takes_calls=takes_calls)
-    made = made.made_of(each for each in paths.values() if each is not None)
-    return made if not followed else made._replace(serves=partial(_serves, followed, rounding))
+    return paths, followed
 
 
 class _Whole:
