@@ -223,7 +223,7 @@ def _with_what_may_occur(
     """The matrix of an eager call, with the entries of what the function may take in the place of what it took.
 
     ``mg.take`` and ``np.where`` leave nothing in the graph of an eager call of what they did not take. A compiled
-    function has it. One that cannot be compiled keeps the entries of its call.
+    function has it, on the path of the call. One that cannot be compiled keeps the entries of its call.
     """
     from micrograd.compiler import TraceError
 
@@ -231,7 +231,7 @@ def _with_what_may_occur(
         whole = compiled(*arguments, **settings)
     except (TraceError, ArithmeticError, ValueError):
         return found
-    return _joined(found, _on_all_paths(whole, compiled, lambda result: result, arguments, settings))
+    return _joined(found, whole)
 
 
 def _on_all_paths(

@@ -141,6 +141,15 @@ def test_an_eager_pattern_has_what_may_be_taken_where_the_function_can_be_compil
         eager = mg.sparse_jacobian(decided)([start, 1.0], 1)
         assert eager.toarray().tolist() == mg.jacobian(decided)([start, 1.0], 1)
 
+    def decided_often(x: Any, index: Any) -> list[Any]:
+        total = mg.take(x, index)
+        for number in range(8):  # more paths than can be looked at
+            total = total * x[0] if x[1] > number else total + x[2]
+        return [total]
+
+    eager = mg.sparse_jacobian(decided_often)([1.0, 2.5, 3.0], 1)
+    assert eager.toarray().tolist() == mg.jacobian(decided_often)([1.0, 2.5, 3.0], 1) == [[7.5, 1.0, 5.0]]
+
 
 def test_a_pattern_is_a_matrix_of_bools() -> None:
     found = mg.sparsity(chained, POINT)
