@@ -1,8 +1,10 @@
 """Choices: whether a function took one of several numbers, and left nothing of the others in the graph.
 
-with watching_choices() as noted:
-    mg.take(xs, 1) * 2.0
-noted                     # [None]: other arguments may have it take another number
+    with watching_choices() as noted:
+        mg.take(xs, 1) * 2.0
+    noted                     # [None]: other arguments may have it take another number
+
+Who needs the pattern of all calls, as a sparse derivative does, then asks a trace, which has the others, too.
 """
 
 from __future__ import annotations

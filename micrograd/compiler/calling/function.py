@@ -291,6 +291,13 @@ class CompiledFunction(Generic[P, R]):
     def results_of_paths(self, *arguments: Any, **named: Any) -> list[Any]:
         """What the function returns on each of the paths that it may take, as its traces have it, without numbers.
 
+        Args:
+            *arguments: of a call, whose structure counts, and not its numbers.
+            **named: the same.
+
+        Returns:
+            A result for each path, with symbols in the place of numbers.
+
         Raises:
             TraceError: if there are more than 64.
 

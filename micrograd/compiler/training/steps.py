@@ -22,6 +22,7 @@ import numpy as np
 
 from micrograd._support.callers import warn_user
 from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.calling.paths import PATHS
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.library_state import EXACT
@@ -46,9 +47,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
 
 
-_MOST_WAYS = 64
-# What a function raises on one of the ways: where it matters, it comes again
-_ON_ONE_WAY = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+# What a function raises on one of its paths: where it matters, it comes again
+_ON_ONE_PATH = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 _LITTLE_MORE = 1.5  # times as much to compute
 
 
@@ -238,9 +238,9 @@ class CompiledSteps(ABC):
 
     def _followed(self, structure: Structure, count: int) -> Specialised:
         """The programs for examples that take the way of one; for all of them if that cannot be, or are many."""
-        if self._follows and count < _MOST_WAYS:
+        if self._follows and count < PATHS:
             stay = len(structure.leaves) - len(Structure(self._named).leaves)
-            with suppress(*_ON_ONE_WAY):
+            with suppress(*_ON_ONE_PATH):
                 return self._specialised(structure, stay)
         return self._specialised(structure, 0)
 
