@@ -24,9 +24,9 @@ from micrograd.engine.lost_gradients import GradientWarning
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import primitive
 from micrograd.engine.value import Value
-from micrograd.explore import explore
 from micrograd.functional import *
 from micrograd.loops import cond, scan, switch, vmap, while_loop
+from micrograd.pages import explore
 from micrograd.sparse import nlp, sparse_hessian, sparse_jacobian, sparsity
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording

@@ -38,8 +38,8 @@ import numpy as np
 from micrograd import functional
 from micrograd._support.checks import required_count
 from micrograd.engine.value import Value
-from micrograd.explore import explore
 from micrograd.optim import constant, cosine
+from micrograd.pages import explore
 from micrograd.training.recording import Recording
 from micrograd.training.rows import (
     FUNCTIONS,

@@ -25,9 +25,9 @@ from micrograd.contexts.modes import is_evaluating, mask
 from micrograd.engine import calls
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.primitive import CONSTANT, LEAF
+from micrograd.engine.storage import set_gradients_to_zero
 from micrograd.engine.stored import changing
 from micrograd.engine.value import Value
-from micrograd.storage import set_gradients_to_zero
 
 if TYPE_CHECKING:
     import os

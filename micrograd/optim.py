@@ -21,9 +21,9 @@ from micrograd._support.checks import is_array, required_count, required_number,
 from micrograd._support.saved_state import check_state, read_state, write_state
 from micrograd.engine import primitives
 from micrograd.engine.commit import changing_gradients, commit, setting
+from micrograd.engine.storage import Stored, set_gradients_to_zero
 from micrograd.engine.stored import changing
 from micrograd.engine.value import Value
-from micrograd.storage import Stored, set_gradients_to_zero
 
 if TYPE_CHECKING:
     import os

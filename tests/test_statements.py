@@ -27,7 +27,7 @@ from micrograd.compiler.passes import progress
 from micrograd.compiler.passes.lists import NATIVE
 from micrograd.draw.folding import groups, patterns
 from micrograd.engine.further_primitives import TABLE
-from micrograd.explore import NODE_LIMIT, laboratory
+from micrograd.pages import NODE_LIMIT, laboratory
 from micrograd.reports import page
 from micrograd.tables import reading, study
 from micrograd.testing import differences, strategies
@@ -83,7 +83,7 @@ NUMBERS = [
     ("explore.md", r"[Ww]here more than (\d+) would stand", groups.LARGEST),
     ("explore.md", r"dot products of (\d+) terms", patterns.LEAST_TERMS),
     ("explore.md", r"done to (\d+) Values", patterns.LEAST_ELEMENTS),
-    ("explore.md", r"of more than ([\d,]+) Values no button", written_in("micrograd/explore/page.js", "SMOOTH")),
+    ("explore.md", r"of more than ([\d,]+) Values no button", written_in("micrograd/pages/page.js", "SMOOTH")),
     ("explore.md", r"at most (\d+) of them \(`frames=`\)", default(mg.Recording, "frames")),
     ("explore.md", r"more than ([\d,]+) numbers in the examples", laboratory.MOST_NUMBERS),
     ("explore.md", r"or ([\d,]+) nodes in all their losses", laboratory.MOST_WORK),

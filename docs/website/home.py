@@ -38,7 +38,7 @@ def recorded(code, width):
         ValueError: if the page could not train it.
     """
     import micrograd as mg
-    from micrograd.explore.film import film
+    from micrograd.pages.film import film
 
     tree = ast.parse(code.replace(MARK, f"[{width}, {width}, 1]"))
     call = next(node for node in ast.walk(tree.body.pop()) if ast.unparse(getattr(node, "func", node)) == "mg.fit")
@@ -65,7 +65,7 @@ def write(site, code):
         site: its folder.
         code: the ten lines.
     """
-    package = files("micrograd.explore")
+    package = files("micrograd.pages")
     scripts = "".join(package.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     own = (HERE / "moons.js").read_text(encoding="utf-8")
     (site / "live" / "moons.js").write_text(f"{BEGIN}{scripts}{own}}}\n", encoding="utf-8")

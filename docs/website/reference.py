@@ -1,7 +1,7 @@
-"""The reference: a page for each room of the library, made from the docstrings of what users name.
+"""The reference: a page for each part of the library, made from the docstrings of what users name.
 
-It looks at the objects themselves, under the names that users write. A reader of the source files alone would take
-`mg.testing.gradcheck` for the module of that name, and would not find the methods that a loop puts on Value.
+It looks at the objects themselves, under the names that users write. A reader of the source files alone would not find
+the methods that a loop puts on Value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PAGES = (
     Page("losses", "Losses", "mg.losses", "micrograd.losses", ("micrograd.losses",)),
     Page("optimisers", "Optimisers", "mg.optim", "micrograd.optim", ("micrograd.optim",)),
     Page("training", "Training", "mg", "micrograd", ("micrograd.training",)),
-    Page("pictures", "Pictures and pages", "mg", "micrograd", ("micrograd.draw", "micrograd.explore")),
+    Page("pictures", "Pictures and pages", "mg", "micrograd", ("micrograd.draw", "micrograd.pages")),
     Page(
         "layout", "A layout of one's own", "micrograd.draw.layout", "micrograd.draw.layout", ("micrograd.draw.layout",)
     ),

@@ -10,7 +10,7 @@ from micrograd.command.grammar import ParsedExpression, functions
 from micrograd.command.output import FAILED, OK, print_json
 from micrograd.draw.graph import save
 from micrograd.engine.value import Value
-from micrograd.explore import explore as write_page
+from micrograd.pages import explore as write_page
 from micrograd.testing import GradientError, Report, gradcheck
 
 if TYPE_CHECKING:

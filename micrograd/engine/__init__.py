@@ -26,6 +26,7 @@ choices.py       whether a function took one of several numbers
 lost_gradients.py  what warns where a gradient is lost unsaid, as by math.exp(v)
 commit.py        all or nothing: many numbers set in one step
 stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks
+storage.py       these arrays: the numbers and gradients of many leaves
 array_calls.py   functions of whole arrays, each call one node
 lapack.py        factorisations of matrices of floats, each of which is kept for the gradient
 linear_algebra.py  solutions, determinants and decompositions, as such functions

@@ -6,8 +6,8 @@ date first:
     LATER: [reference to a storage]      # its arrays are newer than its Values
     looked_at(parameter)                 # its Values get their numbers and gradients; LATER is empty again
 
-A stored leaf has its storage in ``_y``; other leaves have () there. Arrays are made in micrograd/storage.py: the engine
-knows nothing of them.
+A stored leaf has its storage in ``_y``; other leaves have () there. The arrays are made in storage.py, of which this
+module knows nothing.
 """
 
 from __future__ import annotations

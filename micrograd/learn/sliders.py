@@ -41,7 +41,7 @@ def sliders(path: str | os.PathLike[str], title: str, draw: Callable[..., str], 
         ['circle.html']
     """
     from micrograd._support.files import write_atomically
-    from micrograd.explore.page import filled
+    from micrograd.pages.page import filled
 
     if os.path.splitext(path)[1].lower() not in (".html", ".htm"):
         raise ValueError(f"a page's file must end in .html: {os.fspath(path)!r}")

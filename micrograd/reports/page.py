@@ -19,7 +19,7 @@ import pandas as pd
 
 from micrograd._support.files import write_atomically
 from micrograd._support.folders import check_folder, write_folder
-from micrograd.explore import explore
+from micrograd.pages import explore
 from micrograd.reports import scores
 from micrograd.reports.figures import figures
 from micrograd.tables.models import Model

@@ -9,7 +9,7 @@ strategies           numbers, programs, networks and data for Hypothesis (which 
 from typing import TYPE_CHECKING, Any
 
 from micrograd.testing.check_primitive import PrimitiveError, check_primitive
-from micrograd.testing.gradcheck import GradientError, Report, Row, gradcheck, numerical_gradient
+from micrograd.testing.checking import GradientError, Report, Row, gradcheck, numerical_gradient
 from micrograd.testing.programs import Expression, Program
 
 if TYPE_CHECKING:

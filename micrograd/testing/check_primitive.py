@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import required_number
 from micrograd.engine.primitive import Primitive, find
 from micrograd.engine.value import Value
-from micrograd.testing.gradcheck import GradientError, gradcheck
+from micrograd.testing.checking import GradientError, gradcheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

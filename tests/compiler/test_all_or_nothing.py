@@ -6,8 +6,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import compiled_steps
 from micrograd.draw.array_steps import with_numbers
-from micrograd.explore.passes import _gradients
-from micrograd.testing.gradcheck import _backpropagated
+from micrograd.pages.passes import _gradients
+from micrograd.testing.checking import _backpropagated
 from tests import faults
 from tests.engine.test_all_or_nothing import KINDS, grads
 

@@ -8,7 +8,7 @@ import pytest
 import micrograd as mg
 from micrograd.draw.array_steps import opened_arrays
 from micrograd.engine.array_calls import ArrayCall
-from micrograd.explore.passes import passes
+from micrograd.pages.passes import passes
 
 RANDOM = np.random.default_rng(11)
 SQUARE = RANDOM.normal(size=(3, 3))

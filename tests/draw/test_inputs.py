@@ -6,7 +6,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.draw.folding.groups import Grouping
 from micrograd.draw.folding.inputs import places_of_inputs
-from micrograd.explore.passes import passes
+from micrograd.pages.passes import passes
 
 MODEL = mg.nn.MLP(12, [3, 1])
 

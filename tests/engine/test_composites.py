@@ -21,7 +21,7 @@ from micrograd.compiler.ir.program import Access, Map, Program
 from micrograd.engine import primitives
 from micrograd.engine.further_primitives import TABLE as LIBRARY
 from micrograd.engine.primitive import FLOATS, Operations, composite
-from micrograd.explore.formulas import forward_formula
+from micrograd.pages.formulas import forward_formula
 from tests.engine.test_primitives import LARGEST, TRUTHS, allowed_error, mp
 from tests.strategies import EXTREMES, TABLE
 

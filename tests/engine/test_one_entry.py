@@ -126,7 +126,7 @@ def test_the_commands_functions_of_the_library_are_the_public_ones():
 
 
 def test_a_page_without_the_formula_of_a_rule_computes_nothing():
-    from micrograd.explore.passes import passes
+    from micrograd.pages.passes import passes
 
     branching = mg.engine.primitive.Primitive(
         "branching", "b", composite(lambda on, x: on.abs(x)), lambda g, out, x: g if x > 0 else -g

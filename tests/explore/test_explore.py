@@ -25,11 +25,11 @@ from micrograd.draw.folding.groups import Grouping
 from micrograd.draw.text import enclosed
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients
-from micrograd.explore import arrangement
-from micrograd.explore import page as pages
-from micrograd.explore.arrangement import arrange
-from micrograd.explore.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
-from micrograd.explore.passes import passes
+from micrograd.pages import arrangement
+from micrograd.pages import page as pages
+from micrograd.pages.arrangement import arrange
+from micrograd.pages.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
+from micrograd.pages.passes import passes
 from tests.folders import ROOT
 from tests.locks import is_held
 from tests.strategies import programs
@@ -622,7 +622,7 @@ class TestPage:
             mg.explore(Value(1.0), tmp_path / "page.svg")
         with pytest.raises(TypeError, match="title must be a string"):
             mg.explore(Value(1.0), tmp_path / "page.html", title=3)
-        monkeypatch.setattr(sys.modules["micrograd.explore"], "NODE_LIMIT", 2)
+        monkeypatch.setattr(sys.modules["micrograd.pages"], "NODE_LIMIT", 2)
         with pytest.raises(ValueError, match="explore a part of it"):
             mg.explore(Value(1.0) * 2, tmp_path / "page.html")
         with pytest.raises(FileNotFoundError):
@@ -706,7 +706,7 @@ class TestRecording:
     ):
         model, recording, history, _ = trained()
         whole = explored(recording, tmp_path)["film"]["frames"]
-        monkeypatch.setattr(sys.modules["micrograd.explore.film"], "MOST_NUMBERS", 3 * len(model.parameters()))
+        monkeypatch.setattr(sys.modules["micrograd.pages.film"], "MOST_NUMBERS", 3 * len(model.parameters()))
         steps = [frame["step"] for frame in explored(recording, tmp_path)["film"]["frames"]]
         assert 2 < len(steps) <= 4 < len(whole)
         assert (steps[0], steps[-1]) == (0, len(history.steps))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value, nn
 from micrograd.compiler.ir.program import Access, Reduction, Segment
-from micrograd.explore import kernels
-from micrograd.explore.kernel_values import KernelValues, Terms
-from micrograd.explore.kernels import opened_calls
-from micrograd.explore.passes import passes
+from micrograd.pages import kernels
+from micrograd.pages.kernel_values import KernelValues, Terms
+from micrograd.pages.kernels import opened_calls
+from micrograd.pages.passes import passes
 from tests.explore.test_explore import explored
 from tests.strategies import programs
 

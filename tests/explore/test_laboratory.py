@@ -17,9 +17,9 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.explore import film as film_of
-from micrograd.explore import laboratory as made_of
-from micrograd.explore import page
+from micrograd.pages import film as film_of
+from micrograd.pages import laboratory as made_of
+from micrograd.pages import page
 from tests.explore.test_explore import explored
 
 
@@ -383,7 +383,7 @@ def test_pages_of_values_have_no_script_of_films(tmp_path):
 
 def test_the_scripts_of_a_page_declare_each_name_once():
     """They are one text, so a name that two of them declare ends all of them."""
-    folder, names = files("micrograd.explore"), []
+    folder, names = files("micrograd.pages"), []
     for script in (*page.SCRIPTS, *page.FILM):
         text = folder.joinpath(f"{script}.js").read_text(encoding="utf-8")
         for declared in re.findall(r"^(?:const|let|function|class) ([\w$]+|[{\[][^=]*)", text, re.MULTILINE):

@@ -8,7 +8,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.explore import kernels
+from micrograd.pages import kernels
 from tests.explore.test_explore import explored
 from tests.explore.test_kernels import assert_as_eager, gradients
 

@@ -9,11 +9,11 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.explore import film as films
-from micrograd.explore import laboratory
-from micrograd.explore.film import film
-from micrograd.explore.passes import passes
-from micrograd.explore.totals import total_of
+from micrograd.pages import film as films
+from micrograd.pages import laboratory
+from micrograd.pages.film import film
+from micrograd.pages.passes import passes
+from micrograd.pages.totals import total_of
 from tests.explore.reader import ALPHABET, Plain, Reader
 from tests.folders import DEMOS
 

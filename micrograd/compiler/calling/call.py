@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.tracing.questions import Question
-    from micrograd.storage import Stored
+    from micrograd.engine.storage import Stored
 
 
 class Origin(NamedTuple):

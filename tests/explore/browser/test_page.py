@@ -13,8 +13,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.draw.text import enclosed
 from micrograd.engine.primitive import composite
-from micrograd.explore.formulas import TABLE
-from micrograd.explore.passes import in_program_order
+from micrograd.pages.formulas import TABLE
+from micrograd.pages.passes import in_program_order
 from tests.legible import CUT, FAULTS, LAPTOP, PHONE, photograph
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from micrograd.engine.value import Value
-    from micrograd.explore.lookups import Table
-    from micrograd.explore.softmaxes import Head, Softmaxes
+    from micrograd.pages.lookups import Table
+    from micrograd.pages.softmaxes import Head, Softmaxes
 
 ACTIVATIONS = frozenset(("relu", "tanh", "sigmoid", "silu", "gelu", "softplus", "maximum", "where", "sin", "erf"))
 LEAST_ACTIVATIONS = 2  # side by side, at one position; one alone is part of a formula
@@ -96,7 +96,7 @@ def blocks(
         are done; ``cell_of``: for the Values in their order, pairs of a cell, or −1, and how many have it in a row.
 
     Example:
-        >>> from micrograd.explore.softmaxes import Softmaxes
+        >>> from micrograd.pages.softmaxes import Softmaxes
         >>> blocks([], {}, Positions([], None, Softmaxes()), Softmaxes())
         {'blocks': [], 'cells': [], 'cell_of': []}
     """

@@ -23,7 +23,7 @@ from micrograd.engine.node import NUMBER
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitives import identity, where
 from micrograd.engine.value import Value
-from micrograd.explore.passes import Opened
+from micrograd.pages.passes import Opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.questions import Question
     from micrograd.draw.folding.parameters import Place
     from micrograd.engine.primitive import Primitive
-    from micrograd.explore.passes import Element
+    from micrograd.pages.passes import Element
 
 MOST_TERMS = 50_000  # of all kernels of a call; in a larger one, a Value stands for all sums of a kernel
 MOST_OF_ALL = 10_000_000  # terms; a call with more stays closed, as their places would take half a gigabyte
@@ -155,7 +155,7 @@ def _made_by_kernels(call: Any, results: dict[int, Value], room: int) -> _Made |
 
     None where there is no room for so many, or where it cannot be told.
     """
-    from micrograd.explore.kernel_values import KernelValues
+    from micrograd.pages.kernel_values import KernelValues
 
     if (shown := _shown(call)) is None:
         return None

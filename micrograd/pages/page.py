@@ -89,7 +89,7 @@ def page(title: str, data: dict[str, Any]) -> str:
         >>> "&lt;b&gt;" in page("<b>", {}), "<b>" in page("<b>", {})
         (True, False)
     """
-    folder = files("micrograd.explore")
+    folder = files("micrograd.pages")
     template = folder.joinpath("page.html").read_text("utf-8")
     parts = [(name, scripts) for name, scripts in (("sequence", SEQUENCE), ("film", FILM)) if data.get(name)]
     styles = ["page", *(name for name, _ in parts)]

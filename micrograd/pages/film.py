@@ -14,8 +14,8 @@ from micrograd.draw.folding.parameters import ways_to_parameters
 from micrograd.draw.text import enclosed
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
-from micrograd.explore.formulas import composites
-from micrograd.explore.laboratory import (
+from micrograd.pages.formulas import composites
+from micrograd.pages.laboratory import (
     Programs,
     Untrainable,
     activations,
@@ -24,8 +24,8 @@ from micrograd.explore.laboratory import (
     loss_of_longest,
     run_of,
 )
-from micrograd.explore.passes import NO_INPUTS, entry_of, formulas_of, jsonable, passes
-from micrograd.explore.sequences import NO_CLASSES
+from micrograd.pages.passes import NO_INPUTS, entry_of, formulas_of, jsonable, passes
+from micrograd.pages.sequences import NO_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

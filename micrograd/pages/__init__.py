@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.calling.function import CompiledFunction
-    from micrograd.explore.inline import InlinePage
+    from micrograd.pages.inline import InlinePage
 
     Compiled = CompiledFunction[..., Any]
 
@@ -110,12 +110,12 @@ def explore(
 
     from micrograd._support.files import write_atomically
     from micrograd.draw.array_steps import opened_arrays
-    from micrograd.explore.arrangement import arrange
-    from micrograd.explore.film import film
-    from micrograd.explore.inline import InlinePage
-    from micrograd.explore.kernels import opened_calls
-    from micrograd.explore.page import page
-    from micrograd.explore.passes import NO_INPUTS, passes
+    from micrograd.pages.arrangement import arrange
+    from micrograd.pages.film import film
+    from micrograd.pages.inline import InlinePage
+    from micrograd.pages.kernels import opened_calls
+    from micrograd.pages.page import page
+    from micrograd.pages.passes import NO_INPUTS, passes
 
     inputs, classes = NO_INPUTS if inputs is None else inputs, [] if classes is None else list(classes)
     if not isinstance(title, str):

@@ -164,13 +164,13 @@ def gradcheck(
         >>> gradcheck(lambda x: x**3, [2.0], gradient=lambda x: 2 * x**2)
         Traceback (most recent call last):
         ...
-        micrograd.testing.gradcheck.GradientError: the gradient and finite differences disagree:
+        micrograd.testing.checking.GradientError: the gradient and finite differences disagree:
         ...
         >>> assert gradcheck(abs, [0.0], gradient=lambda x: 0.5)  # between the slopes of the two sides
         >>> gradcheck(abs, [0.0], gradient=lambda x: 0.5, strict=True)
         Traceback (most recent call last):
         ...
-        micrograd.testing.gradcheck.GradientError: finite differences do not confirm the gradient:
+        micrograd.testing.checking.GradientError: finite differences do not confirm the gradient:
         ...
     """
     tolerance = _checked_settings(order, gradient, hessian, tolerance)

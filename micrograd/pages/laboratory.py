@@ -21,9 +21,9 @@ from micrograd.contexts.modes import masks_from
 from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
-from micrograd.explore.formulas import Formula, Quantity
-from micrograd.explore.passes import jsonable
 from micrograd.optim import SGD, Adam, AdamW, Optimizer
+from micrograd.pages.formulas import Formula, Quantity
+from micrograd.pages.passes import jsonable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

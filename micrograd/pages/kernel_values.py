@@ -21,8 +21,8 @@ from micrograd.contexts.scope import block_on_top
 from micrograd.engine.array_calls import Seeds
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.value import Value
-from micrograd.explore.passes import Element
 from micrograd.functional import maximum
+from micrograd.pages.passes import Element
 
 if TYPE_CHECKING:
     from collections.abc import Container

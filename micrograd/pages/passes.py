@@ -21,8 +21,8 @@ from micrograd.draw.text import enclosed, readable
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import commit, keeping_gradients, setting
 from micrograd.engine.stored import changing, temporary
-from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
-from micrograd.explore.sequences import NO_CLASSES, sequence_of
+from micrograd.pages.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
+from micrograd.pages.sequences import NO_CLASSES, sequence_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

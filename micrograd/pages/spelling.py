@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.engine.value import Value
-    from micrograd.explore.blocks import Positions
-    from micrograd.explore.lookups import Table
-    from micrograd.explore.softmaxes import Prediction
-    from micrograd.explore.totals import Total
+    from micrograd.pages.blocks import Positions
+    from micrograd.pages.lookups import Table
+    from micrograd.pages.softmaxes import Prediction
+    from micrograd.pages.totals import Total
 
 
 class Word:

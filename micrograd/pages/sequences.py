@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.text import enclosed
 from micrograd.engine.value import Value
-from micrograd.explore.blocks import Positions, blocks
-from micrograd.explore.lookups import tables
-from micrograd.explore.softmaxes import softmaxes
-from micrograd.explore.spelling import Word
-from micrograd.explore.totals import total_of
+from micrograd.pages.blocks import Positions, blocks
+from micrograd.pages.lookups import tables
+from micrograd.pages.softmaxes import softmaxes
+from micrograd.pages.spelling import Word
+from micrograd.pages.totals import total_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.draw.folding.groups import Grouping
-    from micrograd.explore.lookups import Table
-    from micrograd.explore.softmaxes import Head, Prediction
+    from micrograd.pages.lookups import Table
+    from micrograd.pages.softmaxes import Head, Prediction
 
 NO_CLASSES: Sequence[str] = ()
 
