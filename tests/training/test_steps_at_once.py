@@ -105,6 +105,12 @@ def test_a_smaller_last_batch_is_taken_by_itself(calls):
 def test_what_threads_or_python_do_is_left_to_them(calls, monkeypatch):
     own = Primitive("own", "own", lambda x: 2.0 * x, lambda g, out, x: 2.0 * g)
     trained(POINTS, loss_of=lambda loss: lambda x, y: own(loss(x, y)))
+
+    class OwnOptimizer(mg.optim.Optimizer):
+        def update(self, parameter, gradient, state, rate):
+            return parameter - rate * own(gradient), state
+
+    trained(POINTS, lambda leaves: OwnOptimizer(leaves, 0.01))
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(llvm_batches, "cores", lambda: 2)
     trained(POINTS, batch_size=30, steps=20)

@@ -127,7 +127,7 @@ class BufferSteps(CompiledSteps):
             self._error = None
             raise error
         is_plain = self._current and not (self._rate_can_change or self._constant or self._clip_norm)
-        count = self._batches.at_once(batches) if is_plain and len(batches) >= _FEWEST else 0
+        count = self._batches.at_once(batches, self._stepping) if is_plain and len(batches) >= _FEWEST else 0
         if count < _FEWEST:
             return []
         rates, done = self._rates(count), int(self._done[0])

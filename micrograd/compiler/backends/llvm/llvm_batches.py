@@ -122,13 +122,13 @@ class NativeBatches(Batches):
             run.raise_what_was_raised()
         return losses
 
-    def at_once(self, batches: Sequence[list[int]]) -> int:
+    def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:
         """For how many of these batches, from the first on, ``take_steps`` may take the steps.
 
-        They must be of one size, and cut into packs alike; and a thread must not be worth its while.
+        They must be of one size, and cut into packs alike. Nothing may call Python, and no thread be worth its while.
         """
         count = len(batches[0])
-        if self._calls_python or (len(self._runs) > 1 and count > 1):
+        if self._calls_python or stepping.update.calls_python or (len(self._runs) > 1 and count > 1):
             return 0
         _, packs = self._in_packs(batches[0])
         if self._threads(packs, _blocks(count, len(packs) // PACK)) > 1:

@@ -68,7 +68,7 @@ class Batches(ABC):
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
 
-    def at_once(self, batches: Sequence[list[int]]) -> int:
+    def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:
         """For how many of these batches, from the first on, ``take_steps`` may take the steps."""
         return 0
 
