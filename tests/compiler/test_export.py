@@ -188,8 +188,7 @@ def irregular(x):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("many", [100, 30_000])
+@pytest.mark.parametrize(("many", "precision"), [(100, "float64"), (100, "float32"), (30_000, "float64")])
 def test_an_irregular_program_is_statements_or_a_table(many, precision, built, monkeypatch):
     """Some thousands are in several functions; tens of thousands would keep a compiler busy for minutes."""
     monkeypatch.setattr("micrograd.compiler.backends.c.words._MANY", many)
