@@ -180,6 +180,7 @@ def programs(axis):
 
 @pytest.mark.slow
 class TestGradients:
+    @pytest.mark.unmeasured
     @pytest.mark.parametrize(
         ("shape", "axis"), [((3,), 0), ((2, 3), 0), ((2, 3), (0, 1)), ((2, 1, 2), -1), ((2, 2, 2), (0, 2))], ids=str
     )
@@ -188,6 +189,7 @@ class TestGradients:
             mg.testing.gradcheck(of_numbers(f, shape), sample(shape).ravel())
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     def test_second_derivatives_are_those_of_finite_differences(self):
         for f in programs(1).values():
             mg.testing.gradcheck(of_numbers(f, (2, 2)), sample((2, 2)).ravel(), order=2)
@@ -223,6 +225,7 @@ class TestGradients:
 
 @pytest.mark.slow
 class TestCompiled:
+    @pytest.mark.unmeasured
     @backends
     @pytest.mark.parametrize(("shape", "axis"), [((4,), 0), ((2, 3), 0), ((2, 3), -1), ((2, 3, 2), (0, 2))], ids=str)
     def test_is_what_eager_is(self, shape, axis, backend, own_cache):

@@ -155,6 +155,7 @@ class TestForms:
             assert float(result) == number
             assert type(result) is float or not result.requires_grad
 
+    @pytest.mark.unmeasured
     @each_backend
     @pytest.mark.parametrize("kind", ["closed over", "as arguments", "at a constant"])
     def test_compiled(self, form, formula, backend, kind):
@@ -177,6 +178,7 @@ class TestForms:
         assert mg.value_and_grad(fast)(W, X) == expected(formula)
         assert mg.compile(mg.value_and_grad(lambda w: w + form(w, X) ** 2), backend=backend)(W) == expected(formula)
 
+    @pytest.mark.unmeasured
     @pytest.mark.parametrize("backend", [None, *BACKENDS])
     @pytest.mark.parametrize("loop", ["vmap", "scan"])
     def test_in_a_loop(self, form, formula, backend, loop):

@@ -682,6 +682,7 @@ class TestAround:
         assert [parameter.grad for parameter in parameters] == pytest.approx(slopes)
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     def test_a_pure_function_of_jax(self):
         import jax
 

@@ -150,6 +150,7 @@ def test_what_a_page_says_of_a_wrong_command_is_what_it_prints(capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_the_property_of_the_page_on_testing_prints_a_program_that_fails_where_it_is_pasted(tmp_path, own_registry):
     page = ROOT / "docs" / "testing.md"
     (typed,) = [code for code in blocks(page) if "LN2_TYPED" in code]

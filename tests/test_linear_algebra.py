@@ -141,6 +141,7 @@ class TestOfEach:
             constants = np.ravel(ours(*map(mg.array, operands)))
         assert not any(getattr(x, "requires_grad", False) for x in constants)
 
+    @pytest.mark.unmeasured
     def test_derivatives_of_both_orders_are_those_of_differences(self, name):
         ours, theirs, *operands = EVERY[name]
         f, point = of_one_point(ours, operands)
@@ -543,6 +544,7 @@ class TestLimits:
             np.linalg.inv(np.array([[Value(1.0), "x"], [1.0, 2.0]], dtype=object).view(type(mg.array([1.0]))))
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     def test_gradients_in_a_function_for_jax(self):
         jax = pytest.importorskip("jax")
         before = jax.config.read("jax_enable_x64")

@@ -456,6 +456,7 @@ def golden(a, b):
 class TestIterationsThatConverge:
     """fixed_point and root solve an equation, and are differentiated as its solution is."""
 
+    @pytest.mark.unmeasured
     @pytest.mark.parametrize("solution", [crossing, golden])
     def test_gradients_of_first_and_second_order(self, solution):
         assert mg.testing.gradcheck(solution, [3.0, 1.5])

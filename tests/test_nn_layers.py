@@ -213,6 +213,7 @@ UNLIKE = [([0.5, 1.0], 1.0), ([1.0, -1.0, 2.0], -1.0), ([2.0, 0.25], 0.5), ([1.0
 
 
 class TestDropoutInFit:
+    @pytest.mark.unmeasured
     @MODES
     @pytest.mark.parametrize("examples", [POINTS, UNLIKE])
     @pytest.mark.parametrize("noisy", [False, True])

@@ -713,6 +713,7 @@ class TestGroups:
         expected = [value.data for value in twins]
         assert [value.data for value in values] == pytest.approx(expected, rel=1e-13)
 
+    @pytest.mark.unmeasured
     @KINDS
     @pytest.mark.parametrize("mode", ["numpy", "llvm", "jax"])
     def test_they_are_the_same_in_a_compiled_fit(self, kind, settings, mode):

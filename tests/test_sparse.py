@@ -302,6 +302,7 @@ def of_kinds(x: Any, index: Any) -> list[Any]:
     return [kind(k) for k in range(len(x) - 1) for kind in kinds]
 
 
+@pytest.mark.unmeasured
 def test_rows_that_are_computed_alike_have_the_numbers_of_rules_that_are_asked_for_each(way: Any) -> None:
     x = 1.0 + np.sin(np.arange(9.0))
     found = way(mg.sparse_jacobian(of_kinds))(x, 1)

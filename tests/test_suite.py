@@ -91,6 +91,7 @@ def test_the_gradient_is_the_slope_of_the_program_in_arrays(name):
     assert slope == pytest.approx(gradient @ numbers, rel=1e-7, abs=1e-9 * np.linalg.norm(gradient))
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_is_what_eager_is(name):
     program = tiny(name)

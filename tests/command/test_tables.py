@@ -154,6 +154,7 @@ def learned(folder, path, target, *words):
     return [coef.tolist() for coef in network.coefs_], network.random_state
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("target", "position"), [("kind", 0), ("kind", 1), ("weight", 0), ("weight", 3)])
 def test_other_test_rows_change_nothing_that_was_learned(tmp_path, target, position):
     path = small_file(tmp_path, 40)

@@ -94,6 +94,7 @@ def test_a_recurrent_network(steps, backend):
 
 @pytest.mark.parametrize("length", [1, 2, 5])
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_causal_attention(length, backend):
     random.seed(4)
     width = 4

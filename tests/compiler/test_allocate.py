@@ -248,6 +248,7 @@ class TestNative:
     """What runs in native code. In every program, each number that is read is the right one; see everything_moves."""
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     @pytest.mark.parametrize("seed", range(3))
     def test_random_programs_give_what_eager_gives(self, seed, everything_moves):
         for number in range(8):

@@ -77,6 +77,7 @@ def results(function, inputs):
     return [value.data, *mg.gradient(value, inputs)]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("seed", range(6))
 def test_irregular_programs_are_single_numbers_and_exact(seed, at_once, backend):
     rng = random.Random(seed)
@@ -101,6 +102,7 @@ def best_alignment(*given):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_a_table_whose_edge_is_of_another_kind_is_single_numbers_too(at_once, backend):
     rng = random.Random(5)
     inputs = [Value(float(rng.randrange(-3, 4))) for _ in range(12 if backend == "jax" else 60)]
@@ -112,6 +114,7 @@ def test_a_table_whose_edge_is_of_another_kind_is_single_numbers_too(at_once, ba
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("backend", ["llvm", "numpy"])
 def test_it_takes_many_kernels_before_what_is_alone_is_looked_for(backend):
     rng = random.Random(0)

@@ -450,6 +450,7 @@ def test_a_mask_of_minus_infinity(backend):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", ["np.where", "np.maximum", "x.max", "np.clip", "the largest", "matrix products"])
 def test_derivatives_inside_and_outside(backend, name):
     def loss(x):

@@ -92,6 +92,7 @@ def test_gradients_flow_to_values_in_attributes(backend):
 )
 @pytest.mark.parametrize("others", [{}, {"label": "p"}, {"color": "red"}], ids=["none", "label", "other"])
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_one_that_comes_and_goes_is_noticed(read, others, backend):
     p, q = made(**others), made(**others)
     check(

@@ -20,6 +20,7 @@ def of_two(p):
     return p[0] ** 2 * p[1] + mg.dot([p[0], p[1]], [p[1], mg.tanh(p[0])]) + mg.maximum(p[0], p[1])
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("transform", "f", "argument"),
     [
@@ -287,6 +288,7 @@ class TestModes:
 
     POINT = (1.0, 0.5, 9.81)
 
+    @pytest.mark.unmeasured
     def test_outputs_that_depend_on_one_another_take_operations_in_proportion_to_their_number(self):
         counts = []
         for steps in (20, 40):
@@ -302,12 +304,14 @@ class TestModes:
         fast = mg.compile(mg.jacobian(apart), backend="numpy")
         assert np.allclose(fast([*self.POINT]), mg.jacobian(apart)([*self.POINT]), rtol=1e-12, atol=0)
 
+    @pytest.mark.unmeasured
     @pytest.mark.parametrize("steps", [1, 3, 30])
     def test_forwards_gives_what_eager_gives_backwards(self, steps, backend):
         fast = mg.compile(mg.jacobian(pendulum(steps)), backend=backend)
         expected = mg.jacobian(pendulum(steps))([*self.POINT])
         assert np.allclose(fast([*self.POINT]), expected, rtol=1e-12, atol=1e-15)
 
+    @pytest.mark.unmeasured
     def test_it_is_differentiated_again(self, backend):
         steps = 5 if backend == "jax" else 20  # XLA takes ten seconds for 20
 
@@ -317,6 +321,7 @@ class TestModes:
         expected = mg.grad(total)([*self.POINT])
         assert mg.compile(mg.grad(total), backend=backend)([*self.POINT]) == pytest.approx(expected, rel=1e-11)
 
+    @pytest.mark.unmeasured
     def test_ties_constants_and_what_does_not_depend_on_an_input(self, backend):
         def f(p):
             state, found = mg.relu(p[0]) + mg.maximum(p[0], p[1]), [7.0, p[1]]

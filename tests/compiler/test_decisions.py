@@ -75,6 +75,7 @@ def in_a_row(x):
     return mg.sin(z) * y, z
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("function", [newton, chosen, nested, in_a_row], ids=lambda f: f.__name__)
 def test_one_trace_serves_all_numbers(function, backend):
     agrees(function, backend, (0.3,), (2.0,), (9.0,), (1e3,), (1.0,))

@@ -50,6 +50,7 @@ def same(found, expected):
 
 
 class TestTheSameAsEager:
+    @pytest.mark.unmeasured
     @pytest.mark.parametrize("devices", [3, "all"])
     def test_losses_parameters_gradients_and_state_of_a_network(self, devices):
         def network():
@@ -550,6 +551,7 @@ def run_two_processes(folder):
     return trainings, [errors for _, errors in texts]
 
 
+@pytest.mark.unmeasured
 def test_two_processes_of_four_devices_each(tmp_path):
     (first, second), errors = run_two_processes(tmp_path)
     *both, killed = first

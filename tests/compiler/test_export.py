@@ -62,6 +62,7 @@ ODD = [*POINTS, math.inf, -math.inf, math.nan]
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_each_primitive_at_its_kinks_and_at_numbers_that_are_not_finite(name, built):
     """Where Python raises, the number is not finite; elsewhere it is Python's."""
@@ -92,6 +93,7 @@ def test_each_primitive_at_its_kinks_and_at_numbers_that_are_not_finite(name, bu
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_the_gradients_of_each_primitive(name, built):
     primitive = TABLE[name]
@@ -188,8 +190,8 @@ def irregular(x):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("many", [100, 30_000])
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(("many", "precision"), [(100, "float64"), (100, "float32"), (30_000, "float64")])
 def test_an_irregular_program_is_statements_or_a_table(many, precision, built, monkeypatch):
     """Some thousands are in several functions; tens of thousands would keep a compiler busy for minutes."""
     monkeypatch.setattr("micrograd.compiler.backends.c.words._MANY", many)
@@ -563,6 +565,7 @@ def run(folder, *sources, flags=(), given=""):
     return done.stdout
 
 
+@pytest.mark.unmeasured
 def test_the_program_of_the_page_reads_lines_and_prints_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
@@ -682,6 +685,7 @@ def test_a_thousand_steps_of_runge_and_kutta_have_60_kb(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", NAMES)
 def test_the_programs_of_the_suite(name, built, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")

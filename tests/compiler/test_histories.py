@@ -39,6 +39,7 @@ def ball(x):
     return height * W
 
 
+@pytest.mark.unmeasured
 def test_a_bouncing_ball_is_two_bodies(backend):
     fast = agrees(ball, backend, [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 0.1])
     assert "loop    at most 48 iterations" in fast.explain()
@@ -48,6 +49,7 @@ def test_a_bouncing_ball_is_two_bodies(backend):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_questions_of_several_kinds_in_one_iteration():
     def f(x):
         total, best, worst, xs = x, x * W, x - W, [x, W * 2.0]

@@ -1670,10 +1670,19 @@ draws("open file", lambda: lambda file=opened(): len(file.readline()))  # noqa: 
 draws("lines of a file", lambda: lambda file=opened(): len(next(file)))  # noqa: B008
 
 
+READING_ALL = ("sys_modules",)  # all modules of the process are watched
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array")  # since NumPy 2.5
-@pytest.mark.parametrize("name", CASES, ids=[f"{outcome}-{name}" for name, (_, outcome) in CASES.items()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, id=f"{outcome}-{name}", marks=pytest.mark.unmeasured if name in READING_ALL else ())
+        for name, (_, outcome) in CASES.items()
+    ],
+)
 def test_a_number_that_changes_is_never_silently_the_old_one(name, monkeypatch):
     for variable in ("SCALE", "abs"):
         monkeypatch.setitem(globals(), variable, globals().get(variable))

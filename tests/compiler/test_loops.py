@@ -116,6 +116,7 @@ def series(length, width=2):
     return [[math.sin(3.0 * t + i) for i in range(width)] for t in range(length)]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("hidden", [1, 3, 8])
 def test_a_recurrent_network_is_a_loop_each_way_however_long_it_is(flat, hidden):
     w, u, b = network(hidden)
@@ -133,6 +134,7 @@ def test_a_recurrent_network_is_a_loop_each_way_however_long_it_is(flat, hidden)
     assert_the_same(run, flat(f, series(30)))
 
 
+@pytest.mark.unmeasured
 def test_runge_kutta_is_a_loop_each_way(flat):
     k, damping = Value(2.0), Value(0.3)
 
@@ -218,6 +220,7 @@ def test_what_lies_unevenly_in_the_buffer_is_put_in_a_table(flat):
     assert_the_same(run, flat(f, 0.3))
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("iterations", [30, 70])
 def test_an_iteration_may_read_what_many_iterations_before_made(flat, iterations):
     w, v = Value(0.3), Value(0.4)

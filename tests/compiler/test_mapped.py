@@ -124,6 +124,7 @@ class TestAsEager:
 
         assert_as_eager(loss, [*xs, w], xs, backend=backend)
 
+    @pytest.mark.unmeasured
     def test_scan_inside(self, backend):
         w = mg.Value(0.4)
 

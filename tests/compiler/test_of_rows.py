@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -391,6 +391,7 @@ def function_of(steps, end):
 
 
 class TestRandomFunctions:
+    @settings(max_examples=10)  # each is compiled twice
     @given(st.lists(STEPS, min_size=1, max_size=6), st.integers(0, 4), st.integers(400, 500), st.integers(0, 3))
     def test_same_numbers(self, steps, end, rows, transform):
         function = function_of(steps, None if transform in (0, 3) else end)

@@ -118,8 +118,11 @@ def trained_eagerly(program, batch_size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch_size", [4, 7, 18])
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(
+    ("program", "batch_size"),
+    [(program, size) for program in PROGRAMS for size in ([7] if program is long_dot_products else [4, 7, 18])],
+)
 def test_batches_have_the_losses_and_gradients_of_eager(program, batch_size, backend):
     expected = trained_eagerly(program, batch_size)
     for found, numbers in zip(trained(program, backend, batch_size), expected, strict=True):
@@ -235,6 +238,7 @@ def test_packs_of_large_programs_are_small(monkeypatch):
     assert sizes_of([[1.0] * 2] * 100, 32, lambda x: mg.dot(list(map(mg.exp, weights)), weights) * x[0]) == [8]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("size", "expected"), [(6, 8), pytest.param(24, 1, marks=pytest.mark.slow)])
 def test_cholesky_factors_of_examples_have_no_packs(size, expected):
     """What they compute of their own numbers is not shared, and the kernels of a pack are slower."""
@@ -261,6 +265,7 @@ def test_elements_of_tables_count_where_examples_take_from_them(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("differ", "size", "backend"), [(True, 1, "llvm"), (False, 8, "llvm"), (True, 32, "numpy"), (False, 32, "numpy")]
 )

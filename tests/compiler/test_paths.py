@@ -67,6 +67,7 @@ FUNCTIONS = [leaky, newton, largest, skipping]
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.7, -2.3, 5.0, 6.5, math.nan, math.inf, 1e308, 1.0]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_a_function_decides_as_it_does_eagerly(function, backend):
     fast = mg.compile(function, backend=backend)
@@ -262,6 +263,7 @@ def test_derivatives_inside_ask_too(backend):
         assert nearly(outcome(fast, Value(x)), outcome(f, Value(x)))
 
 
+@pytest.mark.unmeasured
 def test_iterations_of_loops_ask_one_by_one(backend):
     def f(xs):
         mapped = mg.vmap(lambda x: x * W if x > 0 else -x)(xs)
@@ -590,6 +592,7 @@ def test_other_uses_of_a_number_are_still_refused(name):
     assert not hasattr(Kept, "another")
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("rounds", [1, 40])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_gradients_flow_through_calls_of_arrays_beside_decisions(backend, rounds):

@@ -294,6 +294,7 @@ def test_terms_that_lie_alike_are_few_segments_though_each_is_of_a_group_of_its_
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_a_logarithm_of_a_determinant_and_its_gradient_are_those_of_numpy(backend):
     m = symmetric(10 if backend == "jax" else 24)  # XLA takes ten seconds for 24
     compiled = mg.compile(logarithm_of_determinant, backend=backend)(m)

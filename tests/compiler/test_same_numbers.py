@@ -42,6 +42,7 @@ def kahan(x):
     return total
 
 
+@pytest.mark.unmeasured
 def test_a_chain_is_computed_from_left_to_right(backend):
     def f(w, a, b, c):
         return ((a - b) + c) * w
@@ -77,6 +78,7 @@ def test_chains_side_by_side_are_computed_from_left_to_right(backend):
     assert [value.data for value in compiled] == [value.data for value in f(*values)]
 
 
+@pytest.mark.unmeasured
 def test_parentheses_on_the_right_are_rounded_on_their_own(backend):
     assert assert_equal(kahan, 1.0, backend=backend)[0] == 1 + 1e-14
     assert assert_equal(lambda x: (x + 1) - x, 1e16, backend=backend)[0] == 0
@@ -102,6 +104,7 @@ def test_at_ties_no_product_is_rounded_with_the_sum(backend):
     assert found(loss, (0.1, 0.7, 0.3, 0.9))[0] == 0
 
 
+@pytest.mark.unmeasured
 def test_of_equal_operands_the_same_one_is_given_the_gradient(backend):
     for largest in (mg.maximum, mg.minimum):
         for f in (
@@ -166,6 +169,7 @@ def test_powers_that_are_too_large_are_infinite_as_eagerly(f, x, backend):
     assert str(mg.compile(function, backend=backend)(Value(x))) == str(function(Value(x)))
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("f", "good", "bad"),
     [
@@ -210,6 +214,7 @@ def may_raise(x, count):
     return x
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("count", [3, 7, 8])
 def test_each_of_many_operations_that_may_raise_raises(count, backend):
     """Each is noticed by itself, and what is right stays as it is, in results that lie side by side or apart."""
@@ -352,6 +357,7 @@ PLAIN = mg.nn.Neuron(2, nonlin=False)
 PLAIN.w, PLAIN.b = [Value(1.0), Value(2.0)], 0.0
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "f",
     [

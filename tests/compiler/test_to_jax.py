@@ -217,6 +217,7 @@ class TestEdges:
         function, parameters = mg.to_jax(lambda x: mg.grad(lambda a: a * a * w)(x), 1.0)
         agree(jax.grad(lambda given: function(given, 0.5))(parameters), dict.fromkeys(parameters, 1.0))
 
+    @pytest.mark.unmeasured
     def test_sums_in_order_have_the_derivatives_of_sums(self):
         function, _ = mg.to_jax(lambda x, y, z: -x * y + 2 * y * z - (x * z + x) + 0.0, 1.0, 1.0, 1.0)
         point = {}, 2.0, 3.0, 5.0

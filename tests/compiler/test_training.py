@@ -58,6 +58,7 @@ def test_the_same_losses_over_a_hundred_steps(name, backend):
     ]
 
 
+@pytest.mark.unmeasured
 def test_a_run_goes_on_where_the_last_one_ended(backend):
     model, data, optimizer = network()
     for mode in (False, backend, False, backend):

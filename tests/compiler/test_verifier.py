@@ -152,6 +152,7 @@ def _scanned(xs):
     return mg.scan(lambda h, x: (mg.tanh(h * 0.5 + x), h), 0.1, xs)[0]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 @pytest.mark.parametrize(
     "f",

@@ -761,6 +761,7 @@ def values_alive() -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("compute", "like_float", "inputs", "words"),
     [

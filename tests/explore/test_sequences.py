@@ -294,6 +294,7 @@ class TestTheTokensToShowFirst:
     def word(self, root, tokens, classes=ALPHABET):
         return passes(root, classes=classes, tokens=tokens)[0]["sequence"]["word"]
 
+    @pytest.mark.unmeasured
     def test_are_named_or_numbered_and_stand_between_the_marks(self):
         loss = Reader().loss([0, 3, 1, 2, 0])
         assert self.word(loss, "ab")["first"] == [0, 1, 2, 0]

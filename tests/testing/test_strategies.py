@@ -259,6 +259,7 @@ def test_numbers_come_from_the_middle_of_an_interval_too(low, high, least):
     assert sum(abs(x - middle) < 0.4 * width for x in drawn(numbers((low, high)), 300)) > least
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("low", "high"), [(0.0, math.inf), (-math.inf, 0.0), (-1.0, 1.0), (2.0, 3.0), (-math.inf, 2.0), (1e4, math.inf)]
 )

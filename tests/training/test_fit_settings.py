@@ -370,6 +370,7 @@ def interrupted(leaves, at):
 
 class TestResuming:
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     @MODES
     @pytest.mark.parametrize("step", range(1, 7))
     @pytest.mark.parametrize("seed", [5, None])
@@ -405,6 +406,7 @@ class TestResuming:
         assert (numbers(leaves), history.steps, history.epochs) == (expected, whole.steps, whole.epochs)
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     @pytest.mark.parametrize("mode", [False, "numpy"])
     def test_a_run_that_is_interrupted_anywhere_can_be_continued(self, mode):
         def run(train):

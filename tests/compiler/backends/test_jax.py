@@ -228,6 +228,7 @@ class TestNumbers:
         worst = max(abs(a - b) / math.ulp(b) for a, b in zip(found, expected, strict=True))
         assert worst <= 8
 
+    @pytest.mark.unmeasured
     def test_sinc_is_curved_at_zero_though_its_formula_is_flat_there(self):
         sinc = jax_functions.differentiable(mg.engine.further_primitives.sinc)
         assert jax.grad(jax.grad(sinc))(0.0) == pytest.approx(-(math.pi**2) / 3, rel=1e-15)
@@ -235,6 +236,7 @@ class TestNumbers:
         assert jax.grad(jax_functions.differentiable(primitives.abs))(0.0) == 0.0
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     @pytest.mark.filterwarnings("ignore:JAX calls primitive")  # said once in a process, perhaps in another test
     @pytest.mark.parametrize("primitive", mg.engine.further_primitives.TABLE.values(), ids=lambda p: p.name)
     def test_derivatives_are_those_of_the_table(self, primitive):

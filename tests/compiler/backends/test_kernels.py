@@ -137,6 +137,7 @@ MANY = pytest.mark.unmeasured
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("layouts", MIXED)
 @pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
 @pytest.mark.parametrize("many", [False, pytest.param(True, marks=MANY)], ids=["few segments", "many"])
@@ -182,6 +183,7 @@ def product(rng, side_by_side, products, end):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("products", [[1, 1, 2], pytest.param([10, 12], marks=MANY)], ids=["few segments", "many"])
 @pytest.mark.parametrize("side_by_side", ["columns", "terms"])
 def test_products_of_matrices_in_blocks_of_rows(side_by_side, products, backend):
@@ -205,6 +207,7 @@ def large_product(rng, end):
     return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
 
 
+@pytest.mark.unmeasured
 def test_large_products_of_matrices_are_packed(backend):
     count = 3 if backend == "jax" else 15
     kernels, numbers, end = drawn(large_product, count, 5)
@@ -229,6 +232,7 @@ def test_a_product_has_larger_blocks_where_these_compute_no_more_rows():
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("of", ["columns", "packed", "many"])
 def test_larger_blocks_give_the_same_bits(of, monkeypatch):
     def make(rng, end):

@@ -146,6 +146,7 @@ def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False, besi
     return [history.steps, *([p.data for p in parameters], [p.grad for p in parameters])], counts
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("batch_size", [3, 8, 11, 12, 20, 27, 31, 32, 50])
 def test_a_batch_has_the_same_numbers_on_any_number_of_cores(batch_size, monkeypatch):
     sizes = [2, 3, 3, 4, 2] * 10
@@ -259,6 +260,7 @@ def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
     """Where many columns lie apart, a product copies them first: each thread to a position of its own."""
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)

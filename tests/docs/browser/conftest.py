@@ -43,11 +43,15 @@ def server(site):
 
 @pytest.fixture
 def open_page(browser, server):
-    """Opens a page of the site; in the end nothing was asked of another server, and nothing complained."""
+    """Opens a page of the site; in the end nothing was asked of another server, and nothing complained.
+
+    No service worker keeps the site unless a test asks for it: it would fetch 25 MB for each page.
+    """
     complaints, contexts = [], []
 
-    def open_page(name, *, before="", allowed=(), width=1280, height=800, **options):
-        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
+    def open_page(name, *, before="", allowed=(), width=1280, height=800, service_workers="block", **options):
+        viewport = {"width": width, "height": height}
+        contexts.append(browser.new_context(viewport=viewport, service_workers=service_workers, **options))
         if before:
             contexts[-1].add_init_script(f"if (window === top) {{ {before} }}")  # frames may store nothing
         page = contexts[-1].new_page()

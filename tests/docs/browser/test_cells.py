@@ -273,7 +273,7 @@ def test_a_package_of_pyodide_that_the_site_has_is_loaded_when_a_cell_imports_it
     worker = (site / "live" / "worker.js").read_text(encoding="utf-8")
     has = json.dumps({name: name for name in made})
     worker = re.sub(r"^const PACKAGES = .*?;", f"const PACKAGES = {has};", worker, flags=re.MULTILINE)
-    page = open_page("tutorial.html", service_workers="block")
+    page = open_page("tutorial.html")
     asked = []
 
     def give(route):
@@ -311,7 +311,7 @@ def close(figure): pass
 
 def test_after_the_first_visit_the_whole_path_works_without_the_network(open_page):
     offline = ["ERR_INTERNET_DISCONNECTED", "Failed to load resource", "Failed to fetch"]
-    page = open_page("learn/01-one-multiplication.html", allowed=offline)
+    page = open_page("learn/01-one-multiplication.html", allowed=offline, service_workers="allow")
     page.locator(".cell-offline", has_text="The whole path works without a network.").wait_for()
     page.context.set_offline(True)
     page.goto(page.url.replace("01-one-multiplication", "13-how-it-bends"))  # a chapter that was never opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docs.browser.test_reading import CHAPTERS, PAGES
+from tests.docs.browser.test_reading import CHAPTERS, LIVE, PAGES, serious_violations
 from tests.legible import SIZES, faults, faults_of_graph, photograph
 
 pytestmark = pytest.mark.slow
@@ -27,8 +27,14 @@ def test_what_cells_have_written_can_be_read(browser, site, size):
 
 
 @pytest.mark.parametrize("name", [*PAGES, *CHAPTERS])
-def test_no_letter_of_a_page_is_too_small(open_page, name):
+def test_no_letter_is_too_small_no_page_too_wide_and_axe_finds_no_serious_violation(open_page, axe, name):
+    scheme = ("light", "dark")[CHAPTERS.index(name) % 2] if name in CHAPTERS else "dark"
+    page = open_page(name, color_scheme=scheme)
+    if name in LIVE:
+        page.locator(".cm-content").first.wait_for()
     for size in SIZES:
-        page = open_page(name, **SIZES[size])
+        page.set_viewport_size(SIZES[size])
         assert faults(page) == [], size
         photograph(page, f"{name} {size}".replace("/", "-").replace(" ", "-"))
+    page.set_viewport_size(SIZES["phone"])
+    assert serious_violations(page, axe) == []

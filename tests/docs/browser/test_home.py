@@ -41,7 +41,7 @@ def numbers(text):
 @SIZES
 def test_it_trains_at_once_without_python_and_weighs_little(open_page, server, site, size):
     # From a file without a page, so that nothing of the site is there yet; it has no icon
-    page = open_page("live/licences.txt", before=WATCH, service_workers="block", allowed=["404"], **size)
+    page = open_page("live/licences.txt", before=WATCH, allowed=["404"], **size)
     asked = set()
     page.on("request", lambda request: asked.add(request.url.removeprefix(server).partition("#")[0]))
     page.goto(f"{server}index.html")

@@ -45,16 +45,6 @@ def test_axe_finds_no_serious_violation(open_page, axe):
         assert serious_violations(page, axe) == [], name
 
 
-@pytest.mark.parametrize("name", [*PAGES, *CHAPTERS])
-def test_on_a_phone_no_page_is_too_wide_and_axe_finds_no_serious_violation(open_page, axe, name):
-    scheme = ("light", "dark")[CHAPTERS.index(name) % 2] if name in CHAPTERS else "dark"
-    page = open_page(name, width=390, height=844, color_scheme=scheme)
-    if name in LIVE:
-        page.locator(".cm-content").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert serious_violations(page, axe) == []
-
-
 def test_a_cell_is_reached_and_left_by_keyboard(open_page):
     page = open_page("tutorial.html")
     page.locator(".cm-content").first.wait_for()

@@ -15,7 +15,7 @@ OFFLINE = ("ERR_INTERNET_DISCONNECTED", "Failed to load resource", "Failed to fe
 
 def test_every_chapter_is_read_run_and_left_with_reloads_and_offline_in_the_middle(open_page, server):
     names = [page.stem for page in chapters.CHAPTERS]
-    page = open_page(f"learn/{names[0]}.html", **PHONE, allowed=OFFLINE)
+    page = open_page(f"learn/{names[0]}.html", **PHONE, allowed=OFFLINE, service_workers="allow")
     page.locator(".cell-offline", has_text="The whole path works without a network.").wait_for()
     for number, name in enumerate(names, 1):
         page.context.set_offline(5 <= number <= 11)
