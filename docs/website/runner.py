@@ -93,7 +93,9 @@ class Runner:
         """Begin with no names. The packages are those that the page can load, by the names that cells import."""
         self.names = {"__name__": "__main__"}
         self._packages = frozenset(packages)
-        os.environ.setdefault("MPLBACKEND", f"module://{__name__.replace('runner', 'figures')}")  # figures.py, beside it
+        os.environ.setdefault(
+            "MPLBACKEND", f"module://{__name__.replace('runner', 'figures')}"
+        )  # figures.py, beside it
 
     def run(self, number, code, show):
         """Run a cell.
@@ -116,10 +118,9 @@ class Runner:
             if result is not None:
                 shown.value(result)
         except BaseException as error:  # also SystemExit: a cell may raise anything, and the page stays
+            advice = self._missing(error) if sys.platform == "emscripten" else ""
             text, line = _told(error, name)
-            if sys.platform == "emscripten":
-                text += self._missing(error)
-            shown.error(text, line)
+            shown.error(text + advice, line)
             return line
         finally:
             sys.stdout, sys.stderr = usual
@@ -144,9 +145,10 @@ class Runner:
 
     def _missing(self, error):
         """What to do about a module that is not there; "" for other errors. micrograd's own say it of what they need."""
-        missing = error.__context__ if type(error) is ImportError else error
-        if not isinstance(missing, ModuleNotFoundError) or missing.name is None:
+        missing = error if isinstance(error, ModuleNotFoundError) else error.__context__
+        if not (isinstance(error, ImportError) and isinstance(missing, ModuleNotFoundError) and missing.name):
             return ""
+        error.msg = error.msg.partition("\n")[0]  # Pyodide goes on about other ways to load it, which a page has not
         name = missing.name.partition(".")[0]
         if name in self._packages:
             return f"This page loads {name} for a cell that says `import {name}`; the first time, it needs a network.\n"

@@ -157,8 +157,12 @@ def test_where_the_page_has_no_such_module_it_says_what_to_do(run, monkeypatch):
     line, shown = run("x = 1\nimport numpy_of_nobody")
     assert line == 2
     assert shown[-1][1].endswith("ModuleNotFoundError: No module named 'numpy_of_nobody'\n" + said)
-    _, shown = run("try:\n    import numpy_of_nobody.here\nexcept ImportError: raise ImportError('it is needed') from None")
+    _, shown = run(
+        "try:\n    import numpy_of_nobody.here\nexcept ImportError: raise ImportError('it is needed') from None"
+    )
     assert shown[-1][1].endswith("ImportError: it is needed\n" + said)
+    _, shown = run("raise ModuleNotFoundError('It is not there.\\nYou can install it', name='numpy_of_nobody')")
+    assert shown[-1][1].endswith("ModuleNotFoundError: It is not there.\n" + said)  # as Pyodide raises it
     _, shown = run("raise ImportError('for another reason')")
     assert shown[-1][1].endswith("ImportError: for another reason\n")
 

@@ -207,9 +207,10 @@ def test_short_rows_stay_as_they_are(show):
     assert page.evaluate("wrapped(passes.shapes[0]) === passes.shapes[0]")
 
 
-def test_the_cells_of_a_film_are_all_in_sight_and_hold_their_numbers(show):
-    recording = film(20, 10)
-    for size in (LAPTOP, PHONE):
+@pytest.mark.parametrize(("inputs", "labels"), [(2, 3), (20, 10)])
+def test_the_cells_of_a_film_are_all_in_sight_and_hold_their_numbers(show, inputs, labels):
+    recording = film(inputs, labels)
+    for size in SIZES.values():
         page = show(recording, **size)
         page.wait_for_selector(".cell")
         network = page.locator("#network").bounding_box()
