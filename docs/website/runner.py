@@ -144,7 +144,7 @@ class Runner:
             return file.read()
 
     def _missing(self, error):
-        """What to do about a module that is not there; "" for other errors. micrograd's own say it of what they need."""
+        """What to do about a module that is not there, also where micrograd says that it needs one; "" for others."""
         missing = error if isinstance(error, ModuleNotFoundError) else error.__context__
         if not (isinstance(error, ImportError) and isinstance(missing, ModuleNotFoundError) and missing.name):
             return ""
