@@ -8,10 +8,10 @@ import json
 import pytest
 
 from tests.docs.browser.test_cells import Learner
+from tests.legible import LAPTOP, PHONE, photograph
 
 pytestmark = pytest.mark.slow
 
-WIDTHS = {"laptop": (1280, 800), "phone": (390, 844)}
 NATURAL = "image => image.decode().then(() => [image.naturalWidth, image.getBoundingClientRect().width])"
 
 
@@ -33,11 +33,10 @@ def test_the_wheels_are_those_of_pyodide(wheels):
         assert hashlib.sha256(content).hexdigest() == digest
 
 
-@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 def test_arrays_of_values_and_figures_work_in_a_cell(open_page, size):
-    width, height = WIDTHS[size]
-    asked = []
-    page = open_page("tutorial.html", width=width, height=height, service_workers="block")
+    width, asked = size["width"], []
+    page = open_page("tutorial.html", **size, service_workers="block")
     page.context.on("request", lambda request: asked.append(request.url))
     learner = Learner(page)
     learner.run(1, "import micrograd as mg\nfrom micrograd import Value\nprint(1)")
@@ -84,6 +83,8 @@ def test_arrays_of_values_and_figures_work_in_a_cell(open_page, size):
         assert natural > 300
         assert min(natural, 250) < shown <= width - 50  # all of it is in sight
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    figures.nth(0).scroll_into_view_if_needed()
+    photograph(page, f"numpy-{width}")
 
 
 def test_after_they_were_used_once_they_work_without_the_network(open_page):
