@@ -31,7 +31,7 @@ from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
-from micrograd.compiler.calling.of_rows import of_rows
+from micrograd.compiler.calling.of_rows import ManyRows
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
@@ -117,6 +117,7 @@ class CompiledFunction(Generic[P, R]):
         )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
+        self._rows: dict[bool, ManyRows] = {}  # by whether operations are recorded
         self._last: Specialised | None = None
         self._ran: tuple[Specialised, Compiled, Floats] | None = None  # the last call, and its inputs
         self._quick: Quick | None = None  # for the next calls, if they are alike
@@ -510,9 +511,15 @@ class CompiledFunction(Generic[P, R]):
             return self._on_its_path(special, given, False)[0] if special.questions else special, given
 
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
+        rows = self._rows.get(is_recorded)
+        if rows is None:
+            make = partial(self._specialised, is_recorded=is_recorded)
+            rows = self._rows[is_recorded] = ManyRows(self.function, make)
+        return rows.of(given, self._count_trace)
+
+    def _count_trace(self) -> None:
         self._kept.traces += 1
         _LOG.debug("%r: trace number %d", self, self._kept.traces)
-        return of_rows(self.function, given, partial(self._specialised, is_recorded=is_recorded))
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced again where there are none, or gradients are wanted elsewhere."""
