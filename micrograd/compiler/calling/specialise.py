@@ -32,6 +32,7 @@ from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.passes.stages import Made, Source, run_stages
 from micrograd.compiler.tracing.body import UnlikeError
+from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.trace import FollowedError, TraceError
 from micrograd.engine.node import requires_grad_version
@@ -209,16 +210,18 @@ class Specialised:
         Raises:
             TraceError: if a number of the trace stays anywhere but in containers that the function returns.
         """
-        self.closed_over = ClosedOver(roots)
+        self.closed_over = watched(roots)
         try:
             return self._traced_once(source, roots)
         except FollowedError:
-            self.closed_over = ClosedOver(roots)
+            self.closed_over = watched(roots)
             return self._traced_once(source._replace(takes_decisions=False), roots)
 
     def _traced_once(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
         try:
-            made = self.closed_over.refusing_sources(lambda: run_stages(Made(source), "trace", self._request))
+            made = self.closed_over.refusing_sources(
+                lambda: with_indices(lambda: run_stages(Made(source), "trace", self._request), self.closed_over)
+            )
         except BaseException:
             self.closed_over.put_back()
             raise
