@@ -207,7 +207,7 @@ class _OtherCode:
         for function, _, other in self._others:
             function.__code__ = other
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         for function, code, _ in self._others:
             function.__code__ = code
 
