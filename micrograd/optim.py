@@ -511,11 +511,11 @@ class Adam(Optimizer):
     def _adapted(self, parameter: Any, gradient: Any, state: State, rate: Any, of_group: State) -> tuple[Any, State]:
         mean = self.beta1 * state[0] + (1 - self.beta1) * gradient
         square = self.beta2 * state[1] + (1 - self.beta2) * (gradient * gradient)
-        # Both means start at 0; dividing by these makes up for it.
+        # Both means start at 0. These make up for it; they are the same for all parameters.
         count = state[2] + 1
-        unbiased_mean = mean / (1 - self.beta1**count)
-        unbiased_square = square / (1 - self.beta2**count)
-        stepped = parameter - rate * unbiased_mean / (_root(unbiased_square) + self.epsilon)
+        rate = rate / (1 - self.beta1**count)
+        scale = 1 / _root(1 - self.beta2**count)
+        stepped = parameter - rate * mean / (scale * _root(square) + self.epsilon)
         return stepped, (mean, square, count, *of_group)
 
 
