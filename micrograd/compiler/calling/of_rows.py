@@ -281,9 +281,15 @@ class ManyRows:
         return self._of_rows(given, size, traces) or self._in_full(given, traces)
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
-        special = self._make(given)
-        traces()
-        return special
+        is_whole = True
+        try:
+            return self._make(given)
+        except _LongLoopError:
+            is_whole = False
+            raise
+        finally:
+            if is_whole:
+                traces()
 
     def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
