@@ -4,6 +4,7 @@ import math
 import re
 import subprocess
 import sys
+from functools import cache
 from types import ModuleType
 
 import numpy as np
@@ -347,6 +348,51 @@ def test_exp_underflows_to_nothing_and_overflows_to_infinity(backend):
     denormal = [-744.4, -740.0, -710.0]
     expected = pytest.approx(list(map(math.exp, denormal)), rel=1e-12, abs=LEAST[backend])
     assert applied(exp, denormal, backend) == expected
+
+
+_SMALL = [5e-324, 1e-310, 2.3e-308, 1e-160, 1e-16, 1e-8, 1e-4, 0.01]
+_LARGE = [19.0, 19.1, 22.0, 300.0, 1e5, 99_999.0, 1e5 + 0.1, 1e22, 1e300, 1.7e308]
+_GRID = [0.0173 * number + 1e-9 for number in range(1, 1200)]
+# Half-way between powers of two, and near multiples of pi / 2, the formulas are least exact
+_EDGES = [(number + 0.5) * math.log(2) * (1 + 1e-15 * more) / 2 for number in range(30) for more in range(-9, 9)]
+_EDGES += [number * math.pi / 2 * (1 + 1e-15 * more) for number in range(1, 200) for more in range(-3, 4)]
+_EDGES += [1.0, *(1.0 + sign * 2.0**-power for power in range(1, 53) for sign in (-1.0, 1.0)), 0.5**0.5, 2.0**0.5]
+
+
+@cache
+def _right(name, x):
+    """The true result, rounded once."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workprec(150 if abs(x) < 1e9 else 1200):  # multiples of pi are taken away from 1e308
+        return float(getattr(mpmath, name)(x))
+
+
+@pytest.mark.parametrize("name", ["tanh", "log", "log1p", "sin", "cos"])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])  # XLA has others
+def test_functions_are_those_of_python_to_three_units_in_the_last_position(name, backend):
+    numbers = [*_SMALL, *_LARGE, *_GRID, *_EDGES]
+    if name != "log":
+        numbers += [-x for x in numbers if name != "log1p" or x < 1.0]
+    for x, found in zip(numbers, applied(PRIMITIVES[name], numbers, backend), strict=True):
+        right = _right(name, x)
+        assert abs(found - right) <= 3 * math.ulp(right), x
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_functions_at_zeros_and_at_what_is_not_finite(backend):
+    inf, nan = math.inf, math.nan
+    expected = {
+        "tanh": ([0.0, -0.0, inf, -inf, nan], [0.0, -0.0, 1.0, -1.0, nan]),
+        "log": ([1.0, 0.0, -0.0, inf, -inf, -1.0, nan], [0.0, -inf, -inf, inf, nan, nan, nan]),
+        "log1p": ([0.0, -0.0, -1.0, -2.0, inf, -inf, nan], [0.0, -0.0, -inf, nan, inf, nan, nan]),
+        "sin": ([0.0, -0.0, inf, -inf, nan], [0.0, -0.0, nan, nan, nan]),
+        "cos": ([0.0, -0.0, inf, -inf, nan], [1.0, 1.0, nan, nan, nan]),
+    }
+    for name, (numbers, right) in expected.items():
+        for count in (1, 9):  # alone, and in a vector
+            with np.errstate(all="ignore"):
+                found = applied(PRIMITIVES[name], numbers * count, backend)
+            assert list(map(repr, found)) == list(map(repr, right * count)), name
 
 
 @pytest.mark.parametrize("exponent", [-0.5, -1.5, -2.5, 1.7, 4.0])

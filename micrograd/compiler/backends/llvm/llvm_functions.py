@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from functools import partial
+from struct import pack
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -257,13 +258,115 @@ def _tanh(x: Number) -> Number:
     return _where(x == x, result, x)  # NaN is not
 
 
+def _log(x: Number) -> Number:
+    """The natural logarithm, within a unit or two in the last place."""
+    return _log_of_sum(x, x.code.number(0.0))
+
+
+def _log1p(x: Number) -> Number:
+    """The natural logarithm of 1 + x, within two units or three: of the rounded sum, with what it lacks."""
+    total = x + 1.0
+    other = total - 1.0
+    rest = (1.0 - (total - other)) + (x - other)
+    result = _log_of_sum(total, _where(_intrinsic("fabs", total) < math.inf, rest, x.code.number(0.0)))
+    return _where(total == 1.0, x, result)  # a small x, with its sign
+
+
+def _log_of_sum(x: Number, rest: Number) -> Number:
+    """The natural logarithm of x + rest, which is so small that it does not change x.
+
+    x is 2 ** n * (1 + f), with 1 + f between the roots of 1/2 and of 2. With s = f / (2 + f), the logarithm of 1 + f is
+    2 * (s + s ** 3 / 3 + s ** 5 / 5 + ...), which begins with f - f ** 2 / 2.
+    """
+    code, builder, number = x.code, x.code.builder, x.code.number
+    kind = code.each(INTEGER)
+    tiny = x < 2.0**-1022  # of a denormal, the exponent is not in its bits
+    scaled = _where(tiny, x * 2.0**54, x)
+    bits = builder.bitcast(scaled.value, kind)
+    of_root = int.from_bytes(pack("<d", math.sqrt(0.5)), "little")
+    exponent = builder.ashr(builder.sub(bits, constant(kind, of_root)), constant(kind, 52))
+    fraction = builder.sub(bits, builder.shl(exponent, constant(kind, 52)))
+    f = Number(code, builder.bitcast(fraction, code.kind)) - 1.0
+    n = Number(code, builder.sitofp(exponent, code.kind)) - _where(tiny, number(54.0), number(0.0))
+    s = f / (f + 2.0)
+    square, (even, odd, *others) = s * s, (number(2 / power) for power in range(23, 1, -2))
+    fourth = square * square
+    for factor in others:
+        even, odd = odd, _fused(even, fourth, factor)
+    half = f * f * 0.5
+    series = square * _fused(even, square, odd)
+    correction = _fused(s, half + series, _fused(n, number(_LOG_2[1]), rest / x))
+    result = _fused(n, number(_LOG_2[0]), f - (half - correction))
+    result = _where(x == math.inf, x, result)
+    result = _where(x > 0.0, result, _where(x == 0.0, number(-math.inf), number(math.nan)))
+    return _where(x == x, result, x)  # NaN is not
+
+
+# log(2) in two parts: the product of the first with the exponent of a float has no rounding error
+_LOG_2 = 0.693147180369123816490, 1.90821492927058770002e-10
+
+
+def _sine(quarters: int, name: str, x: Number) -> Number:
+    """The sine of x and so many quarters of a circle, within two units in the last place; of a huge x, that of C.
+
+    x is n * pi / 2 + r. The sine or the cosine of r is its Taylor polynomial, and n says which of them, and the sign.
+    """
+    code, builder, number = x.code, x.code.builder, x.code.number
+
+    def in_vectors() -> Number:
+        n = _intrinsic("rint", x * (2 / math.pi))
+        r = x
+        for part in _QUARTER:
+            r = _fused(n, number(-part), r)
+        square = r * r
+        sine, *others = (number((-1) ** (power // 2) / math.factorial(power)) for power in range(17, 1, -2))
+        for factor in others:
+            sine = _fused(sine, square, factor)
+        cosine, *others = (number((-1) ** (power // 2) / math.factorial(power)) for power in range(16, 2, -2))
+        for factor in others:
+            cosine = _fused(cosine, square, factor)
+        sine = _fused(r * square, sine, r)
+        half = square * 0.5
+        most = 1.0 - half
+        cosine = most + _fused(square * square, cosine, (1.0 - most) - half)
+        place = n + float(quarters)
+        place = place - 4.0 * _intrinsic("floor", place * 0.25)
+        is_odd = Condition(code, builder.or_((place == 1.0).truth, (place == 3.0).truth))
+        found = _where(is_odd, cosine, sine)
+        found = _where(place >= 2.0, -found, found)
+        return found if quarters else _where(x == 0.0, x, found)
+
+    is_moderate = _intrinsic("fabs", x) < 1e5  # n has 16 bits then, and its products with parts of pi no rounding error
+    return _chosen(is_moderate.truth, code, in_vectors, lambda: _library(name, x))
+
+
+# pi / 2 in parts: of 33 bits, of 33 more, and what is left
+_QUARTER = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
+
+
+def _chosen(condition: Any, code: _Code, quick: Callable[[], Number], slow: Callable[[], Number]) -> Number:
+    """What is quick, if the condition holds for all elements of a vector; else all of them by what is slow."""
+    builder = code.builder
+    if code.kind is not DOUBLE:
+        bits = ir.IntType(code.lanes)
+        condition = builder.icmp_unsigned("==", builder.bitcast(condition, bits), ir.Constant(bits, -1))
+    ways = []
+    with builder.if_else(condition) as branches:
+        for branch, way in zip(branches, (quick, slow), strict=True):
+            with branch:
+                ways.append((way().value, builder.block))
+    result = builder.phi(code.kind)
+    for value, block in ways:
+        result.add_incoming(value, block)
+    return Number(code, result)
+
+
 def _reduced(x: Number) -> tuple[Number, Number]:
     """N and r, such that x is n * log(2) + r, n is whole, and r small."""
     number = x.code.number
     n = _intrinsic("rint", x * (1 / math.log(2)))
-    # log(2) in two parts: n times the first has no rounding error
-    r = _fused(n, number(-0.693147180369123816490), x)
-    return n, _fused(n, number(-1.90821492927058770002e-10), r)
+    r = _fused(n, number(-_LOG_2[0]), x)
+    return n, _fused(n, number(-_LOG_2[1]), r)
 
 
 def _fused(x: Number, y: Number, z: Number) -> Number:
@@ -287,22 +390,13 @@ def _power(x: Number, y: Number) -> Number:
     code, builder = x.code, x.code.builder
     is_root, is_next = (y == -0.5).truth, (y == -1.5).truth
     is_moderate = builder.and_((x > 1e-200).truth, (x < 1e200).truth)
+
+    def of_root() -> Number:
+        root = _intrinsic("sqrt", x)
+        return 1.0 / _where(Condition(code, is_root), root, x * root)
+
     apply = builder.and_(is_moderate, builder.or_(is_root, is_next))
-    if code.kind is not DOUBLE:
-        bits = ir.IntType(code.lanes)
-        apply = builder.icmp_unsigned("==", builder.bitcast(apply, bits), ir.Constant(bits, -1))
-    with builder.if_else(apply) as (then, otherwise):
-        with then:
-            root = _intrinsic("sqrt", x)
-            quick = 1.0 / _where(Condition(code, is_root), root, x * root)
-            after_quick = builder.block
-        with otherwise:
-            slow = _power_of_library(x, y)
-            after_slow = builder.block
-    result = builder.phi(code.kind)
-    result.add_incoming(quick.value, after_quick)
-    result.add_incoming(slow.value, after_slow)
-    return Number(code, result)
+    return _chosen(apply, code, of_root, lambda: _power_of_library(x, y))
 
 
 def _power_of_library(x: Number, y: Number) -> Number:
@@ -355,4 +449,8 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     primitives.minimum: _minimum,
     **{PRIMITIVES[name]: partial(_library, name) for name in OF_THE_LIBRARY},
     primitives.tanh: _tanh,
+    primitives.log: _log,
+    PRIMITIVES["log1p"]: _log1p,
+    primitives.sin: partial(_sine, 0, "sin"),
+    primitives.cos: partial(_sine, 1, "cos"),
 }
