@@ -226,6 +226,24 @@ def test_a_loop_before_an_irregular_program(built):
     assert "f_0_run(" in file.source
 
 
+@pytest.mark.parametrize("name", ["tanh", "log", "log1p"])
+def test_functions_of_many_numbers(built, name):
+    """Without calls, so that compilers make vectors of them: within three units in the last place."""
+    small = [5e-324, 1e-310, 1e-100, 1e-16, 1e-8, 0.5**0.5, 1.0, 2.0**0.5, 19.1, 22.0, 1e22, 1.7e308]
+    x = np.array([0.0173 * number + 1e-9 for number in range(1, 900)] + small)
+    if name != "log":
+        x = np.concatenate([x, -x[x < 1.0] if name == "log1p" else -x])
+    file = built(lambda x: getattr(mg, name)(x), x)
+    assert f"{name}_of_many(" in file.source
+    expected = np.array([getattr(math, name)(number) for number in x.tolist()])
+    assert (np.abs(file.value(x) - expected) <= 3 * np.spacing(np.abs(expected))).all()
+    special = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, -1.0, -2.0, 1.0] * 4)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(
+            built(lambda x: getattr(mg, name)(x), special, file="special").value(special), getattr(np, name)(special)
+        )
+
+
 def test_exponentials_of_many_numbers(built):
     """Without calls, so that compilers make vectors of them: within a unit in the last place."""
     x = np.concatenate([np.linspace(-745.0, 709.7, 977), [0.0, -0.0, 710.0, -800.0, math.inf, -math.inf, math.nan]])

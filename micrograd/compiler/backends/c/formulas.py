@@ -78,6 +78,60 @@ HELPERS["exp_of_many"] = (
     "second.bits <<= 52;",
     "return x == x ? even * first.number * second.number : x;",
 )
+HELPERS["tanh_of_many"] = (
+    "x",
+    "/* m / (m + 2), where m is exp(2 |x|) - 1: within two or three units in the last place. */",
+    "const double size = fabs(x), y = size < 40.0 ? size + size : 80.0, round = 6755399441055744.0;",
+    f"const double n = (y * {1 / math.log(2)} + round) - round;",
+    "const double r = (y - n * 0.6931471803691238) - n * 1.9082149292705877e-10, square = r * r;",
+    f"double even = {1 / math.factorial(12)}, odd = {1 / math.factorial(13)};",
+    *(
+        f"{name} = {name} * square + {1 / math.factorial(power)};"
+        for power in range(11, 1, -1)
+        for name in ["odd" if power % 2 else "even"]
+    ),
+    "const double p = square * (odd * r + even) + r;",
+    "union {",
+    "    double number;",
+    "    unsigned long long bits;",
+    "} power; /* 2 to the power of n */",
+    "power.number = n + (round + 1023.0);",
+    "power.bits <<= 52;",
+    "const double m = power.number * p + (power.number - 1.0);",
+    "return x == x ? copysign(m / (m + 2.0), x) : x;",
+)
+HELPERS["log_of_sum"] = (
+    "x, rest",
+    "/* The logarithm of x and a rest that does not change it; x is 2^n * (1 + f), and s is f / (2 + f). */",
+    "const int tiny = x < 2.2250738585072014e-308;",
+    "union {",
+    "    double number;",
+    "    unsigned long long bits;",
+    "} scaled, power, part;",
+    "scaled.number = tiny ? x * 18014398509481984.0 : x;",
+    "scaled.bits += 0x00095F619980C433ULL; /* from the root of 1/2 to 1 */",
+    "power.bits = (scaled.bits >> 52) | 0x4330000000000000ULL;",
+    "part.bits = (scaled.bits & 0x000FFFFFFFFFFFFFULL) + 0x3FE6A09E667F3BCDULL;",
+    "const double n = power.number - (tiny ? 4503599627371573.0 : 4503599627371519.0), f = part.number - 1.0;",
+    "const double s = f / (f + 2.0), square = s * s, fourth = square * square;",
+    f"double even = {2 / 23}, odd = {2 / 21};",
+    *(
+        f"{name} = {name} * fourth + {2 / power};"
+        for power in range(19, 1, -2)
+        for name in ["even" if power % 4 == 3 else "odd"]
+    ),
+    "const double half = f * f * 0.5, series = square * (even + square * odd);",
+    "const double correction = s * (half + series) + (n * 1.9082149292705877e-10 + rest / x);",
+    "const double found = n * 0.6931471803691238 + (f - (half - correction));",
+    "return x > 0.0 ? (x < INFINITY ? found : x) : (x == 0.0 ? -INFINITY : NAN);",
+)
+HELPERS["log_of_many"] = "x", "return FILE_log_of_sum(x, 0.0);"
+HELPERS["log1p_of_many"] = (
+    "x",
+    "/* The logarithm of the rounded sum, with what that lacks. */",
+    "const double sum = x + 1.0, other = sum - 1.0, rest = (1.0 - (sum - other)) + (x - other);",
+    "return sum == 1.0 ? x : FILE_log_of_sum(sum, sum < INFINITY ? rest : 0.0);",
+)
 _EIGHT = (
     "double sums[8] = {0.0};",
     "const int whole = count / 8 * 8;",
@@ -167,7 +221,7 @@ class Code:
     """
 
     def __init__(self, functions: Functions, single: bool, many: bool = False) -> None:
-        self.functions, self.single, self.many, self.has_exp = functions, single, many, False
+        self.functions, self.single, self.many, self.has_others = functions, single, many, False
 
     def term(self, x: Any) -> Term:
         """A Term, or a constant as one."""
@@ -175,8 +229,8 @@ class Code:
 
     def call(self, name: str, *operands: Any) -> Term:
         """A call of a function of math.h, or of a helper."""
-        if name == "exp":
-            name, self.has_exp = ("exp_of_many" if self.many else name), True
+        if (of_many := f"{name}_of_many") in HELPERS:
+            name, self.has_others = (of_many if self.many else name), True
         name = self.functions.helper(name, self.single) if name in HELPERS else name
         return Term(self, f"{name}({', '.join(['{}'] * len(operands))})", *map(self.term, operands))
 
@@ -323,14 +377,15 @@ class Functions:
                     f"the primitive {primitive.name} is Python code only: give it C code of its own, as in "
                     'mg.primitive(..., c="x * x * x"), or write it with other functions of micrograd'
                 )
-            known = self._names.get((primitive, not many)) if not code.has_exp else None
+            known = self._names.get((primitive, not many)) if not code.has_others else None
             self._names[primitive, many] = known or self._written(primitive.name, names, body, single)
         return self._names[primitive, many]
 
     def helper(self, name: str, single: bool) -> str:
         """The name of a helper function of doubles or, in a file of floats, of floats."""
         if (name, single) not in self._names:
-            parameters, *body = HELPERS[name]
+            parameters, *lines = HELPERS[name]
+            body = [re.sub(r"FILE_(\w+)", lambda other: self.helper(other[1], single), line) for line in lines]
             shown = name if single is self.single else f"{name}_of_doubles"
             self._names[name, single] = self._written(shown, parameters.split(", "), body, single)
         return self._names[name, single]
@@ -393,7 +448,9 @@ class Functions:
     def _written(self, name: str, names: Sequence[str], body: Sequence[str], single: bool) -> str:
         full = self._name(name)
         parameters = ", ".join(name if " " in name else f"double {name}" for name in names)
-        inline = "inline " if "exp_of_many" in f"{name} {body}" else ""  # or no loop over it is made of vectors
+        inline = (
+            "inline " if re.search("_of_(many|sum)", f"{name} {body}") else ""
+        )  # or no loop over it is made of vectors
         lines = [
             f"static {inline}double {full}({parameters})",
             "{",
