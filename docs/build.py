@@ -45,9 +45,10 @@ def main(arguments=None):
     parser.add_argument(
         "--wheels", type=Path, help="a folder with Pyodide's packages, for NumPy and matplotlib in cells"
     )
+    parser.add_argument("--pyodide", type=Path, help="the folder of npm's package pyodide, in another version")
     options = parser.parse_args(arguments)
     try:
-        build(options.site, options.chapters, options.wheels)
+        build(options.site, options.chapters, options.wheels, options.pyodide)
     except (BuildError, cells.CellError, packages.PackageError, ImportError) as error:
         print(f"the site was not built: {error}", file=sys.stderr)
         return 1
@@ -64,13 +65,14 @@ def _chapters(words):
     return wanted
 
 
-def build(site, chapters=None, wheels=None):
+def build(site, chapters=None, wheels=None, pyodide=None):
     """Build the site into a folder: whole, in place of an older one, or not at all.
 
     Args:
         site: the folder.
         chapters: the numbers of the chapters of the path that it has; all where left out.
         wheels: a folder with Pyodide's packages; without, cells cannot import NumPy and matplotlib.
+        pyodide: the folder of another Pyodide than the pinned one, which the wheels are then of.
 
     Raises:
         BuildError: if there is something else in the folder, or Zensical is missing or fails.
@@ -85,7 +87,7 @@ def build(site, chapters=None, wheels=None):
         installed.mkdir()
         modules = packages.fetch(installed)
         made = _generated(Path(folder), chapters)
-        _add_runner(made, modules, chapters, wheels)
+        _add_runner(made, modules, chapters, wheels, pyodide)
         if site.exists():
             site.rename(Path(folder) / "old")
         made.rename(site)
@@ -125,10 +127,10 @@ def _nav(sections):
     return f"[{', '.join(parts)}]"
 
 
-def _add_runner(made, modules, chapters, wheels):
+def _add_runner(made, modules, chapters, wheels, pyodide):
     """Add what runs Python on the pages, and the service worker that keeps it."""
     live = made / "live"
-    packages.unpack(modules, live)
+    packages.unpack(modules, live, pyodide)
     editor = (WEBSITE / "live" / "editor.js").read_text(encoding="utf-8")
     (live / "editor" / "editor.js").write_text(packages.linked(editor), encoding="utf-8")
     _zip_python(live / "packages.zip")
@@ -180,7 +182,8 @@ def _zip_python(path):
             for file in sorted(package.rglob("*")):
                 if file.is_file() and "__pycache__" not in file.parts:
                     _add(archive, file, f"{package.name}/{file.relative_to(package).as_posix()}")
-        _add(archive, WEBSITE / "runner.py", "cell_runner.py")
+        for name in ("runner.py", "figures.py"):
+            _add(archive, WEBSITE / name, f"cell_{name}")
 
 
 def _add(archive, file, name):

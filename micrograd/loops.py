@@ -78,7 +78,9 @@ def scan(
     sequences = _Sequences()
     take = sequences.through(inputs, 0, "inputs")
     if length is not None:
-        sequences.lengths["length"] = required_count(length, "length")
+        lengths = on_top(_lengths)
+        given = required_count(length, "length")
+        sequences.lengths["length"] = given if lengths is None else lengths.of(given)
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
@@ -342,6 +344,22 @@ _iterations: ContextVar[Iterations | None] = ContextVar("iterations", default=No
 def taking(iterations: Iterations) -> Iterator[None]:
     """Let the loops inside take their turns in another way."""
     yield from holding(_iterations, iterations)
+
+
+class _Lengths(ContextEntry):
+    """What scan takes for the length that it is given."""
+
+    def __init__(self, of: Callable[[int], int]) -> None:
+        self.of = of
+
+
+_lengths: ContextVar[_Lengths | None] = ContextVar("lengths", default=None)
+
+
+@contextmanager
+def lengths_from(of: Callable[[int], int]) -> Iterator[None]:
+    """Let loops inside that are given a length have another one, or raise something."""
+    yield from holding(_lengths, _Lengths(of))
 
 
 def _iterations_of(function: Callable[..., Any], count: int) -> Callable[..., Any]:

@@ -226,6 +226,29 @@ class Optimizer(SavedState):
             self._commit(stored.replacing(data=numbers), _Columns(stored.order, columns, len(self._parameters)), rate)
             return True
 
+    def kept_columns(self) -> tuple[Any, ...] | None:
+        """What the update keeps, as arrays and numbers in the order of the parameters; None where it is not kept so."""
+        kept = self._kept
+        in_order = isinstance(kept, _Columns) and kept.order is None and kept.parameters == len(self._parameters)
+        return kept.columns if isinstance(kept, _Columns) and in_order else None
+
+    def in_columns(self, columns: Sequence[Any]) -> _Columns | None:
+        """What is to be kept where these are the columns in the order of the parameters; None where it must be a list.
+
+        Args:
+            columns: an array for each number of the state: an element for each parameter, or one for all.
+        """
+        import numpy as np
+
+        known, count = _ON_ARRAYS.get(getattr(self.update, "__func__", None)), len(self._parameters)
+        if known is None or count < FEWEST_AT_ONCE or any(len(columns[number]) > 1 for number in known.equal):
+            return None
+        kept = [
+            float(column[0]) if number in known.equal else np.broadcast_to(column, count).copy()
+            for number, column in enumerate(columns)
+        ]
+        return _Columns(None, tuple(kept), count)
+
     def _updated(
         self, data: Any, grad: Any, columns: tuple[Any, ...], rate: float, settings: tuple[Any, ...]
     ) -> tuple[Any, State] | None:
@@ -467,11 +490,11 @@ class Adam(Optimizer):
     def _adapted(self, parameter: Any, gradient: Any, state: State, rate: Any, of_group: State) -> tuple[Any, State]:
         mean = self.beta1 * state[0] + (1 - self.beta1) * gradient
         square = self.beta2 * state[1] + (1 - self.beta2) * (gradient * gradient)
-        # Both means start at 0; dividing by these makes up for it.
+        # Both means start at 0. These make up for it; they are the same for all parameters.
         count = state[2] + 1
-        unbiased_mean = mean / (1 - self.beta1**count)
-        unbiased_square = square / (1 - self.beta2**count)
-        stepped = parameter - rate * unbiased_mean / (_root(unbiased_square) + self.epsilon)
+        rate = rate / (1 - self.beta1**count)
+        scale = 1 / _root(1 - self.beta2**count)
+        stepped = parameter - rate * mean / (scale * _root(square) + self.epsilon)
         return stepped, (mean, square, count, *of_group)
 
 

@@ -329,7 +329,7 @@ class TestRunning:
     def test_ctrl_c_ends_the_training_and_keeps_what_was_learned(self, monkeypatch):
         step, done = training.BufferSteps.step, []
 
-        def interrupted(self, batch, epoch, noise):
+        def interrupted(self, batch, epoch, noise=None):
             if epoch == 1:
                 raise KeyboardInterrupt
             done.append(epoch)

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 FILES = {  # the folder of live/ and what goes there; of any other package, its module goes to editor/
     "pyodide": (
         "pyodide",
-        ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"),
+        ("pyodide.mjs", "pyodide.asm.*js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"),
     ),
     "@viz-js/viz": ("viz", ("dist/viz.js",)),
 }
@@ -62,23 +62,30 @@ def fetch(folder, source=HERE):
     return folder / "node_modules"
 
 
-def unpack(modules, folder):
+def unpack(modules, folder, pyodide=None):
     """Write the files that the site needs, and the licences of all packages.
 
     Args:
         modules: the folder node_modules.
         folder: the site's folder live/.
+        pyodide: the folder of another Pyodide, as npm unpacks it; that of modules where left out.
+
+    Raises:
+        PackageError: if a file is missing.
     """
     for part in ("pyodide", "viz", "editor"):
         (folder / part).mkdir(parents=True)
     licences = []
     for name in NAMES:
-        package = modules / name
+        package = Path(pyodide) if pyodide and name == "pyodide" else modules / name
         about = json.loads((package / "package.json").read_text(encoding="utf-8"))
         if name in FILES:
             part, files = FILES[name]
-            for file in files:
-                shutil.copyfile(package / file, folder / part / Path(file).name)
+            for pattern in files:
+                found = next(package.glob(pattern), None)
+                if found is None:
+                    raise PackageError(f"there is no {pattern} in {package}: is it the package {name} of npm?")
+                shutil.copyfile(found, folder / part / found.name)
         else:
             module = package / (about.get("module") or about["exports"]["import"])
             text = linked(module.read_text(encoding="utf-8"))

@@ -58,7 +58,8 @@ class Shown:
             figure, drawn = pyplot.figure(number), io.StringIO()
             figure.savefig(drawn, format="svg", bbox_inches="tight")
             pyplot.close(figure)
-            self._show("picture", drawn.getvalue(), f"figure {number}")
+            title = next((axes.get_title() for axes in figure.axes if axes.get_title()), "")
+            self._show("picture", drawn.getvalue(), f"figure {number}: {title}" if title else f"figure {number}")
 
     def file(self, path, kind):
         with open(path, encoding="utf-8") as file:
@@ -71,11 +72,11 @@ class Output:
     encoding, errors = "utf-8", "replace"
 
     def __init__(self, shown, kind):
-        self._shown, self._kind = shown, kind
+        self.shown, self._kind = shown, kind
 
     def write(self, text):
         if text:
-            self._shown.text(text, self._kind)
+            self.shown.text(text, self._kind)
         return len(text)
 
     def flush(self):
@@ -88,9 +89,13 @@ class Output:
 class Runner:
     """The names that the cells of a page share, a run of each cell, and what mg.learn keeps from page to page."""
 
-    def __init__(self):
+    def __init__(self, packages=()):
+        """Begin with no names. The packages are those that the page can load, by the names that cells import."""
         self.names = {"__name__": "__main__"}
-        os.environ.setdefault("MPLBACKEND", "agg")  # figures are drawn for the page, and open no window
+        self._packages = frozenset(packages)
+        os.environ.setdefault(
+            "MPLBACKEND", f"module://{__name__.replace('runner', 'figures')}"
+        )  # figures.py, beside it
 
     def run(self, number, code, show):
         """Run a cell.
@@ -113,8 +118,9 @@ class Runner:
             if result is not None:
                 shown.value(result)
         except BaseException as error:  # also SystemExit: a cell may raise anything, and the page stays
+            advice = self._missing(error) if sys.platform == "emscripten" else ""
             text, line = _told(error, name)
-            shown.error(text, line)
+            shown.error(text + advice, line)
             return line
         finally:
             sys.stdout, sys.stderr = usual
@@ -137,6 +143,17 @@ class Runner:
         with open(NOTES, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def _missing(self, error):
+        """What to do about a module that is not there, also where micrograd says that it needs one; "" for others."""
+        missing = error if isinstance(error, ModuleNotFoundError) else error.__context__
+        if not (isinstance(error, ImportError) and isinstance(missing, ModuleNotFoundError) and missing.name):
+            return ""
+        error.msg = error.msg.partition("\n")[0]  # Pyodide goes on about other ways to load it, which a page has not
+        name = missing.name.partition(".")[0]
+        if name in self._packages:
+            return f"This page loads {name} for a cell that says `import {name}`; the first time, it needs a network.\n"
+        return f"This page cannot load {name}. To use it, run the cell in a Python of your own.\n"
+
     def _executed(self, code, name):
         tree = ast.parse(code, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -151,10 +168,7 @@ def _told(error, name):
     if isinstance(error, SyntaxError) and error.filename == name:
         lines = [error.lineno or 1]
     kept = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
-    text = "".join(kept + traceback.format_exception_only(error))
-    if isinstance(error, ModuleNotFoundError) and sys.platform == "emscripten":
-        text += f"This page cannot load {error.name}. To use it, run the cell in a Python of your own.\n"
-    return text, lines[-1] if lines else -1
+    return "".join(kept + traceback.format_exception_only(error)), lines[-1] if lines else -1
 
 
 def _files():
@@ -168,8 +182,10 @@ def _new_files(before):
     return [(name, kind) for name, kind in kinds if kind]
 
 
-def in_browser(lay_out, limit):
+def in_browser(lay_out, limit, packages):
     """A runner for a browser. Functions of JavaScript lay pictures out, and end this worker after so many seconds."""
+    import logging
+
     from pyodide.ffi import JsException
 
     from micrograd.draw.layout import set_layout
@@ -188,4 +204,5 @@ def in_browser(lay_out, limit):
     set_timer(limit)
     os.environ["MICROGRAD_PROGRESS"] = NOTES
     builtins.input = no_input
-    return Runner()
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would tell each new Python of its fonts
+    return Runner(packages)

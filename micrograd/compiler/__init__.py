@@ -242,6 +242,8 @@ def _need_jax(what: str) -> None:
 
 def _need_numpy() -> None:
     try:
-        import numpy  # noqa: F401  # only to see that it is there
+        import numpy
     except ImportError:
         raise ImportError("compiling needs NumPy: pip install numpy llvmlite") from None
+    if numpy.intp(0).itemsize < 8:  # as in a browser: the compiler's positions and keys have 64 bits
+        raise ImportError("compiling needs a Python of 64 bits, and this one has 32: leave mg.compile and compile= out")

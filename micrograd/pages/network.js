@@ -3,6 +3,7 @@
 const MOST_NEURONS = 400;
 const MOST_EDGES = 4000;
 const SMALLEST = 44; // pixels, each way, of a cell: as large as a finger needs
+const BETWEEN = 14; // pixels between columns, for the edges
 const MOST_INPUTS = 12; // with more, only the neurons are shown
 
 /** A number in at most five characters: what a cell has room for. */
@@ -53,14 +54,17 @@ function networkView(network, choose) {
     if (!width) return;
     const least = SMALLEST + 10; // with the room below a cell
     const inHeight = Math.max(1, Math.floor((height - 24) / least));
-    const beside = Math.max(columns.length, Math.floor((width - 2) / (SMALLEST + 16))); // columns that there is room for
-    const parts = columns.map((column) => Math.min(Math.ceil(column.length / inHeight), Math.max(1, Math.floor(beside / columns.length))));
-    const rows = Math.max(...columns.map((column, x) => Math.ceil(column.length / parts[x])));
-    const places = parts.reduce((sum, count) => sum + count, 0);
+    const beside = Math.max(columns.length, Math.floor((width - 2) / (SMALLEST + BETWEEN))); // columns that there is room for
+    const parts = columns.map(() => 1);
+    const rowsOf = (x) => Math.ceil(columns[x].length / parts[x]);
+    const highest = () => parts.reduce((most, _, x) => (rowsOf(x) > rowsOf(most) ? x : most), 0);
+    let places = parts.length;
+    for (; places < beside && rowsOf(highest()) > inHeight; places++) parts[highest()]++;
+    const rows = rowsOf(highest());
     const across = width / places;
     const side = Math.max(SMALLEST, Math.min(92, across - 40, (height - 24) / rows - 10));
     const tall = Math.max(height - 2, rows * (side + 10) + 24);
-    const wide = Math.max(width - 2, places * (side + 16));
+    const wide = Math.max(width - 2, places * (side + BETWEEN));
     const firstOf = parts.map((_, x) => parts.slice(0, x).reduce((sum, count) => sum + count, 0));
     field.style.width = `${wide}px`;
     field.style.height = `${tall}px`;

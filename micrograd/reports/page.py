@@ -141,8 +141,9 @@ def _page(
         ),
     ]
     template = Template(files("micrograd.reports").joinpath("page.html").read_text("utf-8"))
-    said = {"title": escape(title or f"Predicting {numbers['target']}"), "headline": escape(headline(numbers))}
-    return template.substitute(said, body="\n".join(parts))
+    title = escape(title or f"Predicting {numbers['target']}")
+    heading = title.replace("_", "_<wbr>")  # where a long name of a column may be wrapped
+    return template.substitute(title=title, heading=heading, headline=escape(headline(numbers)), body="\n".join(parts))
 
 
 def _figures(drawn: Mapping[str, str]) -> list[str]:

@@ -32,10 +32,12 @@ class EagerSteps:
 
     Attributes:
         leads: whether this process is the one that shows how far the training is.
+        at_once: how many batches to give at once to ``take``.
         mean: the mean loss of the batch, known before the update.
     """
 
     leads = True
+    at_once = 1
     mean = 0.0
 
     def __init__(
@@ -75,6 +77,14 @@ class EagerSteps:
         except ARITHMETIC as error:
             raise _explained(error, f"epoch {epoch + 1}") from error
         return self.mean
+
+    def take(self, batches: Sequence[list[int]], epoch: int) -> list[float]:
+        """A step for the first of some batches; its mean loss."""
+        return [self.step(batches[0], epoch)]
+
+    def last_means(self, count: int) -> list[float]:
+        """The mean loss of the last step."""
+        return [self.mean]
 
     def together(self) -> AbstractContextManager[None]:
         """Nothing is to be done before the first step and after the last."""

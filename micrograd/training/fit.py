@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 from micrograd._support.checks import is_bool, required_count, required_number
@@ -206,8 +206,9 @@ class Training:
             history.interrupted = True
         finally:
             steps.update_values()
-            if history.interrupted and getattr(self.optimizer, "steps", 0) - before == len(history.steps) + 1:
-                history.steps.append(steps.mean)  # the step was done when Ctrl-C came
+            unnoted = getattr(self.optimizer, "steps", 0) - before - len(history.steps)
+            if history.interrupted and unnoted > 0:
+                history.steps += steps.last_means(unnoted)  # these steps were done when Ctrl-C came
             if bar is not None:
                 bar.close()
         if self.patience is not None and not history.interrupted:
@@ -233,27 +234,34 @@ class Training:
         total, count = 0.0, 0
         for step, mean in enumerate(history.steps[begun.first :]):
             total, count = total + mean * batches.size_of(begun, step), count + batches.size_of(begun, step)
-        noises, passes_by = self.noises, batches.changes
-        for batch in batches.batches(begun, done):
-            noise = None
-            if passes_by:
-                steps.read_examples()
-            if noises is not None or passes_by:
-                steps.before_noise()
-                noise, drawn = (None, None) if noises is None else (noises.draw(batch), noises.drawn)
-                history._taken = Taken(len(history.steps), batches.taken(batch), drawn)
-            mean = steps.step(batch, number, noise)
-            history.steps.append(mean)
+        one_by_one = self.noises is not None or batches.changes or self.record is not None
+        following, waiting = batches.batches(begun, done), list[Any]()
+        while waiting := waiting or list(islice(following, 1 if one_by_one else steps.at_once)):
+            means = [self._step(waiting[0])] if one_by_one else steps.take(waiting, number)
+            history.steps += means
             if self.record is not None:
-                self._tell(self.record, mean, batch)
-            total += mean * len(batch)
-            count += len(batch)
+                self._tell(self.record, means[0], waiting[0])
+            for mean, batch in zip(means, waiting, strict=False):
+                total, count = total + mean * len(batch), count + len(batch)
+            waiting = waiting[len(means) :]
             if bar is not None:
                 show(bar, number, total / count, {name: numbers[-1] for name, numbers in self._others() if numbers})
-                bar.update()
+                bar.update(len(means))
         if count:
             self._finish(number, total / count)
         return count > 0
+
+    def _step(self, batch: list[int]) -> float:
+        """Take the step of a batch, whose examples may be new, and for which noise may be drawn."""
+        history, batches, steps, noises = self.history, self.batches, self.steps, self.noises
+        noise = None
+        if batches.changes:
+            steps.read_examples()
+        if noises is not None or batches.changes:
+            steps.before_noise()
+            noise, drawn = (None, None) if noises is None else (noises.draw(batch), noises.drawn)
+            history._taken = Taken(len(history.steps), batches.taken(batch), drawn)
+        return float(steps.step(batch, len(history.epochs), noise))
 
     def _tell(self, record: Recording, mean: float, batch: list[int]) -> None:
         """Record a step."""

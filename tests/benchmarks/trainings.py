@@ -61,7 +61,7 @@ def in_one_file() -> list[list[str]]:
 
 def step_of(model: Any, loss: Callable[[str], Any], number: int) -> str:
     """One step of the program's own loop; the loss as it prints it."""
-    result = loss(NAMES[number % len(NAMES)])
+    result = loss(model.tokens(NAMES[number % len(NAMES)]))
     result.backward()
     model.update(number, STEPS)
     return f"{result.data:.4f}"

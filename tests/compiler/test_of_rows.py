@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import signal
 
 import numpy as np
 import pytest
@@ -210,6 +211,113 @@ class TestAlikeRows:
         assert fast(x).tolist() == (x * 2.0).tolist()
         settings["factor"] = 3.0
         assert fast(x).tolist() == (x * 3.0).tolist()
+
+
+def pendulum(steps, scale=0.01):
+    def step(state, _):
+        angle, speed = state
+        speed = speed - scale * mg.sin(angle)
+        return (angle + scale * speed, speed), None
+
+    return lambda angle: mg.scan(step, (angle, 0.0), length=steps)[0][0]
+
+
+class TestLoopsOfALength:
+    @pytest.mark.parametrize("steps", [450, 511])
+    def test_few_iterations_are_traced(self, steps, caplog):
+        assert not is_traced_in_full(caplog, mg.value_and_grad(pendulum(steps)), 1.0)
+
+    def test_a_step_that_depends_on_how_many_there_are(self, caplog):
+        assert not is_traced_in_full(caplog, mg.value_and_grad(pendulum(450, 1.0 / 450)), 1.0)
+
+    def test_outputs_of_a_loop(self, caplog):
+        def mean(x):
+            return np.mean(mg.scan(lambda s, _: (s * x, s * s), x, length=450)[1])
+
+        assert not is_traced_in_full(caplog, mean, 0.999)
+
+    def test_one_trace_is_counted(self):
+        fast = mg.compile(pendulum(450))
+        fast(1.0)
+        fast(2.0)
+        assert fast.cache_info().traces == 1
+
+    def test_an_exception_that_is_caught_does_not_stop_it(self, caplog):
+        def guarded(angle):
+            try:
+                return pendulum(450)(angle)
+            except Exception:
+                return angle
+
+        assert not is_traced_in_full(caplog, guarded, 1.0)
+
+    def test_a_state_that_counts(self, caplog):
+        def counting(x):
+            return mg.scan(lambda s, _: ((s[0] + 1, s[1] * (x if s[0] < 430 else 1.0)), None), (0, 1.0), length=450)[0][
+                1
+            ]
+
+        assert is_traced_in_full(caplog, counting, 0.999)
+
+
+class TestAnotherNumberOfRows:
+    def test_needs_no_trace(self):
+        fast = mg.compile(mg.value_and_grad(lambda x: np.mean(np.exp(x) * x[0])))
+        for rows in (400, 416, 1600):
+            assert are_same(fast(numbers(rows)), run_in_full(fast.function, numbers(rows)))
+        assert fast.cache_info().traces == 1
+        assert fast.cache_info().programs == 3
+
+    def test_another_remainder_does(self):
+        fast = mg.compile(lambda x: x * 2)
+        fast(numbers(400))
+        fast(numbers(401))
+        assert fast.cache_info().traces == 2
+
+    def test_numbers_of_rows_that_it_asks_for(self):
+        fast = mg.compile(lambda x: x * (2.0 if len(x) < 1000 else 3.0))
+        x = numbers(1600)
+        assert (fast(x[:400])[0], fast(x)[0]) == (x[0] * 2.0, x[0] * 3.0)
+
+    def test_what_was_replaced_is_traced(self):
+        settings = {"factor": 2.0}
+        fast = mg.compile(lambda x: x * settings["factor"])
+        x = numbers(416)
+        fast(x[:400])
+        settings["factor"] = 3.0
+        assert fast(x).tolist() == (x * 3.0).tolist()
+        assert fast.cache_info().traces == 2
+
+    def test_the_oldest_is_forgotten(self):
+        fast = mg.compile(lambda x: x * 2)
+        for rows in [*range(400, 416), 417]:
+            fast(np.stack([numbers(rows)] * 2, axis=1) if rows == 417 else numbers(rows))
+        fast(numbers(432))
+        assert fast.cache_info().traces == 18
+
+
+class TestSignalHandlers:
+    def test_what_a_handler_raises_goes_to_the_caller(self):
+        class StopError(Exception):
+            pass
+
+        def handler(number, frame):
+            raise StopError
+
+        calls = []
+
+        def function(x):
+            if not calls:
+                calls.append(1)
+                signal.raise_signal(signal.SIGUSR1)
+            return x * 2
+
+        before = signal.signal(signal.SIGUSR1, handler)
+        try:
+            with pytest.raises(StopError):
+                mg.compile(function)(numbers(ROWS))
+        finally:
+            signal.signal(signal.SIGUSR1, before)
 
 
 def remembers(x):
@@ -419,6 +527,7 @@ class TestExtrapolated:
             (["text"] * 3, "text"),
             ([{"a": [32]}, {"a": [48]}, {"a": [80]}], {"a": [100]}),
             ([len, len, len], len),
+            ([-0.5, -0.5, -0.5], -0.5),
         ],
     )
     def test_things(self, things, expected):

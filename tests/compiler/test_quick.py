@@ -3,10 +3,12 @@
 import math
 import random
 
+import numpy as np
 import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.calling.quick import QuickOfArrays
 
 
 def called(function, *calls):
@@ -374,3 +376,140 @@ class TestArraysWithoutCopies:
         first, (second, third) = mg.compile(twice)(np.arange(4.0))
         first[:] = 9.0
         assert (second.tolist(), third.tolist()) == ([0.0, 2.0, 4.0, 6.0], [0.0, 2.0, 4.0])
+
+
+class TestLossesOfArrays:
+    """A loss of arrays and lists, of parameters that an optimiser trains as arrays."""
+
+    @pytest.fixture
+    def model(self):
+        weights = [Value(0.1 * number - 0.9) for number in range(20)]
+
+        def loss(xs, ys):
+            return mg.mean([(mg.dot(weights, x) - y) ** 2 for x, y in zip(xs, ys, strict=True)])
+
+        return weights, loss, mg.compile(loss)
+
+    XS = np.linspace(-1.0, 1.0, 60).reshape(3, 20)
+
+    @pytest.fixture
+    def counted(self, monkeypatch):
+        """Counts the calls that are quick."""
+        quick, answers = QuickOfArrays.__call__, []
+
+        def call(self, arguments):
+            answers.append(quick(self, arguments))
+            return answers[-1]
+
+        monkeypatch.setattr(QuickOfArrays, "__call__", call)
+        return answers
+
+    def test_a_training_loop_is_quick_and_the_same_as_eager(self, model, counted):
+        def trained(loss):
+            losses = []
+            for number in range(5):
+                optimizer.zero_grad()
+                result = loss(self.XS + number, [number, 2, 3])
+                result.backward()
+                optimizer.step()
+                losses.append(result.data)
+            return losses, [(weight.data, weight.grad) for weight in weights]
+
+        weights, loss, fast = model
+        start = [weight.data for weight in weights]
+        optimizer = mg.optim.SGD(weights, 0.001)
+        found = trained(fast)
+        assert len(counted) == 4
+        assert None not in counted
+        for weight, number in zip(weights, start, strict=True):
+            weight.data = number
+        losses, numbers = trained(loss)
+        assert found[0] == pytest.approx(losses, rel=1e-12)
+        assert np.array(found[1]) == pytest.approx(np.array(numbers), rel=1e-12)
+
+    @pytest.mark.parametrize(
+        "others",
+        [
+            (XS[:2], [1, 2]),
+            (XS[::-1], [1, 2, 3]),
+            (np.asfortranarray(XS), [1, 2, 3]),
+            (XS.astype(np.float32), [1, 2, 3]),
+            (XS.tolist(), [1, 2, 3]),
+            (XS, (1, 2, 3)),
+            (XS, [1.0, 2.0, 3.0]),
+            (XS, [True, 2, 3]),
+            (XS, [1, 2.5, 3]),
+            (XS, [Value(1.0), Value(2.0), Value(3.0)]),
+            (XS, [2**31, 2, 3]),
+            (XS, [2**52, 2, 3]),
+            (XS, np.array([1.0, 2.0, 3.0])),
+        ],
+        ids=str,
+    )
+    def test_other_arguments_come_between(self, model, others):
+        weights, loss, fast = model
+        for arguments in ((self.XS, [1, 2, 3]), (self.XS, [4, 5, 6]), others, (self.XS, [7, 8, 9]), others):
+            expected = loss(*arguments)
+            found = fast(*arguments)
+            assert found.data == pytest.approx(expected.data, rel=1e-12)
+            assert mg.gradient(found, weights) == pytest.approx(mg.gradient(expected, weights), rel=1e-12)
+
+    def test_named_arguments_and_fewer_of_them_come_between(self, model):
+        _, loss, fast = model
+        for _ in range(2):
+            fast(self.XS, [1, 2, 3])
+        assert fast(self.XS, ys=[1, 2, 3]).data == fast(self.XS, [1, 2, 3]).data
+        with pytest.raises(TypeError, match="missing 1 required positional argument"):
+            fast(self.XS)
+        assert fast(self.XS, [1, 2, 3]).data == pytest.approx(loss(self.XS, [1, 2, 3]).data, rel=1e-12)
+
+    def test_what_is_not_finite_is_computed_eagerly(self, model):
+        _, loss, fast = model
+        fast(self.XS, [1, 2, 3])
+        assert fast(self.XS * 1e200, [1, 2, 3]).data == loss(self.XS * 1e200, [1, 2, 3]).data == math.inf
+        assert math.isnan(fast(self.XS * math.nan, [1, 2, 3]).data)
+
+    def test_what_it_reads_may_be_replaced_or_set(self, model):
+        weights, loss, fast = model
+        calls = [fast(self.XS, [1, 2, 3]).data for _ in range(2)]
+        weights[3].data = 2.0
+        changed = fast(self.XS, [1, 2, 3]).data
+        weights[4] = Value(5.0)
+        replaced = fast(self.XS, [1, 2, 3])
+        assert calls[0] == calls[1] != changed
+        assert replaced.data == pytest.approx(loss(self.XS, [1, 2, 3]).data, rel=1e-12)
+        replaced.backward()
+        assert weights[4].grad == pytest.approx(mg.gradient(loss(self.XS, [1, 2, 3]), [weights[4]])[0], rel=1e-12)
+
+    def test_no_grad_and_derivatives_of_derivatives_come_between(self, model):
+        weights, _, fast = model
+        results = [fast(self.XS, [1, 2, 3]) for _ in range(3)]
+        with mg.no_grad():
+            assert not fast(self.XS, [1, 2, 3]).requires_grad
+        results[-1].backward(create_graph=True)
+        second = mg.gradient(weights[0].grad, [weights[1]])
+        assert second == pytest.approx([2.0 * (self.XS[:, 0] * self.XS[:, 1]).mean()], rel=1e-9)
+
+    def test_a_plain_number_and_the_last_call(self, counted):
+        fast = mg.compile(lambda x, scale: mg.dot(x, x) * scale)
+        for number in (1.0, 2.0, 3.0):
+            found = fast(self.XS[0] * number, number)
+            assert type(found) is float
+            assert found == pytest.approx(float(self.XS[0] @ self.XS[0]) * number**3, rel=1e-12)
+            assert fast.last_call()[0].data == found
+        assert len(counted) == 2
+        assert math.isinf(fast(self.XS[0], math.inf))
+
+    def test_an_optimiser_that_trains_more_than_the_loss_reads(self, model, counted):
+        weights, loss, fast = model
+        more = [Value(1.0) for _ in range(20)]
+        optimizer = mg.optim.Adam([*more, *weights[::-1]], 0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            result = fast(self.XS, [1, 2, 3])
+            expected = mg.gradient(loss(self.XS, [1, 2, 3]), weights)
+            result.backward()
+            assert [weight.grad for weight in weights] == pytest.approx(expected, rel=1e-12)
+            assert {weight.grad for weight in more} == {0.0}
+            optimizer.step()
+        assert len(counted) == 2

@@ -329,15 +329,26 @@ class TestPackages:
         for name in packages.NAMES:
             _, files = packages.FILES.get(name, ("", ["dist/index.js"]))
             for file in ("package.json", "LICENSE", *files):
-                path = modules / name / file
+                path = modules / name / file.replace("*js", "mjs")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 module = {"exports": {"import": "./dist/index.js"}} if name == "crelt" else {"module": "dist/index.js"}
                 path.write_text(json.dumps({"version": "1.2.3", **module}))
         packages.unpack(modules, live)
-        assert {path.name for path in (live / "pyodide").iterdir()} == set(packages.FILES["pyodide"][1])
+        pyodide = {"pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"}
+        assert {path.name for path in (live / "pyodide").iterdir()} == pyodide
         assert (live / "viz" / "viz.js").exists()
         assert {"codemirror-view.js", "crelt.js"} <= {path.name for path in (live / "editor").iterdir()}
         assert "@codemirror/view 1.2.3\n\n{" in (live / "licences.txt").read_text()
+
+        other = (modules / "pyodide").rename(tmp_path / "another")
+        (other / "pyodide.asm.mjs").rename(other / "pyodide.asm.js")  # as older ones call it
+        (other / "python_stdlib.zip").write_text("another Python")
+        packages.unpack(modules, tmp_path / "other", other)
+        assert (tmp_path / "other" / "pyodide" / "python_stdlib.zip").read_text() == "another Python"
+        assert (tmp_path / "other" / "pyodide" / "pyodide.asm.js").exists()
+        (other / "pyodide.asm.js").unlink()
+        with pytest.raises(packages.PackageError, match=r"there is no pyodide\.asm\.\*js in .*another"):
+            packages.unpack(modules, tmp_path / "without", other)
 
     def test_modules_of_the_editor_import_each_other(self):
         text = "import { a } from '@codemirror/view';\nimport b from './near.js';\n// from 'nowhere'\n"

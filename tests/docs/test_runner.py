@@ -127,12 +127,26 @@ def test_a_long_error_is_cut_in_its_middle_and_shown_after_long_output(run):
 
 def test_figures_of_matplotlib_are_shown_below_the_cell(run):
     pytest.importorskip("matplotlib")
-    code = "import matplotlib.pyplot as plt\nfor title in ('one', 'two'): plt.figure(); _ = plt.title(title)\n'drawn'"
+    code = "import matplotlib.pyplot as plt\nfor title in ('one', ''): plt.figure(); _ = plt.title(title)\n'drawn'"
     line, shown = run(code)
     assert line == 0
-    assert [(kind, name) for kind, _, name in shown] == [("picture", "figure 1"), ("picture", "figure 2"), ("text", "")]
+    assert [(kind, name) for kind, _, name in shown] == [
+        ("picture", "figure 1: one"),
+        ("picture", "figure 2"),
+        ("text", ""),
+    ]
     assert shown[0][1].rstrip().endswith("</svg>")
     assert run("plt.get_fignums()") == (0, [("text", "[]\n", "")])
+
+
+def test_plt_show_shows_a_figure_where_the_cell_says_so(run):
+    pytest.importorskip("matplotlib")
+    line, shown = run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('after')")
+    assert (line, [kind for kind, *_ in shown]) == (0, ["picture", "text"])
+    elsewhere = (
+        "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n    _ = plt.plot([1]); plt.show()"
+    )
+    assert [kind for kind, *_ in run(elsewhere)[1]] == ["picture"]
 
 
 def test_where_the_page_has_no_such_module_it_says_what_to_do(run, monkeypatch):
@@ -143,6 +157,24 @@ def test_where_the_page_has_no_such_module_it_says_what_to_do(run, monkeypatch):
     line, shown = run("x = 1\nimport numpy_of_nobody")
     assert line == 2
     assert shown[-1][1].endswith("ModuleNotFoundError: No module named 'numpy_of_nobody'\n" + said)
+    _, shown = run(
+        "try:\n    import numpy_of_nobody.here\nexcept ImportError: raise ImportError('it is needed') from None"
+    )
+    assert shown[-1][1].endswith("ImportError: it is needed\n" + said)
+    _, shown = run("raise ModuleNotFoundError('It is not there.\\nYou can install it', name='numpy_of_nobody')")
+    assert shown[-1][1].endswith("ModuleNotFoundError: It is not there.\n" + said)  # as Pyodide raises it
+    _, shown = run("raise ImportError('for another reason')")
+    assert shown[-1][1].endswith("ImportError: for another reason\n")
+
+
+def test_what_the_page_can_load_is_loaded_for_a_cell_that_imports_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    shown = []
+    code = "try:\n    import numpy_of_nobody\nexcept ImportError: raise ImportError('it is needed') from None"
+    Runner(["numpy_of_nobody"]).run(1, code, lambda kind, text, _: shown.append((kind, text)))
+    said = "for a cell that says `import numpy_of_nobody`; the first time, it needs a network.\n"
+    assert shown[-1][1].endswith(said)
 
 
 def test_output_is_put_back_whatever_happens(run):

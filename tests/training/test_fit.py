@@ -339,7 +339,7 @@ class TestProgressBar:
             def set_postfix_str(self, text, refresh):
                 pass
 
-            def update(self):
+            def update(self, steps):
                 events.append("update")
 
             def close(self):

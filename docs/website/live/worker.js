@@ -40,7 +40,7 @@ async function setUp() {
   say(0.9);
   const layOut = (source, format, engine) => graphviz.renderString(source, { format, engine });
   const limit = (seconds) => postMessage({ kind: "limit", seconds });
-  const python = pyodide.pyimport("cell_runner").in_browser(layOut, limit);
+  const python = pyodide.pyimport("cell_runner").in_browser(layOut, limit, Object.keys(PACKAGES));
   const { find_imports: findImports } = pyodide.pyimport("pyodide.code");
   /** Loads the packages that a cell imports, where the site has them. */
   const load = async (code) => {

@@ -31,11 +31,11 @@ from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
-from micrograd.compiler.calling.of_rows import of_rows
+from micrograd.compiler.calling.of_rows import ManyRows
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
-from micrograd.compiler.calling.quick import EAGER, Quick
+from micrograd.compiler.calling.quick import EAGER, Quick, QuickOfArrays
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Compiled, Specialised
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
@@ -51,7 +51,7 @@ from micrograd.draw.graph import save_picture
 from micrograd.engine.differentiation import is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
-from micrograd.engine.stored import SPECIAL
+from micrograd.engine.stored import LATER, SPECIAL
 from micrograd.engine.value import Value
 from micrograd.nn import Module
 
@@ -117,9 +117,10 @@ class CompiledFunction(Generic[P, R]):
         )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
+        self._rows: dict[bool, ManyRows] = {}  # by whether operations are recorded
         self._last: Specialised | None = None
         self._ran: tuple[Specialised, Compiled, Floats] | None = None  # the last call, and its inputs
-        self._quick: Quick | None = None  # for the next calls, if they are alike
+        self._quick: Quick | QuickOfArrays | None = None  # for the next calls, if they are alike
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
@@ -152,7 +153,8 @@ class CompiledFunction(Generic[P, R]):
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """What the function gives for these arguments."""
-        if not (SPECIAL or named or is_differentiated()) and (quick := self._quick) is not None:
+        quick = self._quick
+        if quick is not None and not (named or is_differentiated()) and _may_be(quick):
             with self._lock:
                 result: Any = quick(arguments) if self._last is quick.owner else None
             if result is EAGER:
@@ -510,9 +512,15 @@ class CompiledFunction(Generic[P, R]):
             return self._on_its_path(special, given, False)[0] if special.questions else special, given
 
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
+        rows = self._rows.get(is_recorded)
+        if rows is None:
+            make = partial(self._specialised, is_recorded=is_recorded)
+            rows = self._rows[is_recorded] = ManyRows(self.function, make)
+        return rows.of(given, self._count_trace)
+
+    def _count_trace(self) -> None:
         self._kept.traces += 1
         _LOG.debug("%r: trace number %d", self, self._kept.traces)
-        return of_rows(self.function, given, partial(self._specialised, is_recorded=is_recorded))
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced again where there are none, or gradients are wanted elsewhere."""
@@ -644,11 +652,13 @@ class CompiledFunction(Generic[P, R]):
     def _quicken(self, special: Specialised, compiled: Compiled, given: Structure) -> None:
         """Do the next calls in a quicker way, if they are alike and that can be done."""
         owner = self._last
-        if owner is None or not special.is_of_few_numbers:
+        if owner is None or not special.gives_one_number:
             return
         if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
             if special.quick is None:
                 special.quick = Quick.of(owner, special, compiled, given, self._as_written)
+                if special.quick is None and special is owner:
+                    special.quick = QuickOfArrays.of(owner, compiled, given, self._as_written)
             self._quick = special.quick
 
     def _gradients(
@@ -686,6 +696,11 @@ class CompiledFunction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _may_be(quick: Quick | QuickOfArrays) -> bool:
+    """Whether no recorder is in use, and Values are up to date where these are read."""
+    return len(SPECIAL) == len(LATER) if quick.takes_stored else not SPECIAL
 
 
 def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:

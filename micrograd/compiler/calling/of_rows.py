@@ -1,36 +1,40 @@
 """Programs of many rows, made from those of a few: so the first call takes as long for a million rows as for 5,000.
 
-    fast(x)      x has 100,000 rows
+    fast(x)      x has 100,000 rows (or columns; or a loop in fast has the length 100,000)
 
     outlines     what the function does to arrays of 100,000, 96, 112 and 144 rows: does it do the same to all?
     traces       with the first 96, 112 and 144 rows of the arguments, each with its program
     program      what that is for 100,000 rows, if the three differ by the number of rows alone
 
 If any of this fails, the function is traced for all rows, as one with few rows is. A function must be traced for 16
-rows more to see what grows, as arrays begin at multiples of 8 numbers.
+rows more to see what grows, as arrays begin at multiples of 8 numbers. The three programs are kept: for 200,000 rows
+they are used again.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.containers import Assembled
+from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.calling.boundary import shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import Structure, is_leaf, is_result, parts_of
-from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, is_same
+from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing.outline import OutlineError, outline
+from micrograd.loops import lengths_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,23 +52,24 @@ class _OfRows(Specialised):
     """The programs of a function for many rows.
 
     Args:
-        few: those for a few rows.
-        sizes: how many rows these have.
+        known: those for a few rows.
         size: how many there are.
+        floats: which float stands for three in those programs.
         given: the arguments.
         in_full: makes the programs by a trace for all rows.
     """
 
     def __init__(
         self,
-        few: Sequence[Specialised],
-        sizes: Sequence[int],
+        known: _Few,
         size: int,
+        floats: dict[tuple[float, ...], float],
         given: Structure,
         in_full: Callable[[], Specialised],
     ) -> None:
+        few = known.programs
         vars(self).update(vars(few[-1]))
-        self._few, self._sizes, self._rows, self._in_full = few, sizes, size, in_full
+        self._few, self._rows, self._floats, self._in_full = known, size, floats, in_full
         self._graph: Made | None = None
         self.shapes = shapes_of(self._function, given)
         told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
@@ -83,7 +88,7 @@ class _OfRows(Specialised):
             self._compiled[gradients] = self._extrapolated(gradients)
 
     def _of_all(self, things: list[Any]) -> Any:
-        return extrapolated(self._sizes, things, self._rows)
+        return extrapolated(self._few.sizes, things, self._rows, self._floats)
 
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
@@ -93,7 +98,7 @@ class _OfRows(Specialised):
         return super().compiled(gradients)
 
     def _extrapolated(self, gradients: bool) -> Compiled:
-        made = [each._made(gradients) for each in self._few]
+        made = self._few.made(gradients)
         program = self._of_all([each.thing for each in made])
         if program.size > _MOST_NUMBERS:
             raise UnlikeRowsError("much memory")
@@ -112,13 +117,13 @@ class _OfRows(Specialised):
         return self._graph
 
     def _extrapolated_graph(self) -> Made:
-        made = [each.graph for each in self._few]
+        made = [each.graph for each in self._few.programs]
         thing, effects = self._of_all([(each.thing, each.effects) for each in made])
         return made[-1]._replace(thing=thing, effects=effects)
 
     def own_size(self) -> int:
         """About how many bytes it has."""
-        return sum(each.own_size() for each in self._few) + 8 * sum(
+        return sum(each.own_size() for each in self._few.programs) + 8 * sum(
             compiled.program.size for compiled in self._compiled.values()
         )
 
@@ -246,33 +251,129 @@ def _filled(told: Any, found: Any) -> Any:
     return told
 
 
-def of_rows(function: Callable[..., Any], given: Structure, make: Callable[..., Specialised]) -> Specialised:
-    """The programs of a function for these arguments, from those for a few rows of them if that can be.
+class ManyRows:
+    """The programs of one function for many rows, and those for a few rows that they are made of.
 
     Args:
         function: the function.
-        given: the arguments.
         make: makes the programs by a trace, for arguments; with ``in_lanes`` if these stand for others with more rows.
     """
-    size = max(_lengths(given.nested), default=0)
-    if size < FEWEST_ROWS:
-        return make(given)
-    few = _FEW + size % _STEP
-    sizes = [few, few + _STEP, few + 3 * _STEP]
-    reached = ClosedOver([("", function), *((type(item).__name__, item) for item in given.objects)])
-    try:
-        arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
-        whole, *parts = [outline(function, *each) for each in arguments]
-        if not is_same(extrapolated(sizes, parts, size), whole) or not reached.is_current():
-            raise OutlineError("another number of rows is another program")
-        made = [_whole(make(Structure(each), in_lanes=True)) for each in arguments[1:]]
-        return _OfRows(made, sizes, size, given, lambda: make(given))
-    except Exception as error:  # one of the function's own comes again
-        _LOG.debug("%r is traced for all of %d rows: %r", function, size, error)
-    finally:
-        if not reached.is_current():
-            reached.put_back()
-    return make(given)
+
+    def __init__(self, function: Callable[..., Any], make: Callable[..., Specialised]) -> None:
+        self._function, self._make = function, make
+        self._known: OrderedDict[Any, _Few] = OrderedDict()
+
+    def of(self, given: Structure, traces: Callable[[], None]) -> Specialised:
+        """The programs for these arguments, from those for a few rows of them if that can be.
+
+        Args:
+            given: the arguments.
+            traces: called if the function is traced.
+        """
+        size = max(_lengths(given.nested), default=0)
+        if size >= FEWEST_ROWS:
+            return self._of_rows(given, size, traces) or self._in_full(given, traces)
+        try:
+            with lengths_from(_refused):
+                return self._in_full(given, traces)
+        except _LongLoopError as long:
+            size = long.length
+        return self._of_rows(given, size, traces) or self._in_full(given, traces)
+
+    def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
+        is_whole = True
+        try:
+            return self._make(given)
+        except _LongLoopError:
+            is_whole = False
+            raise
+        finally:
+            if is_whole:
+                traces()
+
+    def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
+        """The programs for so many rows or iterations; None if they must be traced for all of them."""
+        function, few = self._function, _FEW + size % _STEP
+        sizes = [few, few + _STEP, few + 3 * _STEP]
+        reached = ClosedOver([("", function), *((type(item).__name__, item) for item in given.objects)])
+        try:
+            arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
+            outlines = [
+                self._with(size, count, outline, function, *each)
+                for count, each in zip((size, *sizes), arguments, strict=True)
+            ]
+            whole, *parts = outlines
+            floats = floats_of(parts, whole)
+            if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
+                raise OutlineError("another number of rows is another program")
+            cut = [Structure(each) for each in arguments[1:]]
+            key = size if cut[0].key == given.key else None, *(each.key for each in cut)
+            known = self._known.get(key)
+            if known is None or not known.are_of(parts):
+                traces()
+                made = [
+                    _whole(self._with(size, count, partial(self._make, in_lanes=True), each))
+                    for count, each in zip(sizes, cut, strict=True)
+                ]
+                known = _Few(sizes, made, parts)
+            made_of_few = _OfRows(known, size, floats, given, partial(self._make, given))
+            self._known[key] = known
+            self._known.move_to_end(key)
+            if len(self._known) > _STEP:
+                self._known.popitem(last=False)
+        except Exception as error:  # one of the function's own comes again
+            if is_of_handler(error):
+                raise
+            _LOG.debug("%r is traced for all of %d rows: %r", function, size, error)
+            return None
+        finally:
+            if not reached.is_current():
+                reached.put_back()
+        return made_of_few
+
+    @staticmethod
+    def _with(size: int, count: int, run: Callable[..., Any], *arguments: Any) -> Any:
+        """What something gives where loops of so many iterations have another number of them."""
+        with lengths_from(lambda length: count if length == size else length):
+            return run(*arguments)
+
+
+class _Few:
+    """The programs of a function for three numbers of rows, few of them.
+
+    Args:
+        sizes: how many rows these have.
+        programs: of the function.
+        outlines: of the function.
+    """
+
+    def __init__(self, sizes: Sequence[int], programs: Sequence[Specialised], outlines: Sequence[Any]) -> None:
+        self.sizes, self.programs, self._outlines = sizes, programs, outlines
+        self._made: dict[bool, list[Made]] = {}
+
+    def are_of(self, outlines: Sequence[Any]) -> bool:
+        """Whether a trace would make the same ones now, where the function has these outlines."""
+        return is_same(list(self._outlines), list(outlines)) and not any(each.is_outdated() for each in self.programs)
+
+    def made(self, gradients: bool) -> list[Made]:
+        """The programs of the passes that all backends have."""
+        if gradients not in self._made:
+            self._made[gradients] = [each._made(gradients) for each in self.programs]
+        return self._made[gradients]
+
+
+class _LongLoopError(BaseException):
+    """A loop has many iterations. A function that catches any Exception shall not catch this."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self.length = length
+
+
+def _refused(length: int) -> int:
+    if length >= FEWEST_ROWS:
+        raise _LongLoopError(length)
+    return length
 
 
 def _whole(special: Specialised) -> Specialised:
@@ -292,16 +393,16 @@ def _bare(mapped: Any) -> Any:
 
 
 def _lengths(nested: Any) -> Iterator[int]:
-    """How many rows the arrays of floats among arguments have."""
+    """How long the axes of the arrays among arguments are."""
     if isinstance(nested, (list, tuple, dict)) and len(nested) <= _MOST_PARTS:
         for part in nested.values() if isinstance(nested, dict) else nested:
             yield from _lengths(part)
-    elif type(nested) is np.ndarray and nested.ndim:
-        yield len(nested)
+    elif type(nested) is np.ndarray:
+        yield from nested.shape
 
 
 def _cut(nested: Any, size: int, count: int) -> Any:
-    """The arguments with the first rows of the arrays that have as many as there are.
+    """The arguments with so many of the first elements along each axis of an array that is as long as the size.
 
     Raises:
         UnlikeRowsError: if there are arrays of something else than floats, or long lists.
@@ -313,8 +414,8 @@ def _cut(nested: Any, size: int, count: int) -> Any:
         if kind is dict:
             return {name: _cut(part, size, count) for name, part in nested.items()}
         return kind([_cut(part, size, count) for part in nested])
-    if not isinstance(nested, np.ndarray) or not nested.ndim or len(nested) != size:
+    if not isinstance(nested, np.ndarray) or size not in nested.shape:
         return nested
     if kind is not np.ndarray or nested.dtype != np.float64:
         raise UnlikeRowsError("arrays of other numbers than floats")
-    return nested[:count]
+    return nested[tuple([slice(count if length == size else None) for length in nested.shape])]

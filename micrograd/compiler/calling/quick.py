@@ -1,15 +1,19 @@
-"""Quick: a call with plain floats and Values, and lists of them, that gives one number, without what other calls need.
+"""Quick: a call with plain numbers and Values, and lists of them, that gives one number, without what other calls need.
 
 What there is to look up for such a call is looked up once, at the call before: where the inputs and the result are in
 the buffer of the program. So the floats go there, and the result comes from there, in half the time. Where the function
 decides on numbers, its paths run one after the other, until one has the answers that it was traced for.
+
+A loss of arrays and lists, whose parameters are stored in an array, has a way of its own: it looks at each array and
+each list as a whole.
 """
 
 from __future__ import annotations
 
 import math
+from array import array
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, countOf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +21,7 @@ import numpy as np
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.calling.call import Call
+from micrograd.compiler.calling.last_call import MOST_INPUTS
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite, part_of
 from micrograd.engine.primitive import CONSTANT
@@ -55,6 +60,7 @@ class Quick:
     """
 
     last_call: tuple[Specialised, Compiled, Floats] | None = None
+    takes_stored = False  # whether Values may be behind what is stored for them
 
     def __init__(
         self,
@@ -171,6 +177,110 @@ class Quick:
 
     def _written(self, arguments: tuple[Any, ...], number: float) -> list[Any]:
         return self._as_written(Structure.of_call(arguments, {}), np.array([number]))
+
+
+class QuickOfArrays:
+    """Runs a program of arrays, floats, and lists of floats or of ints, whose result is one number.
+
+    Args:
+        owner: what is kept for such arguments.
+        compiled: the program that runs.
+        forms: of each argument the class; with the shape of an array, and of a list its length and what is in it.
+        as_written: runs the function as it is written; see CompiledFunction.
+
+    Attributes:
+        owner, last_call: as of Quick.
+    """
+
+    last_call: tuple[Specialised, Compiled, Floats] | None = None
+    takes_stored = True
+
+    def __init__(
+        self, owner: Specialised, compiled: Compiled, forms: list[tuple[Any, ...]], as_written: Callable[..., list[Any]]
+    ) -> None:
+        self.owner, self._compiled, self._forms = owner, compiled, forms
+        self._as_written = partial(as_written, owner)
+
+    @classmethod
+    def of(
+        cls, owner: Specialised, compiled: Compiled, given: Structure, as_written: Callable[..., list[Any]]
+    ) -> QuickOfArrays | None:
+        """The same; None where arguments or results are others, or the Values it reads are not stored together."""
+        arguments, named = given.nested
+        forms = [form for form in map(_form_of, arguments) if form is not None]
+        is_quick = (
+            not named
+            and 0 < len(arguments) <= _MOST
+            and len(forms) == len(arguments)
+            and owner.gives_one_number
+            and owner.paths is None
+            and (owner.stored is not None or not owner.values)
+            and type(compiled.run).__call__ is Executable.__call__
+        )
+        return cls(owner, compiled, forms, as_written) if is_quick else None
+
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        """What the function gives for arguments; see Quick."""
+        owner, compiled = self.owner, self._compiled
+        if len(arguments) != len(self._forms):
+            return None
+        parts: list[Any] = [] if owner.stored is None else [owner.stored.data()]
+        for argument, form in zip(arguments, self._forms, strict=True):
+            if (part := _numbers_in(argument, form)) is None:
+                return None
+            parts.append(part)
+        if owner.is_outdated():
+            return None
+        inputs = np.concatenate(parts, dtype=np.float64)
+        outputs, gradients = compiled.run(inputs)
+        owner.retraced = 0  # nothing was replaced
+        self.last_call = (owner, compiled, inputs) if len(inputs) <= MOST_INPUTS else None
+        number = outputs.item()
+        if not (math.isfinite(number) and all_finite(gradients)):
+            return EAGER
+        if not owner.results.has_values:
+            return number
+        written = partial(self._written, arguments, outputs)
+        return Call(compiled.origin, inputs, gradients, written).node(number, owner.trained)
+
+    def end(self, result: Any) -> Any:
+        """The result of a call that ran eagerly."""
+        return result
+
+    def _written(self, arguments: tuple[Any, ...], outputs: Floats) -> list[Any]:
+        return self._as_written(Structure.of_call(arguments, {}), outputs)
+
+
+def _form_of(argument: Any) -> tuple[Any, ...] | None:
+    """What ``_numbers_in`` compares an argument with; None where it does not know it."""
+    kind = type(argument)
+    if kind is np.ndarray:
+        form: tuple[Any, ...] = (kind, argument.shape, None)
+    elif kind is list or kind is tuple:
+        form = kind, len(argument), type(argument[0]) if argument else None
+    else:
+        form = kind, None, None
+    return None if _numbers_in(argument, form) is None else form
+
+
+def _numbers_in(argument: Any, form: tuple[Any, ...]) -> Any:
+    """The numbers of an argument; None where it has another form, or one that other calls must look at."""
+    kind, shape, element = form
+    if type(argument) is not kind:
+        return None
+    if kind is np.ndarray:
+        as_before = argument.shape == shape and argument.dtype.char == "d" and argument.flags.c_contiguous
+        return argument.ravel() if as_before else None
+    if kind is float:
+        return (argument,)
+    if shape is None or len(argument) != shape or countOf(map(type, argument), element) != shape:
+        return None
+    if element is float:
+        return array("d", argument)
+    try:
+        return array("i", argument) if element is int else None
+    except OverflowError:  # it may be one that is no float
+        return None
 
 
 def _flat(arguments: tuple[Any, ...], forms: list[_Form]) -> list[Any] | None:

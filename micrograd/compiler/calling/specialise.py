@@ -32,6 +32,7 @@ from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.passes.stages import Made, Source, run_stages
 from micrograd.compiler.tracing.body import UnlikeError
+from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.trace import FollowedError, TraceError
 from micrograd.engine.node import requires_grad_version
@@ -182,15 +183,16 @@ class Specialised:
         self.leaves_only = all(value.is_leaf for value in self.values)
         # Of fewer Values than this, it is quicker to read each of them at every call.
         many = self.leaves_only and len(self.values) >= FEWEST_AT_ONCE
-        self._stored = Stored(self.values) if many else None
+        self.stored = Stored(self.values) if many else None
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         # Whether a call has little to do but to compute one float or one Value; see quick.py
-        self.is_of_few_numbers = (
-            not (many or self.maps or trace.takes_numbers or (trace.tells_apart and arguments.has_values))
+        self.gives_one_number = (
+            not (self.maps or trace.takes_numbers)
             and is_leaf(self.result.nested)
             and self.results.kinds in ([None], [float])
             and self.results.has_values == self.is_differentiable
         )
+        self.is_of_few_numbers = self.gives_one_number and not many and not (trace.tells_apart and arguments.has_values)
         self._nodes = columns.nodes
         self.takes_numbers, self.remarks = trace.takes_numbers, trace.remarks
         self._under_no_grad = None if trace.depends_on_recording else self
@@ -209,16 +211,18 @@ class Specialised:
         Raises:
             TraceError: if a number of the trace stays anywhere but in containers that the function returns.
         """
-        self.closed_over = ClosedOver(roots)
+        self.closed_over = watched(roots)
         try:
             return self._traced_once(source, roots)
         except FollowedError:
-            self.closed_over = ClosedOver(roots)
+            self.closed_over = watched(roots)
             return self._traced_once(source._replace(takes_decisions=False), roots)
 
     def _traced_once(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
         try:
-            made = self.closed_over.refusing_sources(lambda: run_stages(Made(source), "trace", self._request))
+            made = self.closed_over.refusing_sources(
+                lambda: with_indices(lambda: run_stages(Made(source), "trace", self._request), self.closed_over)
+            )
         except BaseException:
             self.closed_over.put_back()
             raise
@@ -325,9 +329,9 @@ class Specialised:
             holds, run = arguments.runs[0]
             if holds is ARRAY:  # the program copies it, and nobody keeps it
                 return np.asarray(run, np.float64).ravel()
-        if self._stored is None:
+        if self.stored is None:
             return numbers_of(arguments, self.values)
-        stored = self._stored.data()
+        stored = self.stored.data()
         return numbers_of(arguments, (), [stored]) if arguments.runs else stored
 
     def size(self) -> int:

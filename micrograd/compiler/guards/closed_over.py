@@ -148,7 +148,8 @@ class ClosedOver:
 
     Attributes:
         symbols: how the positions are written where there is a symbol.
-        codes: the code of the functions of the user that are reached.
+        functions: those of the user that are reached.
+        codes: their code.
         sources: what is reached that gives another number each time, such as iterators.
     """
 
@@ -165,7 +166,7 @@ class ClosedOver:
         self._new: list[int] = []
         self._classes: dict[int, type] = {}  # of the user
         self._instances: list[Any] = []  # of these
-        self._functions: list[FunctionType] = []
+        self.functions: list[FunctionType] = []
         self._queue = deque(roots)
         self._containers: list[_Watched] = []
         self._watched: list[_Watched] = []
@@ -395,7 +396,7 @@ class ClosedOver:
             self.sources.suspect(function)
             self._mentioned.add(function.__name__)
         else:
-            self._functions.append(function)
+            self.functions.append(function)
             self._visit_code(function.__code__, function.__globals__)
 
     def _visit_code(self, code: CodeType, variables: dict[str, Any]) -> None:
@@ -650,8 +651,8 @@ class ClosedOver:
         if asks or any(isinstance(kind, ABCMeta) for kind in self._classes.values()):
             comparison.getters.append(lambda: [get_cache_token()])  # another one once a class is registered
         classes = [kind for kind in self._classes.values() if kind.__bases__ != (object,)]  # others must keep theirs
-        parts = [*classes, *self._functions]
-        names = ["__mro__"] * len(classes) + ["__code__"] * len(self._functions)
+        parts = [*classes, *self.functions]
+        names = ["__mro__"] * len(classes) + ["__code__"] * len(self.functions)
         comparison.getters += [partial(map, getattr, parts, names)] if parts else []
         comparison.instances += self._instances
         comparison.getters += [
@@ -667,7 +668,7 @@ class ClosedOver:
             asked[decimal_context] = None
         self._comparison.getters += asked
         told = {attribute for name, attribute in _TOLD_OF_CODE.items() if name in self._names}
-        items = [*self._functions, *self._classes.values(), *self._modules.values()]
+        items = [*self.functions, *self._classes.values(), *self._modules.values()]
         self._comparison.getters += [partial(_told_of_code, items, name) for name in sorted(told)]
 
     def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd._support.callers import calling_frame, calling_line, raising_instruction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import CodeType
+    from types import CodeType, FrameType
 
 THE_INT = "the int of a number, or its use as an index,"
 FOR_AN_INDEX = "For an index write mg.take(sequence, index)."
@@ -22,6 +22,41 @@ class TraceError(TypeError):
 
 # The last refusal, and the instruction that it was for: libraries may raise an error of their own in its place.
 _last: ContextVar[tuple[str, tuple[CodeType, int]] | None] = ContextVar("last", default=None)
+
+# Where indices were refused, if that is taken note of: the code, with all that it is nested in, and its globals
+_indices: ContextVar[list[tuple[tuple[CodeType, ...], dict[str, Any]]] | None] = ContextVar("indices", default=None)
+
+
+def refuse_index(*_: Any) -> NoReturn:
+    """Refuse to be the index of an element, and take note of where."""
+    from micrograd.compiler.guards.words import reads_an_element
+
+    noted, frame = _indices.get(), calling_frame()
+    if noted is not None and reads_an_element(frame):
+        noted.append((_nested_codes(frame), frame.f_globals))
+    refuse(THE_INT, FOR_AN_INDEX)
+
+
+@contextmanager
+def refused_indices() -> Iterator[list[tuple[tuple[CodeType, ...], dict[str, Any]]]]:
+    """Take note of the indices that are refused meanwhile."""
+    noted: list[tuple[tuple[CodeType, ...], dict[str, Any]]] = []
+    token = _indices.set(noted)
+    try:
+        yield noted
+    finally:
+        _indices.reset(token)
+
+
+def _nested_codes(frame: FrameType) -> tuple[CodeType, ...]:
+    """The code that a frame runs, and those around it in the source whose functions have called it."""
+    codes = [frame.f_code]
+    outer = frame.f_back
+    while outer is not None:
+        if any(each is codes[-1] for each in outer.f_code.co_consts):
+            codes.append(outer.f_code)
+        outer = outer.f_back
+    return tuple(codes)
 
 
 def refuse(what: str, instead: str) -> NoReturn:

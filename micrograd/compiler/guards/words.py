@@ -71,6 +71,11 @@ def running_expression(frame: FrameType) -> str:
     return " ".join(line.decode(errors="replace").strip() for line in lines)
 
 
+def reads_an_element(frame: FrameType) -> bool:
+    """Whether a frame is at what reads an element: ``W[i]``."""
+    return _running_operation(frame).startswith("BINARY")
+
+
 def _running_operation(frame: FrameType) -> str:
     """The name of the instruction that a frame is at. Since Python 3.12 it may be in the cache behind it."""
     codes = frame.f_code.co_code[frame.f_lasti :: -2]
@@ -96,7 +101,7 @@ def _if_static(operands: list[ast.expr]) -> str:
 
 def _of_an_index(expression: ast.Subscript, instead: str, operation: str) -> str:
     sequence, index = ast.unparse(expression.value), expression.slice
-    if not operation.startswith("BINARY"):
+    if operation in ("STORE_SUBSCR", "DELETE_SUBSCR"):
         shown = ast.unparse(index)
         return (
             f"Make another {sequence}, of mg.where({shown} == position, new, old) for each position and what is there."

@@ -2,6 +2,7 @@
 
 trace.py           the tape, the symbols, and the trace of a function
 questions.py       the decisions of a function on numbers, and how a program answers them
+indexing.py        table[i] of a list with an index that is an argument
 largest.py         max of numbers that a generator reads, which is no question
 decisions.py       mg.cond and mg.while_loop where the program decides, as one that is exported does
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds

@@ -29,6 +29,7 @@ import numpy as np
 
 from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import remade
+from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.iterations import is_as_before
@@ -383,6 +384,7 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
 
     Raises:
         OutlineError: if there is no outline, or the function raises something.
+        Exception: what a handler of a signal raises meanwhile.
     """
     while hasattr(function, "differentiated"):
         function = function.differentiated
@@ -394,6 +396,8 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
     except OutlineError:
         raise
     except Exception as error:
+        if is_of_handler(error):
+            raise
         raise OutlineError(repr(error)) from None
     finally:
         has_failed = tape.has_failed

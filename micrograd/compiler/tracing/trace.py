@@ -30,7 +30,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from micrograd._support.checks import are_all, is_array, is_unknown, real_number, required_number
-from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
+from micrograd.compiler.guards.refusals import (
+    FOR_AN_INDEX,
+    THE_INT,
+    in_place_of_others,
+    refuse,
+    refuse_index,
+    running_line,
+)
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.guards.sources import observing, observing_again, resting, resuming
 from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, is_unchanged, kinds_of
@@ -1628,6 +1635,7 @@ class IntSymbol(_Plain):
         "the bits of a number", "Compute with them outside of the function, and pass the result in."
     )
     __xor__ = __rxor__ = __invert__ = bit_length = bit_count = to_bytes = __and__
+    __index__ = refuse_index
 
     def __abs__(self) -> Any:
         """The absolute value, of the same kind."""
@@ -1655,6 +1663,7 @@ class BoolSymbol(_Plain):
     __class__ = property(lambda self: bool)
     kind: Any = bool
 
+    __index__ = refuse_index
     __and__ = __rand__ = _of_bools(lambda x, y: x.picks(y, False))
     __or__ = __ror__ = _of_bools(lambda x, y: x.picks(True, y))
     __xor__ = __rxor__ = _of_bools(lambda x, y: x.picks(y.negated() if isinstance(y, Symbol) else not y, y))

@@ -9,11 +9,13 @@ up, until all of the batch have run. Then the update computes the next parameter
 from __future__ import annotations
 
 import math
+import time
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.backends.shared.batches import Stepping
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import new_buffer
 from micrograd.compiler.calling.boundary import numbers_of
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.training.steps import Task
+
+
+_FEWEST, _MOST = 8, 4096  # steps at once: fewer are taken one by one
+_AT_ONCE = 0.005  # seconds that steps taken at once may take: so long Ctrl-C waits, and a progress bar stands still
 
 
 class BufferSteps(CompiledSteps):
@@ -50,6 +56,9 @@ class BufferSteps(CompiledSteps):
         if isinstance(examples, np.ndarray):
             self._rows, task = examples, task._replace(examples=[examples[0].tolist()])
         self._follows = self._rows is None
+        self._losses: Floats | None = None  # of the steps that were taken at once, if the last ones were
+        self._first = 0  # how many steps had been done before these
+        self._error: BaseException | None = None  # what the schedule of learning rates raised for the next step
         super().__init__(task, chosen)
 
     def _programs(self) -> list[Program]:
@@ -73,6 +82,9 @@ class BufferSteps(CompiledSteps):
         every, disabled = (self._update.program, *programs), disabled_passes(())
         runs: Any = [self._backend.run_of(program, self._buffer, disabled) for program in every]
         self._step, *self._runs = runs
+        update = self._update
+        where = update.rate, update.check, update.next, update.current
+        self._stepping = Stepping(self._step, *where, self._done, self._last_rate)
         count = len(self._parameters)
         self._positions_of_others = [
             program.inputs[count : count + len(others)] for program, others in zip(programs, self._others, strict=True)
@@ -99,8 +111,53 @@ class BufferSteps(CompiledSteps):
         found: list[float] = self._buffer[self._update.parameters].tolist()
         return found
 
+    def take(self, batches: Sequence[list[int]], epoch: int) -> list[float]:
+        """A step for each of some batches, from the first on, and at least one; the mean losses of these.
+
+        How long that takes says how many to give the next time.
+        """
+        begin = time.perf_counter()
+        means = self._taken_at_once(batches) or [self.step(batches[0], epoch)]
+        self.at_once = 1 + min(_MOST, int(len(means) * _AT_ONCE / (time.perf_counter() - begin)))
+        return means
+
+    def _taken_at_once(self, batches: Sequence[list[int]]) -> list[float]:
+        """The mean losses of the steps that one call of native code has taken; none where that cannot be done."""
+        if (error := self._error) is not None:
+            self._error = None
+            raise error
+        is_plain = self._current and not (self._rate_can_change or self._constant or self._clip_norm)
+        count = self._batches.at_once(batches, self._stepping) if is_plain and len(batches) >= _FEWEST else 0
+        if count < _FEWEST:
+            return []
+        rates, done = self._rates(count), int(self._done[0])
+        count = len(rates)
+        self._first, self._losses = done, np.empty((count, len(batches[0])))
+        self._batches.take_steps(batches[:count], np.array(rates), self._losses, self._stepping)
+        return self.last_means(int(self._done[0]) - done)
+
+    def _rates(self, count: int) -> list[float]:
+        """The learning rates of the next steps; one that has none raises after those before it have been taken."""
+        rates: list[float] = []
+        done = int(self._done[0])
+        try:
+            rates.extend(map(self._optimizer.next_rate, range(done, done + count)))
+        except BaseException as error:
+            if not rates:
+                raise
+            self._error = error
+        return rates
+
+    def last_means(self, count: int) -> list[float]:
+        """The mean losses of the last steps, at most of those that were taken at once."""
+        if self._losses is None:
+            return super().last_means(count)
+        done = int(self._done[0]) - self._first
+        return [*map(mean_of, self._losses[done - count : done].tolist())]
+
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
+        self._losses = None
         if not self._current:
             if self._rate_can_change or self._draw_can_change:
                 self.read_examples()
@@ -120,13 +177,14 @@ class BufferSteps(CompiledSteps):
             if self._rate_can_change:
                 self._update_eagerly()
                 return mean
-            buffer[update.rate] = rate = optimizer.next_rate(self._steps)
+            done = int(self._done[0]) + 1
+            buffer[update.rate] = rate = optimizer.next_rate(done - 1)
             self._step.run()
-            following, steps = buffer[update.next], self._steps + 1
+            following = buffer[update.next]
             if buffer[update.check] == 0.0:
                 # Python looks for signals at calls and loops: there are none between here and the return
                 buffer[update.current] = following
-                self._steps, self._rate, self._changed = steps, rate, True
+                self._last_rate[0], self._done[0] = rate, done
                 return mean
         return self._take_eagerly(batch, epoch, noise)
 

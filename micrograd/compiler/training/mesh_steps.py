@@ -136,7 +136,8 @@ class MeshSteps(CompiledSteps):
         drawn = np.zeros(0) if noise is None else numbers_of_noise(noise)
         for index, numbers in zip(batch, drawn, strict=False):  # none are drawn without noise
             self._groups[self._which[index]].give_last(self._position[index], numbers)
-        rate = self._optimizer.next_rate(self._steps)
+        done = int(self._done[0])
+        rate = self._optimizer.next_rate(done)
         processes = self._processes
         if processes is not None:
             processes.agree(self._digest, self._given, crc32(pack(f"d{len(batch)}q", rate, *batch) + drawn.tobytes()))
@@ -145,15 +146,15 @@ class MeshSteps(CompiledSteps):
         self._devices.caught.check()
         self._mean = mean = mean_of(losses)
         if is_finite and math.isfinite(mean):
-            steps = self._steps + 1
+            done += 1
             # Python looks for signals at calls and loops: there are none between here and the return
             self._numbers = following
-            self._steps, self._rate, self._changed = steps, rate, True
+            self._last_rate[0], self._done[0] = rate, done
             return mean
         mean = self._take_eagerly(batch, epoch, noise)
         if self._devices.type != np.float64 and not self._warned:
             self._warned = True
-            _warn_of_float32(self._steps)
+            _warn_of_float32(done)
         return mean
 
     def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:

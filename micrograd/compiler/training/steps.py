@@ -31,9 +31,10 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.tracing.questions import ROUNDING
 from micrograd.compiler.tracing.trace import is_plain
-from micrograd.compiler.training.update import Update, alike, update_of
-from micrograd.engine.commit import commit, setting
+from micrograd.compiler.training.update import Update, update_of
+from micrograd.engine.commit import changing_gradients, commit, setting
 from micrograd.engine.node import requires_grad_version
+from micrograd.engine.storage import Stored
 from micrograd.engine.stored import bring_up_to_date, changing
 from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
@@ -92,6 +93,7 @@ class CompiledSteps(ABC):
     """
 
     leads = True
+    at_once = 1  # how many batches to give at once to ``take``
     _follows = False  # whether examples that take other ways may have programs of their own
     _mean: float | None = None  # None where the step is taken eagerly
 
@@ -106,6 +108,8 @@ class CompiledSteps(ABC):
         self._retraced = 0  # times in a row that the loss was traced again
         self._examples, self._structures = task.examples, _structures(task.examples, self._named)
         self._seen = self._fingerprint()
+        # How many steps the optimiser has done, and its last rate; in arrays, as native code may write them
+        self._done, self._last_rate = np.zeros(1, dtype=np.int64), np.zeros(1)
         self._build()
 
     def together(self) -> AbstractContextManager[None]:
@@ -116,10 +120,17 @@ class CompiledSteps(ABC):
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
 
-    @property
-    def mean(self) -> float:
-        """The mean loss of the batch, known before the update."""
-        return float(self._eager.mean) if self._mean is None else self._mean
+    def take(self, batches: Sequence[list[int]], epoch: int) -> list[float]:
+        """A step for each of some batches, from the first on, and at least one; the mean losses of these."""
+        return [self.step(batches[0], epoch)]
+
+    def last_means(self, count: int) -> list[float]:
+        """The mean losses of the last steps, known before their updates.
+
+        Args:
+            count: how many: at most as many as the last call has taken.
+        """
+        return [float(self._eager.mean) if self._mean is None else self._mean]
 
     def before_noise(self) -> None:
         """Bring the Values up to date, if the function that draws the noise may read or change them."""
@@ -180,6 +191,7 @@ class CompiledSteps(ABC):
             raise ValueError("no parameter requires a gradient: there is nothing to train")
         self._parameters = [optimizer.parameters[index] for index in self._trained]
         self._frozen = [parameter for parameter in optimizer.parameters if not parameter.requires_grad]
+        self._stored = Stored(self._parameters)
         self._built_for = self._settings()
         self._update: Update = update_of(optimizer, self._states())
         self._specialise()
@@ -192,9 +204,7 @@ class CompiledSteps(ABC):
         with line_of(getattr(self._loss, "__name__", "a loss")):
             self._make_runs(programs)
         self._current = False  # whether the numbers are those of the Values
-        self._changed = False  # whether they are newer ones
-        self._steps: int = optimizer.steps
-        self._rate: float | None = optimizer.rate
+        self._done[0] = self._written = optimizer.steps  # after which the Values were read or written
 
     def _specialise(self) -> None:
         """Trace the loss for each structure there is; it reads the parameters first, and then other Values."""
@@ -275,27 +285,35 @@ class CompiledSteps(ABC):
     def update_values(self) -> None:
         """Write the parameters, their gradients and the state back to where they came from."""
         self._current = False  # who asks for the Values may change them
-        if not self._changed:
+        done = int(self._done[0])
+        if done == self._written:
             return
         update, numbers, parameters = self._update, self._current_numbers(), self._parameters
-        gradients = numbers[update.last_gradients].tolist()
-        columns = [np.broadcast_to(numbers[position], len(parameters)).tolist() for position in update.states]
-        states = list(zip(*columns, strict=True)) if columns else [()] * len(parameters)
-
+        data, gradients = numbers[update.parameters], numbers[update.last_gradients]
+        columns = [numbers[position] for position in update.states]
+        kept = None if self._frozen else self._optimizer.in_columns(columns)
+        rest = (
+            setting([self._optimizer], "steps", [done]),
+            setting([self._optimizer], "rate", [float(self._last_rate[0])]),
+            setting([self], "_written", [done]),
+        )
+        if kept is not None and self._stored.grad() is not None:
+            with changing_gradients:
+                plan = self._stored.replacing(data.copy(), gradients.copy())
+                commit(chain(plan, setting([self._optimizer], "_kept", [kept]), *rest))
+            return
+        lists = [np.broadcast_to(column, len(parameters)).tolist() for column in columns]
         of_all = list(self._optimizer._state)
-        for index, state in zip(self._trained, states, strict=True):
+        for index, state in zip(self._trained, zip(*lists, strict=True) if lists else repeat(()), strict=False):
             of_all[index] = state
         plan = chain(
-            setting(parameters, "_data", numbers[update.parameters].tolist()),
-            setting(parameters, "_grad", gradients),
+            setting(parameters, "_data", data.tolist()),
+            setting(parameters, "_grad", gradients.tolist()),
             setting(self._frozen, "_grad", repeat(0.0)),  # as zero_grad does before each step
             setting([self._optimizer], "_kept", [of_all]),
-            setting([self._optimizer], "steps", [self._steps]),
-            setting([self._optimizer], "rate", [self._rate]),
-            setting([self], "_changed", [False]),
         )
         with changing([*parameters, *self._frozen]):
-            commit(plan)
+            commit(chain(plan, *rest))
 
     def _settings(self) -> tuple[Any, ...]:
         """What the programs depend on and a callback may change: which Values are frozen, the optimiser's numbers."""
@@ -307,8 +325,9 @@ class CompiledSteps(ABC):
 
     def _read_values(self) -> None:
         """Take the numbers of the Values and the optimiser's state; first make new programs if these no longer fit."""
-        bring_up_to_date()
-        states = self._states()
+        if any(self._others):
+            bring_up_to_date()
+        columns = self._state_columns()
         replaced = [special for special in self._special if not special.closed_over.is_current()]
         self._retraced = self._retraced + 1 if replaced else 0
         if self._retraced == TOO_OFTEN:
@@ -317,19 +336,24 @@ class CompiledSteps(ABC):
             replaced
             or self._settings() != self._built_for
             or not all(
-                same or position.stop - position.start == len(states)
-                for same, position in zip(alike(states), self._update.states, strict=True)
+                position.stop - position.start > 1 or bool((column == column[0]).all())
+                for column, position in zip(columns, self._update.states, strict=True)
             )
         ):
             self._build()
         update = self._update
         current = np.zeros(update.current.stop)
-        current[update.parameters] = [parameter._data for parameter in self._parameters]
-        for position, column in zip(update.states, self._states().T, strict=True):
+        current[update.parameters] = self._stored.data()
+        for position, column in zip(update.states, self._state_columns(), strict=True):
             current[position] = column[: position.stop - position.start]
         self._give(current, [np.array([value._data for value in others]) for others in self._others])
-        self._steps, self._rate = self._optimizer.steps, self._optimizer.rate
+        self._done[0] = self._written = self._optimizer.steps
         self._current = True
+
+    def _state_columns(self) -> list[Floats]:
+        """What the optimiser keeps for the parameters: a column for each number, which may have one element for all."""
+        kept = None if self._frozen else self._optimizer.kept_columns()
+        return [*self._states().T] if kept is None else [np.atleast_1d(column) for column in kept]
 
     def _states(self) -> Floats:
         of_all = self._optimizer._state

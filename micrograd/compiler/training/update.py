@@ -117,12 +117,19 @@ class _Widened:
 
     def update(self) -> Update:
         """The kernels over all parameters."""
-        kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
         start = self.layout.end
         parameter, gradient, rate, *state = self.inputs
+        copied = []
         for result, node in zip((*self.results, gradient), (parameter, *state, gradient), strict=True):
-            kernels.append(self._copy(result, self._width(node)))
+            width = self._width(node)
+            position = self.layout.stretch(width)
+            if result in self.position or self._width(result) < width:
+                copied.append((result, position, width))
+            else:
+                self.position[result] = position  # it is computed there
         end = self.layout.end
+        kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
+        kernels += [self._copy(*each) for each in copied]
         check = self.layout.stretch(1)
         kernels.append(Reduction.zero_if_finite(check, end - start, Access(start, term_step=1)))
         return Update(
@@ -156,7 +163,8 @@ class _Widened:
         return Access(self.position[node], column_step=0 if self.single[node] else 1)
 
     def _kernel(self, node: int) -> Kernel:
-        self._lay(node)
+        if node not in self.position:
+            self._lay(node)
         columns = self._width(node)
         target = Access(self.position[node], column_step=1)
         for application in self.graph.applications:
@@ -173,7 +181,7 @@ class _Widened:
         largest, from_zero = bool(self.graph.kind[node] == MAXIMUM), bool(self.graph.from_zero[node])
         return Reduction(1, columns, target, segments, largest, from_zero)
 
-    def _copy(self, source: int, width: int) -> Kernel:
-        """A kernel that copies a node's numbers to new positions."""
+    def _copy(self, source: int, position: int, width: int) -> Kernel:
+        """A kernel that copies a node's numbers to a position."""
         segment = Segment(1.0, 1, self._access(source), None)
-        return Reduction(1, width, Access(self.layout.stretch(width), column_step=1), (segment,))
+        return Reduction(1, width, Access(position, column_step=1), (segment,))

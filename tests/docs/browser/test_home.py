@@ -10,10 +10,10 @@ import pytest
 from website import home, pages
 
 from tests.docs.browser.test_cells import Learner
+from tests.legible import LAPTOP, PHONE, photograph
 
 pytestmark = pytest.mark.slow
 
-LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 SIZES = pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 LARGE = ("pyodide", "worker.js", "packages.zip", "live/editor/")  # Python and the editor
 NUMBER = r"−?\d+(?:\.\d+)?(?:e−?\d+)?"
@@ -52,6 +52,7 @@ def test_it_trains_at_once_without_python_and_weighs_little(open_page, server, s
     assert sum(sizes.values()) < 300_000, sizes  # compressed, as servers send it
     assert sum(page.evaluate("shifts")) == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    photograph(page, f"home-{page.viewport_size['width']}")
 
 
 def test_its_steps_are_those_of_the_ten_lines(open_page):

@@ -7,7 +7,7 @@ import pytest
 from tests.docs.browser.test_cells import Learner
 from tests.docs.browser.test_reading import serious_violations
 from tests.learn import chapters
-from tests.legible import PHONE, faults
+from tests.legible import PHONE, faults, photograph
 
 pytestmark = pytest.mark.slow
 
@@ -106,6 +106,7 @@ def test_on_a_phone_they_can_be_read_and_used_by_all(open_page, axe):
     _, count = number(page)
     for _ in range(count):
         assert faults(page) == []
+        photograph(page, f"slide-{number(page)[0]}-phone")
         page.get_by_role("button", name="The next slide").click(force=True)
     page.keyboard.press("Home")
     assert serious_violations(page, axe) == []

@@ -41,6 +41,7 @@ def test_no_word_is_broken_nothing_is_out_of_reach_and_figures_follow_the_page(b
     page.goto(path.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(BROKEN_WORDS) == []
+    assert page.locator("h1").evaluate("heading => heading.scrollWidth <= heading.clientWidth")
     assert faults(page) == []
     photograph(page, f"report-{width}", full_page=True)
     assert page.locator("main").count() == 1

@@ -9,6 +9,7 @@ import micrograd as mg
 from micrograd import Value
 from tests.explore.reader import ALPHABET, Plain, Reader
 from tests.folders import DEMOS
+from tests.legible import photograph
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +64,7 @@ def test_axe_finds_nothing_and_all_text_can_be_read(show, violations, request, w
     assert violations(page) == []
     assert page.evaluate(SMALL_TEXTS) == []
     assert page.evaluate(ACROSS) == 0
+    photograph(page, f"transformer-{which}-{size['width']}")
 
 
 def test_in_dark_colours_axe_finds_nothing(show, violations, other):
@@ -494,6 +496,7 @@ class TestAFilm:
         assert violations(page) == []
         assert page.evaluate(SMALL_TEXTS) == []
         assert page.evaluate(ACROSS) == 0
+        photograph(page, f"film-of-letters-{size['width']}")
         page.get_by_role("button", name="Blocks").click()
         assert violations(page) == []
 

@@ -14,9 +14,8 @@ llvm_runners.py        native functions that call kernels
 llvm_entries.py        native functions that callers in C know how to call
 llvm_update.py         an optimiser's update of arrays in one pass over memory
 llvm_deciding.py       decisions between programs
-llvm_update.py         an optimiser's update of arrays, in one pass
 llvm_batches.py        batches of fit, whose blocks run on all cores
 llvm_batch_runner.py   the native function that runs these blocks
+llvm_steps.py          many steps of fit in one native call
 thread_pool.py         the threads that they run in
-llvm_update.py         the native update of an optimiser
 """

@@ -90,7 +90,7 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
     with code.loop(integer(0), count, 1) as stretch:
         ends = [builder.add(builder.mul(stretch, integer(2)), integer(side)) for side in range(2)]
         start, stop = (builder.load(builder.gep(stretches, [end])) for end in ends)
-        _copy(code, builder.gep(source, [start]), builder.gep(buffer, [start]), builder.sub(stop, start))
+        copy_numbers(code, builder.gep(source, [start]), builder.gep(buffer, [start]), builder.sub(stop, start))
     over, *rest, taken = (builder.gep(plan, [integer(position)]) for position in range(6))
     blocks, sums, losses, length = map(builder.load, rest)
     sums, losses = (builder.inttoptr(address, numbers) for address in (sums, losses))
@@ -132,7 +132,7 @@ def _run_pack(code: Loops, buffer: Any, jobs: Any, given: Any, pack: Any, exampl
         is_there = builder.icmp_signed("<", iteration, end)
         example = builder.load(builder.gep(examples, [builder.select(is_there, iteration, last)]))
         numbers = builder.inttoptr(builder.load(builder.gep(given, [example])), DOUBLE.as_pointer())
-        _copy(code, numbers, builder.gep(buffer, [builder.add(target, builder.mul(position, length))]), length)
+        copy_numbers(code, numbers, builder.gep(buffer, [builder.add(target, builder.mul(position, length))]), length)
         builder.store(builder.uitofp(is_there, DOUBLE), builder.gep(buffer, [builder.add(seeds, position)]))
     run_table(code, buffer, builder.inttoptr(table, integers), kernels)
     outputs = builder.inttoptr(outputs, integers)
@@ -142,7 +142,7 @@ def _run_pack(code: Loops, buffer: Any, jobs: Any, given: Any, pack: Any, exampl
     return builder.gep(buffer, [start])
 
 
-def _copy(code: Loops, source: Any, target: Any, count: Any) -> None:
+def copy_numbers(code: Loops, source: Any, target: Any, count: Any) -> None:
     """Write what copies so many numbers."""
     builder = code.builder
     with code.loop(integer(0), count, 1) as index:

@@ -16,13 +16,14 @@ import ctypes
 import os
 import time
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, BATCH, PACK, WORKS, batch_runner
 from micrograd.compiler.backends.llvm.llvm_machine import machine
+from micrograd.compiler.backends.llvm.llvm_steps import STEPS, Given, step_runner
 from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.shared.executable import new_buffer
@@ -32,6 +33,7 @@ from micrograd.compiler.passes.packs import Packing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from micrograd.compiler.backends.shared.batches import Stepping
     from micrograd.compiler.numbers import Floats, Integers
 
 _BLOCKS = 8  # at most so many parts of a batch are run at once
@@ -68,7 +70,7 @@ class NativeBatches(Batches):
         gradients: slice,
     ) -> None:
         self.buffer, self.gradients = buffer, gradients
-        self._runs, self._which = runs, which.tolist()
+        self._runs, self._programs, self._which = runs, which, which.tolist()
         if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
             self.numbers = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
         else:
@@ -81,7 +83,8 @@ class NativeBatches(Batches):
         addresses, engines = machine().addresses({"micrograd_batch": batch_runner})
         self.call = BATCH(addresses["micrograd_batch"])
         self._flops = [run.program.flops for run in runs]
-        self._cores = 1 if any(run.calls_python for run in runs) else cores()
+        self._calls_python = any(run.calls_python for run in runs)
+        self._cores = 1 if self._calls_python else cores()
         self.kept = (buffer, self.jobs, self.numbers, numbers, runs, outputs, engines)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
         self._others: list[_Worker] = []
@@ -118,6 +121,56 @@ class NativeBatches(Batches):
         for run in self._runs:
             run.raise_what_was_raised()
         return losses
+
+    def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:
+        """For how many of these batches, from the first on, ``take_steps`` may take the steps.
+
+        They must be of one size, and cut into packs alike. Nothing may call Python, and no thread be worth its while.
+        """
+        count = len(batches[0])
+        if self._calls_python or stepping.update.calls_python or (len(self._runs) > 1 and count > 1):
+            return 0
+        _, packs = self._in_packs(batches[0])
+        if self._threads(packs, _blocks(count, len(packs) // PACK)) > 1:
+            return 0
+        return len([*takewhile(count.__eq__, map(len, batches))])
+
+    def take_steps(self, batches: Sequence[list[int]], rates: Floats, losses: Floats, stepping: Stepping) -> None:
+        """Take the steps of batches of one size, until a number of a step is not finite; see Batches."""
+        buffer, gradients, (_, packs) = self.buffer, self.buffer[self.gradients], self._in_packs(batches[0])
+        plan = _Plan(len(batches[0]), _blocks(len(batches[0]), len(packs) // PACK), gradients)
+        plan.begin(batches[0], packs)
+        plans = np.tile(np.frombuffer(plan.table, dtype=np.int64), (len(batches), 1))
+        plans[:, 3] = losses.ctypes.data + losses.strides[0] * np.arange(len(batches))
+        examples = plan.first_example
+        plans[:, examples : examples + plan.count] = batches
+        if len(self._runs) > 1:  # each example has a program of its own, and is a pack
+            plans[:, examples + 1] = self._programs[plans[:, examples]]
+        functions = {"micrograd_batch": batch_runner, "micrograd_steps": step_runner}
+        addresses, _engines = machine().addresses(functions)  # which are in memory until this returns
+        update = stepping.update
+        given = {
+            Given.WORKER: self._here.address,
+            Given.BATCH_RUNNER: addresses["micrograd_batch"],
+            Given.PLANS: plans.ctypes.data,
+            Given.PLAN_LENGTH: plans.shape[1],
+            Given.STEPS: len(batches),
+            Given.RATES: rates.ctypes.data,
+            Given.DONE: stepping.done.ctypes.data,
+            Given.LAST_RATE: stepping.last_rate.ctypes.data,
+            Given.BUFFER: buffer.ctypes.data,
+            Given.GRADIENTS: self.gradients.start,
+            Given.PARAMETERS: len(gradients),
+            Given.UPDATE: update.table.ctypes.data,
+            Given.KERNELS: len(update.table),
+            Given.NEXT: stepping.next.start,
+            Given.CURRENT: stepping.current.start,
+            Given.LENGTH: stepping.current.stop - stepping.current.start,
+            Given.CHECK: stepping.check,
+            Given.RATE: stepping.rate,
+        }
+        table = (ctypes.c_int64 * len(Given))(*[given[each] for each in Given])
+        STEPS(addresses["micrograd_steps"])(ctypes.addressof(table))
 
     def _in_packs(self, batch: Sequence[int]) -> tuple[Sequence[int], list[int]]:
         """The examples in their order, and the numbers of all packs; see in_packs."""
@@ -164,7 +217,9 @@ class _Plan:
         count, blocks: the same.
         losses: of the examples.
         sums: the gradients of each block.
-        address: of what batch_runner asks for.
+        table: what batch_runner asks for.
+        address: of the table.
+        first_example: where in it the examples begin.
     """
 
     def __init__(self, count: int, blocks: int, gradients: Floats) -> None:
@@ -172,13 +227,14 @@ class _Plan:
         self.losses = np.empty(count)
         self.sums = gradients[None, :] if blocks == 1 else np.empty((blocks, len(gradients)))
         self._start = [0, blocks, self.sums.ctypes.data, self.losses.ctypes.data, count, *[0] * (2 * blocks)]
+        self.first_example = len(self._start) + blocks + 1
         self._packs: Sequence[int] | None = None
-        self._table: Any = (ctypes.c_int64 * (len(self._start) + blocks + 1 + 4 * count))()  # there are no more packs
-        self.address = ctypes.addressof(self._table)
+        self.table: Any = (ctypes.c_int64 * (self.first_example + 4 * count))()  # there are no more packs
+        self.address = ctypes.addressof(self.table)
 
     def begin(self, examples: Sequence[int], packs: Sequence[int]) -> None:
         """Begin with these examples and packs; no block is taken yet."""
-        first, table = len(self._start) + self.blocks + 1, self._table
+        first, table = self.first_example, self.table
         table[: len(self._start)] = self._start
         table[first : first + self.count] = examples
         if packs is not self._packs:

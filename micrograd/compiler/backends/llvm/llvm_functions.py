@@ -226,10 +226,7 @@ def _exp(x: Number) -> Number:
     low, high = number(-1418.0), number(710.0)
     bounded = _where(x > low, x, low)  # NaN too, as it has no n: it is put back in the end
     bounded = _where(bounded < high, bounded, high)
-    n = _intrinsic("rint", bounded * (1 / math.log(2)))
-    # log(2) in two parts: n times the first has no rounding error
-    r = _fused(n, number(-0.693147180369123816490), bounded)
-    r = _fused(n, number(-1.90821492927058770002e-10), r)
+    n, r = _reduced(bounded)
     # Two polynomials of the square, so that neither waits for the other
     square, (even, odd, *others, last) = r * r, (number(1 / math.factorial(power)) for power in reversed(range(14)))
     for factor in others:
@@ -238,6 +235,35 @@ def _exp(x: Number) -> Number:
     half = _intrinsic("floor", n * 0.5)
     result = total * _power_of_two(half) * _power_of_two(n - half)
     return _where(x == x, result, x)  # NaN is not
+
+
+def _tanh(x: Number) -> Number:
+    """The hyperbolic tangent, within two or three units in the last place: m / (m + 2), where m is exp(2 |x|) - 1.
+
+    2 |x| is n * log(2) + r, as in exp. With p = exp(r) - 1, by its Taylor polynomial, m is 2 ** n * p + (2 ** n - 1):
+    for a small x, that is p, which has all digits.
+    """
+    number = x.code.number
+    size = _intrinsic("fabs", x)
+    double = _where(size < 40.0, size + size, number(80.0))  # from 20 on, the result is 1
+    n, r = _reduced(double)
+    square, (even, odd, *others) = r * r, (number(1 / math.factorial(power)) for power in reversed(range(2, 14)))
+    for factor in others:
+        even, odd = odd, _fused(even, square, factor)
+    p = _fused(square, _fused(even, r, odd), r)
+    power = _power_of_two(n)
+    m = _fused(power, p, power - 1.0)
+    result = _intrinsic("copysign", m / (m + 2.0), x)
+    return _where(x == x, result, x)  # NaN is not
+
+
+def _reduced(x: Number) -> tuple[Number, Number]:
+    """N and r, such that x is n * log(2) + r, n is whole, and r small."""
+    number = x.code.number
+    n = _intrinsic("rint", x * (1 / math.log(2)))
+    # log(2) in two parts: n times the first has no rounding error
+    r = _fused(n, number(-0.693147180369123816490), x)
+    return n, _fused(n, number(-1.90821492927058770002e-10), r)
 
 
 def _fused(x: Number, y: Number, z: Number) -> Number:
@@ -328,4 +354,5 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     primitives.maximum: _maximum,
     primitives.minimum: _minimum,
     **{PRIMITIVES[name]: partial(_library, name) for name in OF_THE_LIBRARY},
+    primitives.tanh: _tanh,
 }

@@ -33,6 +33,7 @@ from micrograd.compiler.backends.llvm import (
     llvm_products,
     llvm_runners,
     llvm_scalars,
+    llvm_steps,
     llvm_writer,
 )
 from micrograd.compiler.backends.llvm.object_cache import cached, is_object
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("micrograd")
 _WRITERS = (
     *(llvm_batch_runner, llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners),
-    *(llvm_scalars, llvm_writer, written),
+    *(llvm_scalars, llvm_steps, llvm_writer, written),
 )
 _WRITERS_ABOVE = ("llvm_deciding.py", "llvm_update.py")  # they import this module
 

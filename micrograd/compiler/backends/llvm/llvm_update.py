@@ -92,7 +92,8 @@ class Column(Operand):
         return made
 
     __add__, __radd__, __sub__, __rsub__ = _operator("+"), _reflected("+"), _operator("-"), _reflected("-")
-    __mul__, __rmul__, __truediv__, __rpow__ = _operator("*"), _reflected("*"), _operator("/"), _reflected("**")
+    __mul__, __rmul__, __rpow__ = _operator("*"), _reflected("*"), _reflected("**")
+    __truediv__, __rtruediv__ = _operator("/"), _reflected("/")
 
 
 class NativeUpdate:
@@ -150,13 +151,14 @@ def _module(name: str, tape: _Tape, arrays: Sequence[int], shared: Sequence[int]
     kind = ir.FunctionType(DOUBLE, [INTEGER.as_pointer(), DOUBLE.as_pointer(), INTEGER])
     code = Loops(ir.Function(module, kind, name))
     builder, (addresses, numbers, length) = code.builder, code.function.args
-    sqrt = ir.Function(module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.sqrt.v{WIDE}f64")
+    roots = {kind: f"llvm.sqrt.{name}" for kind, name in ((DOUBLE, "f64"), (_VECTOR, f"v{WIDE}f64"))}
+    sqrt = {kind: ir.Function(module, ir.FunctionType(kind, [kind]), root) for kind, root in roots.items()}
     power = ir.Function(module, ir.FunctionType(DOUBLE, [DOUBLE, DOUBLE]), "pow")
 
     def made(position: int, operands: dict[int, Any]) -> Any:
         sign, x, y = tape.operations[position]  # type: ignore[misc]
         if sign == "sqrt":
-            return builder.call(sqrt, [operands[x]])
+            return builder.call(sqrt[operands[x].type], [operands[x]])
         if sign == "**":
             return builder.call(power, [operands[x], operands[y]])
         return getattr(builder, _INSTRUCTIONS[sign])(operands[x], operands[y])

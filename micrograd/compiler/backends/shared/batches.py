@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,28 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.passes.packs import Packing
+
+
+class Stepping(NamedTuple):
+    """What follows a batch in a step, where several steps are taken at once.
+
+    Attributes:
+        update: the run of the optimiser's update, in the same buffer.
+        rate: where in the buffer the learning rate is.
+        check: where 0 is if the update gave finite numbers.
+        next: where these are.
+        current: where they go.
+        done: an array of one number: how many steps were taken.
+        last_rate: another one: the learning rate of the last of them.
+    """
+
+    update: Any
+    rate: int
+    check: int
+    next: slice
+    current: slice
+    done: Integers
+    last_rate: Floats
 
 
 class Batches(ABC):
@@ -45,6 +67,21 @@ class Batches(ABC):
     @abstractmethod
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
+
+    def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:
+        """For how many of these batches, from the first on, ``take_steps`` may take the steps."""
+        return 0
+
+    def take_steps(self, batches: Sequence[list[int]], rates: Floats, losses: Floats, stepping: Stepping) -> None:
+        """Take the steps of batches of one size, until a number of a step is not finite: nothing of that one is kept.
+
+        Args:
+            batches: of which at_once says that it can be done.
+            rates: the learning rate of each step.
+            losses: what the losses are written to: a row for each batch.
+            stepping: what follows a batch.
+        """
+        raise NotImplementedError
 
 
 def in_packs(batch: Sequence[int], which: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], list[int]]:

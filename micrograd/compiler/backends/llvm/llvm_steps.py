@@ -1,0 +1,123 @@
+"""Steps: many steps of fit in one native call.
+
+With small batches, the Python between two steps takes longer than these. So the plans of some steps are made at once,
+and one native function runs, for each of them,
+
+    the blocks of its batch     the losses, and their mean gradient (llvm_batch_runner.py)
+    the update                  the next parameters and states
+    a copy                      which lets these take the place of the ones before
+
+It ends before a step that has a number that is not finite: nothing of that step is kept, and Python takes it again.
+How many steps are done, and the last learning rate, are in memory that native code writes, since Ctrl-C may keep
+Python from hearing what the function returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum, auto
+from typing import Any
+
+from llvmlite import ir
+
+from micrograd.compiler.backends.llvm.llvm_batch_runner import copy_numbers
+from micrograd.compiler.backends.llvm.llvm_codes import WIDE
+from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
+from micrograd.compiler.backends.llvm.llvm_runners import run_table
+from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded
+
+STEPS = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_BATCH = ir.FunctionType(INTEGER, [INTEGER.as_pointer(), INTEGER.as_pointer(), INTEGER]).as_pointer()
+_ROOM = 1e8  # times which a loss must be finite: then so is a sum of as many
+
+
+class Given(IntEnum):
+    """What the function is given, in this order: addresses, and positions and lengths in the buffer."""
+
+    WORKER = 0
+    BATCH_RUNNER = auto()
+    PLANS = auto()
+    PLAN_LENGTH = auto()
+    STEPS = auto()
+    RATES = auto()
+    DONE = auto()
+    LAST_RATE = auto()
+    BUFFER = auto()
+    GRADIENTS = auto()
+    PARAMETERS = auto()
+    UPDATE = auto()
+    KERNELS = auto()
+    NEXT = auto()
+    CURRENT = auto()
+    LENGTH = auto()
+    CHECK = auto()
+    RATE = auto()
+
+
+def step_runner() -> ir.Module:
+    """The function that takes steps until one is not finite; it is given the address of what Given lists."""
+    module = ir.Module(name="steps")
+    integers, numbers = INTEGER.as_pointer(), DOUBLE.as_pointer()
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [integers]), "micrograd_steps")
+    code = Loops(function)
+    builder = code.builder
+    given = {each: builder.load(builder.gep(function.args[0], [integer(each)])) for each in Given}
+    worker, plans, done = (builder.inttoptr(given[each], integers) for each in (Given.WORKER, Given.PLANS, Given.DONE))
+    rates, last_rate, buffer = (
+        builder.inttoptr(given[each], numbers) for each in (Given.RATES, Given.LAST_RATE, Given.BUFFER)
+    )
+    run_batch = builder.inttoptr(given[Given.BATCH_RUNNER], _BATCH)
+    before = builder.load(done)
+    with code.loop(integer(0), given[Given.STEPS], 1) as step:
+        count = builder.add(before, step)
+        with builder.if_then(builder.icmp_signed("==", builder.load(done), count)):  # all steps before are done
+            plan = builder.gep(plans, [builder.mul(step, given[Given.PLAN_LENGTH])])
+            builder.store(builder.ptrtoint(plan, INTEGER), builder.gep(worker, [integer(2)]))
+            builder.store(integer(0), builder.gep(worker, [integer(3)]))
+            builder.call(run_batch, [worker, ir.Constant(integers, None), integer(0)])
+            gradients = builder.gep(buffer, [given[Given.GRADIENTS]])
+            sums = builder.inttoptr(builder.load(builder.gep(plan, [integer(2)])), numbers)
+            with builder.if_then(builder.icmp_unsigned("!=", sums, gradients)):
+                copy_numbers(code, sums, gradients, given[Given.PARAMETERS])
+            check = builder.fadd(_check_of_losses(code, plan), _check(code, gradients, given[Given.PARAMETERS]))
+            rate = builder.load(builder.gep(rates, [step]))
+            with builder.if_then(builder.fcmp_ordered("==", check, ir.Constant(DOUBLE, 0.0))):
+                builder.store(rate, builder.gep(buffer, [given[Given.RATE]]))
+                run_table(code, buffer, builder.inttoptr(given[Given.UPDATE], integers), given[Given.KERNELS])
+                check = builder.load(builder.gep(buffer, [given[Given.CHECK]]))
+                with builder.if_then(builder.fcmp_ordered("==", check, ir.Constant(DOUBLE, 0.0))):
+                    following, current = (builder.gep(buffer, [given[each]]) for each in (Given.NEXT, Given.CURRENT))
+                    copy_numbers(code, following, current, given[Given.LENGTH])
+                    builder.store(rate, last_rate)
+                    builder.store(builder.add(count, integer(1)), done)
+    builder.ret_void()
+    return module
+
+
+def _check_of_losses(code: Loops, plan: Any) -> Any:
+    """Write what gives 0 if the losses of a plan have a finite sum, and else NaN."""
+    builder = code.builder
+    address, count = (builder.load(builder.gep(plan, [integer(position)])) for position in (3, 4))
+    losses = builder.inttoptr(address, DOUBLE.as_pointer())
+    with code.loop(integer(0), count, 1, [ir.Constant(DOUBLE, 0.0)]) as (index, (check,)):
+        loss = builder.fmul(builder.load(builder.gep(losses, [index])), ir.Constant(DOUBLE, _ROOM))
+        code.carry([builder.fadd(check, builder.fsub(loss, loss))])
+    return code.carried[0]
+
+
+def _check(code: Loops, numbers: Any, count: Any) -> Any:
+    """Write what gives 0 if so many numbers are finite, and else NaN."""
+    builder = code.builder
+    whole = builder.mul(builder.sdiv(count, integer(WIDE)), integer(WIDE))
+    zeros = code.splat(ir.Constant(DOUBLE, 0.0), WIDE)
+    with code.loop(integer(0), whole, WIDE, [zeros]) as (index, (checks,)):
+        vector = loaded(builder, builder.gep(numbers, [index]), WIDE)
+        code.carry([builder.fadd(checks, builder.fsub(vector, vector))])
+    (checks,) = code.carried
+    total: Any = ir.Constant(DOUBLE, 0.0)
+    for position in range(WIDE):
+        total = builder.fadd(total, builder.extract_element(checks, integer(position)))
+    with code.loop(whole, count, 1, [total]) as (index, (check,)):
+        number = builder.load(builder.gep(numbers, [index]))
+        code.carry([builder.fadd(check, builder.fsub(number, number))])
+    return code.carried[0]
