@@ -20,7 +20,7 @@ from micrograd import functional
 from micrograd._support.axes import array_of_objects
 from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
 from micrograd._support.containers import flatten
-from micrograd._support.saved_state import check_state, read_state, write_state
+from micrograd._support.saved_state import SavedState, check_state
 from micrograd.contexts.modes import is_evaluating, mask
 from micrograd.engine import calls
 from micrograd.engine.commit import commit, setting
@@ -30,7 +30,6 @@ from micrograd.engine.stored import changing
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
@@ -81,7 +80,7 @@ INITIAL_WEIGHTS: dict[str, Callable[[int, int], float] | None] = {
 MOST_SHOWN = 8  # neurons in the repr of a layer
 
 
-class Module:
+class Module(SavedState):
     """Something with parameters: subclass it, and assign Values and other Modules to attributes.
 
     A subclass says in ``forward``, or in ``__call__``, what calling it computes.
@@ -189,27 +188,6 @@ class Module:
 
         with changing(parameters.values()):
             commit(setting(parameters.values(), "_data", [numbers[name] for name in parameters]))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parameters to a JSON file: the old file or the new one is there, never a part.
-
-        Raises:
-            ValueError: if a parameter is infinite or NaN; nothing is written then.
-            OSError: if the file cannot be written.
-        """
-        write_state(path, self.state_dict())
-
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Set the parameters from a file that save wrote; the model is untouched if anything is wrong.
-
-        Raises:
-            ValueError: if the file is cut off or damaged, or is of another model.
-            OSError: if the file cannot be read.
-        """
-        try:
-            self.load_state_dict(read_state(path))
-        except (ValueError, TypeError, OverflowError) as error:
-            raise ValueError(f"cannot load {path}: {error}") from error
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_counted(self)})"

@@ -18,7 +18,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from micrograd._support.checks import is_array, required_count, required_number, required_sequence
-from micrograd._support.saved_state import check_state, read_state, write_state
+from micrograd._support.saved_state import SavedState, check_state
 from micrograd.engine import primitives
 from micrograd.engine.commit import changing_gradients, commit, setting
 from micrograd.engine.storage import Stored, set_gradients_to_zero
@@ -26,7 +26,6 @@ from micrograd.engine.stored import changing
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Self
@@ -63,7 +62,7 @@ class _Columns(NamedTuple):
     parameters: int  # how many there are
 
 
-class Optimizer:
+class Optimizer(SavedState):
     """What the optimisers share: the parameters, the learning rate, and the step.
 
     Args:
@@ -356,26 +355,6 @@ class Optimizer:
                 setting([self], "steps", [int(steps)]),
             )
         )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``state_dict`` to a JSON file: the old file or the new one is there, never a part.
-
-        Raises:
-            OSError: if the file cannot be written.
-        """
-        write_state(path, self.state_dict())
-
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Load what ``save`` wrote; the optimiser is untouched if anything is wrong.
-
-        Raises:
-            ValueError: if the file is cut off or damaged, or is of another kind of optimiser or other parameters.
-            OSError: if the file cannot be read.
-        """
-        try:
-            self.load_state_dict(read_state(path))
-        except (ValueError, TypeError, OverflowError) as error:
-            raise ValueError(f"cannot load {path}: {error}") from error
 
     def _names(self) -> list[str]:
         """The names of what the update keeps: those of the first parameter, then those of the second, and so on."""

@@ -70,6 +70,15 @@ def pytest_collection(session):
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Measure no coverage in tests of pages in a browser, nor where their pages are made: others make such, too."""
+    if not (item.get_closest_marker("browser") and _measures_coverage()):
+        return (yield)
+    with _unmeasured():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Measure no coverage in tests that compute much, as those of properties do: it would take most of their time.
 

@@ -20,6 +20,39 @@ if TYPE_CHECKING:
 FORMAT = "micrograd state 1"
 
 
+class SavedState:
+    """What can be saved to a file and loaded again, because it has a state of numbers by name."""
+
+    def state_dict(self) -> dict[str, float]:
+        """The numbers by name."""
+        raise NotImplementedError
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        """Take all of the numbers, or none where anything is wrong."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write ``state_dict`` to a JSON file: the old file or the new one is there, never a part.
+
+        Raises:
+            ValueError: if a number is infinite or NaN; nothing is written then.
+            OSError: if the file cannot be written.
+        """
+        write_state(path, self.state_dict())
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Load what ``save`` wrote; nothing is changed if anything is wrong.
+
+        Raises:
+            ValueError: if the file is cut off or damaged, or is of something else, such as another model.
+            OSError: if the file cannot be read.
+        """
+        try:
+            self.load_state_dict(read_state(path))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(f"cannot load {path}: {error}") from error
+
+
 def check_state(state: Mapping[str, Any], names: Iterable[str]) -> dict[str, float]:
     """The finite floats of a state that has exactly these names.
 

@@ -13,31 +13,29 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scaling  # it asks JAX for float64
-import transformer
+import scaling
 from by_hand import loss_by_hand
 from run import table
 
 import micrograd as mg
-from micrograd.compiler import compiled_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 BATCHES = (32, 1_024, 8_192)
 
+jax.config.update("jax_enable_x64", True)
+
 
 def of_words() -> None:
     """Loss and gradients of many words side by side, as scalars and as arrays by hand."""
-    transformer.softmax = mg.softmax
-    weights = transformer.parameters(mg.Value)
-    word = [transformer.END, *transformer.WORD, transformer.END]
+    weights, word = scaling.of_a_word()
     function, parameters = mg.to_jax(lambda word: scaling.loss_of_word(weights, word), word)
     by_hand = {name.partition(".")[2]: array for name, array in parameters.items()}
     rng = np.random.default_rng(0)
     lines = [["words", "mg.to_jax", "by hand in JAX", "mg.to_jax, float32", "by hand, float32"]]
     for count in BATCHES:
-        words = jnp.array(np.pad(rng.integers(0, transformer.END, (count, 6)), ((0, 0), (1, 1)), constant_values=26))
+        words = scaling.random_words(rng, count)
         steps: dict[str, Callable[[], object]] = {}
         losses = []
         for precision in (jnp.float64, jnp.float32):
@@ -63,18 +61,8 @@ def of_fit() -> None:
     ):
         for count in BATCHES:
             scaling.BATCH = count
-            parameters, loss, examples = make()
-            batch = list(range(count))
-            steps: dict[str, Callable[[], object]] = {}
-            for name, backend, settings in (
-                ("native", "llvm", (count,)),
-                ("JAX", "jax", (count, 1)),
-                ("JAX, float32", "jax", (count, 1, "float32")),
-            ):
-                taken = compiled_steps(loss, examples, mg.optim.Adam(parameters), None, backend, *settings)
-                taken.step(batch, 0)
-                steps[name] = lambda taken=taken, batch=batch: taken.step(batch, 0)
-            seconds = scaling.taking_turns(steps, time.perf_counter)
+            kinds = {"native": ("llvm", count), "JAX": ("jax", count, 1), "JAX, float32": ("jax", count, 1, "float32")}
+            seconds = scaling.taking_turns(scaling.steps_of_fit(make(), kinds), time.perf_counter)
             lines.append([title, f"{count:,}", *(f"{1e3 * s:,.2f} ms" for s in seconds.values())])
     table("a step of fit: losses, gradients and Adam's update", lines)
 

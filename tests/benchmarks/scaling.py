@@ -98,11 +98,20 @@ def loss_of_word(weights: Any, tokens: Any) -> Any:
     return mg.mean(losses)
 
 
+def of_a_word() -> tuple[Any, list[int]]:
+    """The parameters of the benchmark's transformer, and its word."""
+    transformer.softmax = mg.softmax
+    return transformer.parameters(mg.Value), [transformer.END, *transformer.WORD, transformer.END]
+
+
+def random_words(rng: np.random.Generator, count: int) -> Any:
+    """Words of six letters between their marks, in an array of JAX."""
+    return jnp.array(np.pad(rng.integers(0, transformer.END, (count, 6)), ((0, 0), (1, 1)), constant_values=26))
+
+
 def of_the_transformer() -> None:
     """Loss and gradients of one word, and of 32 side by side."""
-    transformer.softmax = mg.softmax
-    weights = transformer.parameters(mg.Value)
-    word = [transformer.END, *transformer.WORD, transformer.END]
+    weights, word = of_a_word()
     steps: dict[str, Callable[[], object]] = {}
     made: dict[str, Duration] = {}
 
@@ -120,8 +129,7 @@ def of_the_transformer() -> None:
     one = jax.jit(jax.value_and_grad(function))
     by_hand = {name.partition(".")[2]: array for name, array in parameters.items()}
     hand = jax.jit(jax.value_and_grad(loss_by_hand))
-    rng = np.random.default_rng(0)
-    words = jnp.array(np.pad(rng.integers(0, transformer.END, (WORDS, 6)), ((0, 0), (1, 1)), constant_values=26))
+    words = random_words(np.random.default_rng(0), WORDS)
     many = jax.jit(jax.value_and_grad(lambda p, words: jax.vmap(function, (None, 0))(p, words).mean()))
     many_by_hand = jax.jit(jax.value_and_grad(lambda p, words: jax.vmap(loss_by_hand, (None, 0))(p, words).mean()))
     for name, compiled, arguments in (
@@ -168,9 +176,7 @@ def of_a_scan() -> None:
 def of_gradients() -> None:
     """Loss and gradients through jax.grad of the forward program, and by the reverse program of the compiler."""
     lines = [["", "jax.grad", "reverse program", "jax.grad ready after", "reverse program ready after"]]
-    transformer.softmax = mg.softmax
-    weights = transformer.parameters(mg.Value)
-    word = [transformer.END, *transformer.WORD, transformer.END]
+    weights, word = of_a_word()
     cases: list[tuple[str, Callable[..., Any], Any, int]] = [
         ("transformer, one word", lambda word: loss_of_word(weights, word), word, 1),
         (f"transformer, {WORDS} words by jax.vmap", lambda word: loss_of_word(weights, word), word, WORDS),
@@ -242,6 +248,24 @@ def words(length: int) -> tuple[Any, Any, list[Any]]:
     return parameters, lambda word: loss_of_word(weights, word), examples
 
 
+def steps_of_fit(
+    made: tuple[Any, Any, list[Any]], kinds: dict[str, tuple[Any, ...]]
+) -> dict[str, Callable[[], object]]:
+    """A step of fit with a whole batch by each of some compiled programs, each of which has run once.
+
+    Args:
+        made: parameters, loss and examples.
+        kinds: by name, what compiled_steps takes after the optimiser: the backend, the size of a batch, and settings.
+    """
+    parameters, loss, examples = made
+    steps: dict[str, Callable[[], object]] = {}
+    for name, settings in kinds.items():
+        taken = compiled_steps(loss, examples, mg.optim.Adam(parameters), None, *settings)
+        steps[name] = lambda taken=taken: taken.step(list(range(BATCH)), 0)
+        steps[name]()
+    return steps
+
+
 def of_fit() -> None:
     """A step of fit with 32 examples, natively and on some devices of JAX."""
     batch = list(range(BATCH))
@@ -257,19 +281,15 @@ def of_fit() -> None:
             by_clock[f"native, {name}, by the clock"] = lambda taken=taken: taken.step(batch, 0)
             by_clock[f"of these, losses and gradients, {name}"] = lambda taken=taken: taken._batches.run(batch)
         found = taking_turns(by_clock, time.perf_counter)  # before the threads of XLA are there
-        steps: dict[str, Callable[[], object]] = {}
         os.environ["MICROGRAD_THREADS"] = "1"
-        for name, backend, settings in (
-            ("native, one thread", "llvm", (BATCH,)),
-            ("JAX, 1 device", "jax", (BATCH, 1)),
-            ("JAX, 1 device, float32", "jax", (BATCH, 1, "float32")),
-            ("JAX, 2 virtual devices", "jax", (BATCH, 2)),
-            ("JAX, 4 virtual devices", "jax", (BATCH, 4)),
-        ):
-            taken = compiled_steps(loss, examples, mg.optim.Adam(parameters), None, backend, *settings)
-            taken.step(batch, 0)
-            steps[name] = lambda taken=taken: taken.step(batch, 0)
-        found |= taking_turns(steps)
+        kinds = {
+            "native, one thread": ("llvm", BATCH),
+            "JAX, 1 device": ("jax", BATCH, 1),
+            "JAX, 1 device, float32": ("jax", BATCH, 1, "float32"),
+            "JAX, 2 virtual devices": ("jax", BATCH, 2),
+            "JAX, 4 virtual devices": ("jax", BATCH, 4),
+        }
+        found |= taking_turns(steps_of_fit(made, kinds))
         for name, seconds in found.items():
             cells.setdefault(name, [name]).append(f"{1e6 * seconds:,.0f} µs")
     table(f"a step of fit with {BATCH} examples: losses, gradients and Adam's update", lines + list(cells.values()))
