@@ -579,21 +579,29 @@ class TestLimits:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["solve", "inv", "det", "slogdet", "cholesky", "eigvalsh", "qr", "svd", "pinv"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("solve", "inv", "det", "slogdet", "cholesky", "eigvalsh", "eigh", "qr", "svd", "pinv", "lstsq"),
+        *("norm", "matrix_power", "expm", "solve_triangular", "cho_solve"),
+    ],
+)
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_near_singular_matrices_as_jax_has_them(name, data):
     """The smallest singular value is down to a millionth of the largest: error is counted in that much rounding."""
     jax = pytest.importorskip("jax")
     from jax import numpy as jnp
+    from jax.scipy import linalg as jax_linalg
 
     jax.config.update("jax_enable_x64", True)
+    of_scipy = {np: mg, jnp: jax_linalg}
     n = 3  # JAX compiles each operation anew for each size
     seed, smallest = data.draw(st.integers(0, 10**6)), 10.0 ** data.draw(st.floats(-6, -0.5))
     random = np.random.default_rng(seed)
     left, right = (np.linalg.qr(random.normal(size=(n, n)))[0] for _ in range(2))
     sizes = np.geomspace(smallest, 1.0, n)
-    a = (left * sizes) @ (left.T if name in ("cholesky", "eigvalsh") else right)
+    a = (left * sizes) @ (left.T if name in ("cholesky", "eigvalsh", "eigh", "cho_solve") else right)
     functions = {
         "solve": lambda np_, a: np_.linalg.solve(a, np.ones(n)),
         "slogdet": lambda np_, a: np_.linalg.slogdet(a)[1],
@@ -601,6 +609,14 @@ def test_near_singular_matrices_as_jax_has_them(name, data):
         "eigvalsh": lambda np_, a: np_.linalg.eigvalsh(half(a)),
         "qr": lambda np_, a: np_.linalg.qr(a)[1],
         "svd": lambda np_, a: np_.linalg.svd(a, compute_uv=False),
+        "eigh": lambda np_, a: (
+            np.arange(9.0).reshape(n, n) ** 2 * np_.linalg.eigh(half(a))[1] ** 2
+        ),  # whatever its sign
+        "lstsq": lambda np_, a: np_.linalg.lstsq(a, np.ones(n))[0],
+        "matrix_power": lambda np_, a: np_.linalg.matrix_power(a, 3),
+        "expm": lambda np_, a: of_scipy[np_].expm(a),
+        "solve_triangular": lambda np_, a: of_scipy[np_].solve_triangular(a, np.ones(n), lower=True),
+        "cho_solve": lambda np_, a: of_scipy[np_].cho_solve((np_.linalg.cholesky(half(a)), True), np.ones(n)),
     }
     function = functions.get(name, lambda np_, a: getattr(np_.linalg, name)(a))
     f = lambda np_, a: np_.sum(function(np_, a))  # noqa: E731

@@ -13,7 +13,7 @@ from tests.folders import ROOT
 PYTHON = """#!/bin/sh
 case "$*" in
     "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
-    *"-m pip install"*) {pip} ;;
+    *"-m pip install"*) echo "$*" >> installed.txt; {pip} ;;
     *"-m pytest"*) echo "$*" >> asked.txt; {tests} ;;
 esac
 """
@@ -71,6 +71,18 @@ def test_pyenvs_pythons_are_found_behind_its_commands_which_only_say_where_they_
 def test_others_leaves_out_the_python_that_runs_it(position, monkeypatch, capsys):
     code, lines = run(monkeypatch, capsys, "--others")
     assert (code, [line.partition(":")[0] for line in lines]) == (0, ["Python 3.98", "Python 3.99t"])
+
+
+def test_the_lowest_versions_are_those_of_the_extras_or_of_the_tests(position, monkeypatch, capsys):
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has none")
+    (position / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    assert run(monkeypatch, capsys, "3.11", "--lowest") == (0, ["Python 3.11, lowest versions: 3 passed in 0.1s"])
+    assert [folder.name for folder in position.glob(".venv-*")] == [".venv-3.11-lowest"]
+    installed = (position / "installed.txt").read_text().splitlines()[-1].split()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    bounds = {each.replace(">=", "==") for names in extras.values() for each in names if ">=" in each}
+    assert bounds - set(installed) == {"hypothesis==6.100"}  # the tests need a newer one
+    assert any(each.startswith("hypothesis==") for each in installed)
 
 
 def test_a_failure_ends_with_1_and_what_pytest_printed_is_shown(position, monkeypatch, capsys):

@@ -4,10 +4,12 @@
     python -m tests.versions 3.10 3.13            on these
     python -m tests.versions --others             but not on the Python that runs this
     python -m tests.versions --minutes 15         at most so long, for all of them together
+    python -m tests.versions 3.11 --lowest        with the lowest versions that the extras allow
 
 A Python is found by its command, python3.12, or python3.14t for the one without a lock; and where pyenv keeps it. Each
-gets an environment of its own, .venv-3.12, which stays for the next time. The last lines say of each Python what was
-run, or that it is not there; the exit code is 1 if tests failed, or could not be run, on one that is.
+gets an environment of its own, .venv-3.12 or .venv-3.12-lowest, which stays for the next time. The last lines say of
+each Python what was run, or that it is not there; the exit code is 1 if tests failed, or could not be run, on one that
+is.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 import sysconfig
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.10", "3.14", "3.14t", "3.13", "3.12", "3.11")  # the oldest, and from the newest on: time may run out
@@ -49,20 +52,44 @@ def found(version: str) -> str | None:
     return None
 
 
-def run_on(version: str, python: str, end: float | None) -> tuple[bool, str]:
+def lowest_versions(project: dict[str, Any]) -> list[str]:
+    """What to install for the lowest versions that the extras allow; where the tests need a higher one, for that.
+
+    >>> extras = {"compile": ["numpy>=2.1", "llvmlite>=0.44"], "all": ["micrograd[compile]"]}
+    >>> tests = {"test": ["numpy>=2.1", "llvmlite>=0.45"]}
+    >>> lowest_versions({"project": {"optional-dependencies": extras}, "dependency-groups": tests})
+    ['llvmlite==0.45', 'numpy==2.1']
+    """
+    extras = [each for extra in project["project"]["optional-dependencies"].values() for each in extra]
+    found: dict[str, str] = {}
+    for each in (*extras, *project["dependency-groups"]["test"]):
+        name, _, version = each.partition(">=")
+        if version and (each in extras or name in found):
+            found[name] = max(version, found.get(name, "0"), key=lambda text: [*map(int, text.split("."))])
+    return [f"{name}=={version}" for name, version in sorted(found.items())]
+
+
+def run_on(version: str, python: str, end: float | None, lowest: bool = False) -> tuple[bool, str]:
     """Run the tests on a Python.
 
     Args:
         version: as in VERSIONS.
         python: the path of its command.
         end: when to stop, as time.monotonic() counts; None for never.
+        lowest: whether to install the lowest versions that the extras allow.
 
     Returns:
         Whether nothing failed, and what happened.
     """
-    folder, begin = ROOT / f".venv-{version}", time.monotonic()
+    folder, begin = ROOT / f".venv-{version}{'-lowest' * lowest}", time.monotonic()
     own = str(folder / "bin" / "python")
-    setting_up = [[python, "-m", "venv", str(folder)], *([own, "-m", "pip", "install", "--quiet", *w] for w in INSTALL)]
+    pip, packages = INSTALL
+    if lowest:
+        import tomllib  # which Python 3.10 does not have
+
+        packages = (*packages, *lowest_versions(tomllib.loads((ROOT / "pyproject.toml").read_text())))
+    installing = [[own, "-m", "pip", "install", "--quiet", *words] for words in (pip, packages)]
+    setting_up = [[python, "-m", "venv", str(folder)], *installing]
     for words in setting_up:
         done = _run(words, end)
         if done is None:
@@ -98,6 +125,7 @@ def main() -> int:
     parser.add_argument("versions", nargs="*", help="which (default: all)")
     parser.add_argument("--others", action="store_true", help="leave out the Python that runs this")
     parser.add_argument("--minutes", type=float, help="at most so long, for all of them together")
+    parser.add_argument("--lowest", action="store_true", help="with the lowest versions that the extras allow")
     options = parser.parse_args()
     end = None if options.minutes is None else time.monotonic() + 60 * options.minutes
     all_right, report = True, []
@@ -107,9 +135,9 @@ def main() -> int:
         if (python := found(version)) is None:
             report.append(f"Python {version}: not on this machine, so not run")
             continue
-        is_right, what = run_on(version, python, end)
+        is_right, what = run_on(version, python, end, options.lowest)
         all_right = all_right and is_right
-        report.append(f"Python {version}: {what}")
+        report.append(f"Python {version}{', lowest versions' * options.lowest}: {what}")
     print(*report, sep="\n")
     return 0 if all_right else 1
 

@@ -3,8 +3,11 @@
 Value and gradient of a function of a matrix, compiled: a solution of linear equations, Cholesky's factor, and a
 determinant, with as many rows as given; and the marginal likelihood of a Gaussian process at 64 points, in ten lines.
 Arrays of NumPy go in and come out. Both run in one process, on one core with one thread, in doubles; values and
-gradients are compared first. Calls are taken in turns, and the least time of each counts. The first call, from the
-function to the first gradient, is processor time, as other programs may run.
+gradients are compared first. Each call gets another matrix than the last ones, as factors are kept. Calls are taken in
+turns, and the least time of each counts. The first call, from the function to the first gradient, is processor time, as
+other programs may run.
+
+OpenBLAS chooses its kernels by the processor, or by OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE: the title says which.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 jax.config.update("jax_enable_x64", True)
 ROUNDS, SECONDS = 9, 0.1  # of each, of which the least time counts
+MATRICES = 5  # in turns: more than lapack.py keeps the factors of
 ONE_THREAD = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
@@ -61,19 +66,20 @@ def likelihood(library: Any, w: Any, points: Any, heights: Any) -> Any:
     return 0.5 * white @ white + library.sum(library.log(library.diagonal(below)))
 
 
-def cases(sizes: list[int]) -> list[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-    """A name, a function of a library and of arrays, and these."""
-    made: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = []
+def cases(sizes: list[int]) -> list[tuple[str, Callable[..., Any], list[tuple[Any, ...]]]]:
+    """A name, a function of a library and of arrays, and several of these."""
+    made: list[tuple[str, Callable[..., Any], list[tuple[Any, ...]]]] = []
     for size in sizes:
         draw = np.random.default_rng(size)
-        a = np.eye(size) + draw.normal(size=(size, size)) / (4 * size**0.5)
-        made.append((f"solve, {size}", solution, (a, draw.normal(size=size))))
-        made.append((f"cholesky, {size}", factor, (a @ a.T,)))
-        made.append((f"det, {size}", determinant, (a,)))
+        several = [np.eye(size) + draw.normal(size=(size, size)) / (4 * size**0.5) for _ in range(MATRICES)]
+        made.append((f"solve, {size}", solution, [(a, draw.normal(size=size)) for a in several]))
+        made.append((f"cholesky, {size}", factor, [(a @ a.T,) for a in several]))
+        made.append((f"det, {size}", determinant, [(a,) for a in several]))
     draw = np.random.default_rng(0)
     points = draw.uniform(-2.0, 2.0, size=(64, 2))
     heights = np.sin(points[:, 0]) * np.cos(points[:, 1]) + 0.1 * draw.normal(size=64)
-    made.append(("Gaussian process, 64 points", likelihood, (np.array([0.1, -0.2, 0.2, -1.5]), points, heights)))
+    parameters = np.array([0.1, -0.2, 0.2, -1.5]) + 0.1 * draw.normal(size=(MATRICES, 4))
+    made.append(("Gaussian process, 64 points", likelihood, [(w, points, heights) for w in parameters]))
     return made
 
 
@@ -84,19 +90,21 @@ def ready(function: Callable[..., Any], given: tuple[Any, ...]) -> float:
     return time.process_time() - begin
 
 
-def fastest(functions: list[Callable[..., Any]], given: tuple[Any, ...]) -> list[float]:
+def fastest(functions: list[Callable[..., Any]], several: list[tuple[Any, ...]]) -> list[float]:
     """The least seconds of a call of each."""
-    least = [float("inf")] * len(functions)
+    least, endless = [float("inf")] * len(functions), cycle(several)
     for _ in range(ROUNDS):
         for number, function in enumerate(functions):
             end = time.perf_counter() + SECONDS
-            while (begin := time.perf_counter()) < end:
+            while time.perf_counter() < end:
+                given = next(endless)
+                begin = time.perf_counter()
                 function(*given)
                 least[number] = min(least[number], time.perf_counter() - begin)
     return least
 
 
-def row(name: str, function: Callable[..., Any], given: tuple[Any, ...]) -> list[str]:
+def row(name: str, function: Callable[..., Any], several: list[tuple[Any, ...]]) -> list[str]:
     """What the table says of one function."""
     ours = mg.compile(mg.value_and_grad(partial(function, np)))
     traced = jax.jit(jax.value_and_grad(partial(function, jnp)))
@@ -104,12 +112,13 @@ def row(name: str, function: Callable[..., Any], given: tuple[Any, ...]) -> list
     def theirs(*given: Any) -> Any:
         return jax.tree.map(np.asarray, traced(*given))
 
-    first = [ready(each, given) for each in (ours, theirs)]
-    (value, slopes), (expected, their_slopes) = ours(*given), theirs(*given)
-    slopes = slopes[0] if isinstance(slopes, (list, tuple)) else slopes
-    assert np.allclose(value, expected, 1e-9)
-    assert np.allclose(slopes, their_slopes, 1e-8, 1e-9 * np.abs(their_slopes).max())
-    seconds = fastest([ours, theirs], given)
+    first = [ready(each, several[0]) for each in (ours, theirs)]
+    for given in several:
+        (value, slopes), (expected, their_slopes) = ours(*given), theirs(*given)
+        slopes = slopes[0] if isinstance(slopes, (list, tuple)) else slopes
+        assert np.allclose(value, expected, 1e-9)
+        assert np.allclose(slopes, their_slopes, 1e-8, 1e-9 * np.abs(their_slopes).max())
+    seconds = fastest([ours, theirs], several)
     times = [f"{1e6 * each:,.0f}" for each in seconds]
     return [name, *times, f"{seconds[0] / seconds[1]:.2f}", *(f"{each:.2f}" for each in first)]
 
@@ -123,7 +132,8 @@ def main(sizes: list[int]) -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rows = [["value and gradient", "call, us", "JAX", "times JAX", "first call, s", "JAX"]]
     rows += [row(*case) for case in cases(sizes)]
-    table("linear algebra beside JAX", rows)
+    chosen = [f"{name}={os.environ[name]}" for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE") if name in os.environ]
+    table(f"linear algebra beside JAX, with {', '.join(chosen) or 'the kernels of OpenBLAS for this processor'}", rows)
 
 
 if __name__ == "__main__":
