@@ -298,6 +298,8 @@ def test_a_package_of_pyodide_that_the_site_has_is_loaded_when_a_cell_imports_it
 
 STAND_IN_FOR_PYPLOT = """
 class Figure:
+    axes = ()
+
     def savefig(self, file, format, bbox_inches):
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{10 * len(drawn[-1])}" height="10"></svg>')
 

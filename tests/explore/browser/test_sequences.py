@@ -9,7 +9,7 @@ import micrograd as mg
 from micrograd import Value
 from tests.explore.reader import ALPHABET, Plain, Reader
 from tests.folders import DEMOS
-from tests.legible import photograph
+from tests.legible import faults, photograph
 
 pytestmark = pytest.mark.slow
 
@@ -155,6 +155,13 @@ def test_of_many_classes_the_likely_and_the_correct_one_are_shown_first(show):
     assert bars.count() == 9
     page.locator("#first").click()
     assert "not computed yet" in text(page.locator("#probabilities"))
+
+
+def test_a_tiny_probability_fits_beside_its_bar(show):
+    page = show(mg.losses.cross_entropy([Value(16.0) * 1.0, Value(0.0) * 1.0], 1), width=360, height=740)
+    page.locator("#last").click()
+    assert text(page.locator("#probabilities .right .number")).startswith("0.00001 % ✓")
+    assert faults(page) == []
 
 
 def test_a_prediction_without_a_right_class_has_bars(show):
