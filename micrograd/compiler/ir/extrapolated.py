@@ -311,10 +311,10 @@ def _of_few(rows: _Rows, arrays: Sequence[Any]) -> Any:
 def _by_runs(rows: _Rows, arrays: Sequence[Integers]) -> Integers | None:
     """Arrays of equally many stretches, in each of which all steps are equal; None for others."""
     coded = []
-    for array in arrays:
-        steps = np.diff(array)
+    for each in arrays:
+        steps = np.diff(each)
         ends = np.flatnonzero(np.diff(steps, append=steps[-1:] + 1))
-        coded.append((int(array[0]), steps[ends], np.diff(ends, prepend=-1)))
+        coded.append((int(each[0]), steps[ends], np.diff(ends, prepend=-1)))
     if len({len(steps) for _, steps, _ in coded}) > 1 or not len(coded[0][1]):
         return None
     begin, steps, counts = _made(rows, coded)
@@ -335,13 +335,13 @@ def _row_by_row(rows: _Rows, arrays: Sequence[Integers]) -> Integers | None:
     if width <= 0 or min(counts) < 2 or len(left) > 1 or min(left) < 0:
         return None
     parts = []
-    for array, count in zip(arrays, counts, strict=True):
+    for each, count in zip(arrays, counts, strict=True):
         end = edge + count * width
-        middle = array[edge:end].reshape(count, width)
+        middle = each[edge:end].reshape(count, width)
         slope = middle[1] - middle[0]
         if (middle != middle[0] + slope * np.arange(count)[:, None]).any():
             return None
-        parts.append((np.append(array[:edge], array[end:]), middle[0], slope))
+        parts.append((np.append(each[:edge], each[end:]), middle[0], slope))
     with suppress(UnlikeRowsError):
         ends, base, slope = _made(rows, parts)
         middle = base + slope * np.arange(rows.size - 2 * _EDGE)[:, None]
