@@ -7,6 +7,7 @@ callers.py      the line of the user's program that is running
 containers.py   numbers in nested lists, tuples, dicts and arrays
 files.py        writing files whole or not at all; reading text, packed or not
 folders.py      writing folders whole or not at all
+handlers.py     whether an exception comes from the user's handler of a signal
 interrupts.py   finishing what must not be left half done
 leftovers.py    temporary files that killed processes left behind
 locks.py        locks that do not stay locked in a forked child

@@ -324,25 +324,29 @@ class TestAnotherNumberOfRows:
 
 
 class TestSignalHandlers:
-    def test_what_a_handler_raises_goes_to_the_caller(self):
+    @pytest.mark.parametrize(("rows", "call"), [(ROWS, 1), (ROWS, 6), (390, 2), (390, 3)])
+    def test_what_a_handler_raises_goes_to_the_caller(self, rows, call):
         class StopError(Exception):
             pass
 
+        count = 0
+
         def handler(number, frame):
-            raise StopError
+            nonlocal count
+            count += 1
+            if count == call:
+                raise StopError
 
-        calls = []
-
-        def function(x):
-            if not calls:
-                calls.append(1)
-                signal.raise_signal(signal.SIGUSR1)
-            return x * 2
+        def body(a):
+            for _ in range(60):
+                a = mg.sin(a) * a
+            signal.raise_signal(signal.SIGUSR1)
+            return a
 
         before = signal.signal(signal.SIGUSR1, handler)
         try:
             with pytest.raises(StopError):
-                mg.compile(function)(numbers(ROWS))
+                mg.compile(mg.vmap(body))(numbers(rows))
         finally:
             signal.signal(signal.SIGUSR1, before)
 

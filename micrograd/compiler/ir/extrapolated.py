@@ -184,8 +184,8 @@ def _list(rows: _Rows, lists: Sequence[Any]) -> list[Any]:
         [[item for item, number in zip(each, of_each, strict=True) if number == kind] for kind in kinds.values()]
         for each, of_each in zip(lists, numbers, strict=True)
     ]
-    turns = list(map(iter, _made(rows, parts)))
-    return [next(turns[number]) for number in _array(rows, list(map(np.array, numbers))).tolist()]
+    of_kinds = list(map(iter, _made(rows, parts)))
+    return [next(of_kinds[number]) for number in _array(rows, list(map(np.array, numbers))).tolist()]
 
 
 def _of_one_kind(rows: _Rows, lists: Sequence[Any], kind: tuple[type, int]) -> list[Any]:
