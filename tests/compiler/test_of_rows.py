@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import signal
+from array import array
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from scipy.sparse import csr_array
 
 import micrograd as mg
 from micrograd.compiler.calling import of_rows
-from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, is_same
+from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.engine.primitive import Primitive
 
 ROWS = 450
@@ -87,6 +88,7 @@ ALIKE = {
     "scan": lambda x: mg.scan(lambda s, v: (s * 0.5 + v, s * s), 0.0, x),
     "scan of a list, backwards": lambda x: mg.scan(lambda s, v: ([s[0] * v, s[1]], None), [1.0, 2.0], x, reverse=True),
     "gradient of scan": mg.grad(lambda x: mg.scan(lambda s, v: (s * 0.5 + v, s), 1.0, x)[0]),
+    "no rows": lambda x: mg.vmap(lambda v: None)(x) or x.sum(),
     "closure": lambda x: mg.vmap(lambda a: a * x[0] + x.shape[0])(x),
     "sparse Jacobian": mg.sparse_jacobian(chained),
     "sparse Jacobian of slices": mg.sparse_jacobian(lambda x: x[1:] * x[:-1] ** 2),
@@ -139,6 +141,24 @@ class TestAlikeRows:
         before = fast(0.2, numbers(ROWS, 60))
         assert "449 iterations, of which one program computes" in fast.explain()
         assert are_same(fast(0.2, numbers(ROWS, 60)), before)
+
+    @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
+    def test_columns(self, transform, caplog):
+        def paths(rate, x):
+            def step(state, z):
+                price, total = state
+                price = price * mg.exp(rate / len(x[0]) + len(x[0]) ** -0.5 * z)
+                return (price, total + price), None
+
+            return mg.mean(mg.vmap(lambda row: mg.scan(step, (1.0, 0.0), row)[0][1] / len(row))(x))
+
+        assert not is_traced_in_full(caplog, transform(paths), 0.2, numbers(40, ROWS))
+
+    def test_a_jacobian_of_numbers(self):
+        def residuals(p):
+            return [p[0] * t + p[1] for t in (0.5, 1.5, 2.5)] + [1.0]
+
+        assert mg.compile(mg.jacobian(residuals))([2.0, 3.0]) == [[0.5, 1.0], [1.5, 1.0], [2.5, 1.0], [0.0, 0.0]]
 
     @pytest.mark.parametrize("backend", ["numpy", "jax"])
     def test_backends(self, backend):
@@ -199,10 +219,10 @@ class TestAlikeRows:
         assert fast.cache_info().program_bytes > 0
 
     def test_show_what_is_in_another_order_for_other_rows(self, capsys):
-        fast = mg.compile(ALIKE["rows"])
+        fast = mg.compile(ALIKE["constants"])
         fast(numbers(ROWS))
         fast.show(after="normalise")
-        assert "sin(n0)" in capsys.readouterr().out
+        assert "n198 * 198 + 1" in capsys.readouterr().out
 
     def test_a_program_that_reads_what_was_replaced(self):
         settings = {"factor": 2.0}
@@ -242,14 +262,21 @@ class TestLoopsOfALength:
         fast(2.0)
         assert fast.cache_info().traces == 1
 
-    def test_an_exception_that_is_caught_does_not_stop_it(self, caplog):
+    @pytest.mark.parametrize("caught", [Exception, BaseException])
+    def test_an_exception_that_is_caught_does_not_stop_it(self, caught, caplog):
         def guarded(angle):
             try:
                 return pendulum(450)(angle)
-            except Exception:
+            except caught:
                 return angle
 
         assert not is_traced_in_full(caplog, guarded, 1.0)
+
+    def test_errors_of_the_function(self):
+        with pytest.raises(ValueError, match="keep its structure"):
+            mg.compile(lambda x: mg.scan(lambda s, _: ((s, x), None), x, length=450)[0])(1.0)
+        with pytest.raises(TypeError, match="function"):
+            mg.compile(lambda x: mg.scan(x, x, length=450)[0])(1.0)
 
     def test_a_state_that_counts(self, caplog):
         def counting(x):
@@ -297,25 +324,29 @@ class TestAnotherNumberOfRows:
 
 
 class TestSignalHandlers:
-    def test_what_a_handler_raises_goes_to_the_caller(self):
+    @pytest.mark.parametrize(("rows", "call"), [(ROWS, 1), (ROWS, 6), (390, 2), (390, 3)])
+    def test_what_a_handler_raises_goes_to_the_caller(self, rows, call):
         class StopError(Exception):
             pass
 
+        count = 0
+
         def handler(number, frame):
-            raise StopError
+            nonlocal count
+            count += 1
+            if count == call:
+                raise StopError
 
-        calls = []
-
-        def function(x):
-            if not calls:
-                calls.append(1)
-                signal.raise_signal(signal.SIGUSR1)
-            return x * 2
+        def body(a):
+            for _ in range(60):
+                a = mg.sin(a) * a
+            signal.raise_signal(signal.SIGUSR1)
+            return a
 
         before = signal.signal(signal.SIGUSR1, handler)
         try:
             with pytest.raises(StopError):
-                mg.compile(function)(numbers(ROWS))
+                mg.compile(mg.vmap(body))(numbers(rows))
         finally:
             signal.signal(signal.SIGUSR1, before)
 
@@ -395,7 +426,6 @@ UNLIKE = {
     "rows with numbers": lambda x: mg.vmap(lambda i, v: v * (1 if i < 400 else 2))(np.arange(len(x)), x),
     "rows with a list": lambda x: mg.vmap(lambda i, v: v * (1 if i < 400 else 2))(list(range(len(x))), x),
     "rows of lists": lambda x: mg.vmap(lambda v: [v, v])(x)[0],
-    "no rows": lambda x: mg.vmap(lambda v: None)(x) or x.sum(),
     "the numbers in a list": lambda x: x.tolist()[min(len(x) - 1, 420)] * 2,
     "an element behind NumPy's back": lambda x: np.asarray(x)[min(len(x) - 1, 420)] * 2,
     "an error that is caught": catches,
@@ -553,11 +583,48 @@ class TestExtrapolated:
             lambda n: np.array([float(n), 1.0 / n, 0.5]),
             lambda n: np.array([[n, 2], [3, 4 * n]]),
             lambda n: np.zeros(n, dtype=bool),
+            lambda n: np.append(np.zeros(60 * n), np.tile([0, 2, 3], n)).astype(int),
+            lambda n: np.concatenate([np.zeros(5 * n), np.tile([0, 2, 3], n), [7, 1, 9, 4], np.tile([5, 1], n)]).astype(
+                int
+            ),
         ],
     )
     @pytest.mark.parametrize("size", [48, 1000])
     def test_arrays(self, of, size):
         assert is_same(extrapolated(SIZES, list(map(of, SIZES)), size), of(size))
+
+    @pytest.mark.parametrize(
+        "of",
+        [
+            lambda n: list(range(n)),
+            lambda n: ["first", *[0.5, None] * n],
+            lambda n: {("x", i): (i, 2 * i + 1) for i in range(n)},
+            lambda n: array("q", range(2 * n)),
+            lambda n: tuple([1.5] * n),
+        ],
+    )
+    def test_lists(self, of):
+        assert extrapolated(SIZES, list(map(of, SIZES)), 1000) == of(1000)
+
+    def test_floats_that_are_known(self):
+        of = {n: [math.sqrt(n), {"x": np.array([n**-0.5, 2.0])}] for n in (*SIZES, 1000)}
+        things = [of[n] for n in SIZES]
+        with pytest.raises(UnlikeRowsError):
+            extrapolated(SIZES, things, 1000)
+        assert is_same(extrapolated(SIZES, things, 1000, floats_of(things, of[1000])), of[1000])
+
+    @pytest.mark.parametrize(
+        "things",
+        [
+            [[0.1, 0.1], [0.2, 0.2], [0.3, 0.3], [0.4, 0.5]],
+            [[0.1], [0.2], [0.3], [-0.4]],
+            [[0.1], [0.2], [0.3], [math.inf]],
+            [[0.1], [-0.2], [0.3], [0.4]],
+        ],
+    )
+    def test_floats_that_may_be_another_one(self, things):
+        with pytest.raises(UnlikeRowsError):
+            floats_of(things[:3], things[3])
 
     @pytest.mark.parametrize(
         "things",
@@ -581,6 +648,8 @@ class TestExtrapolated:
             [np.arange(n) ** 2 for n in (20, 36, 68)],
             [np.linspace(0.0, 1.0, 8 * n) for n in SIZES],
             [np.repeat([1, 5, 2], [n, 90 - n, n]) for n in SIZES],
+            [np.append(np.tile([5, 1], 95 - n), np.tile([0, 2, 3], n)) for n in SIZES],
+            [[float(i) / 7 for i in range(4 * n)] for n in SIZES],
         ],
     )
     def test_what_is_not_alike(self, things):

@@ -8,6 +8,7 @@ outputs is copied.
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from inspect import signature
 from itertools import islice
 from operator import attrgetter
@@ -198,9 +199,14 @@ class Results:
 
     def _are_for_one(self, part: Any) -> bool:
         """Whether most of the outputs are in one result, and nobody else gets or keeps them: so they are not copied."""
+        count, are_once = self._given
+        return isinstance(part, slice) and 2 * (part.stop - part.start) > count and not self.has_values and are_once
+
+    @cached_property
+    def _given(self) -> tuple[int, bool]:
+        """How many leaves are outputs, and whether each output is one leaf."""
         found = [output for output in self.outputs if output is not None]
-        is_most = isinstance(part, slice) and 2 * (part.stop - part.start) > len(found)
-        return is_most and not self.has_values and len(set(found)) == len(found)
+        return len(found), len(set(found)) == len(found)
 
     def _classes_at(self, positions: list[int]) -> set[Any]:
         """The classes of some leaves; None for a Value."""

@@ -273,12 +273,17 @@ class ManyRows:
         size = max(_lengths(given.nested), default=0)
         if size >= FEWEST_ROWS:
             return self._of_rows(given, size, traces) or self._in_full(given, traces)
+        long: list[int] = []
         try:
-            with lengths_from(_refused):
-                return self._in_full(given, traces)
-        except _LongLoopError as long:
-            size = long.length
-        return self._of_rows(given, size, traces) or self._in_full(given, traces)
+            with lengths_from(partial(_refused, long)):
+                special = self._make(given)
+        except (_LongLoopError, Exception):
+            if not long:
+                raise
+        if not long:
+            traces()
+            return special
+        return self._of_rows(given, long[0], traces) or self._in_full(given, traces)
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
         is_whole = True
@@ -365,14 +370,12 @@ class _Few:
 class _LongLoopError(BaseException):
     """A loop has many iterations. A function that catches any Exception shall not catch this."""
 
-    def __init__(self, length: int) -> None:
-        super().__init__(length)
-        self.length = length
 
-
-def _refused(length: int) -> int:
+def _refused(long: list[int], length: int) -> int:
+    """The length of a loop, if it is no long one; which are listed."""
     if length >= FEWEST_ROWS:
-        raise _LongLoopError(length)
+        long.append(length)
+        raise _LongLoopError
     return length
 
 

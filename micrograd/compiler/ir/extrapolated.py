@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from types import MappingProxyType
@@ -133,13 +134,18 @@ def _made(rows: _Rows, things: Sequence[Any]) -> Any:
         bounds = [(each.start, each.stop, each.step) for each in things]
         made = slice(*_made(rows, bounds))
     elif isinstance(first, (tuple, list)):
-        parts = [_made(rows, part) for part in _aligned(things)]
+        if len(set(map(len, things))) == 1:
+            parts = [_made(rows, part) for part in zip(*things, strict=True)]
+        else:
+            parts = _list(rows, things)
         made = kind(*parts) if hasattr(kind, "_fields") else kind(parts)
     elif kind is dict:
         keys = _made(rows, [list(each) for each in things])
         made = dict(zip(keys, _made(rows, [list(each.values()) for each in things]), strict=True))
     elif kind is np.ndarray:
         made = _array(rows, things)
+    elif kind is array:
+        made = array(first.typecode, _array(rows, [np.array(each) for each in things]).tobytes())
     elif kind is Entries:
         made = Entries()
         for name in Entries.__slots__:
@@ -168,10 +174,46 @@ def is_same(one: Any, other: Any) -> bool:
     return one is other or bool(one == other)
 
 
-def _aligned(things: Sequence[Any]) -> list[tuple[Any, ...]]:
-    if len(set(map(len, things))) > 1:
-        raise UnlikeRowsError(f"lengths {[len(each) for each in things]}")
-    return list(zip(*things, strict=True))
+def _list(rows: _Rows, lists: Sequence[Any]) -> list[Any]:
+    """Lists that grow: of integers, of tuples, or of a few other things, in any mixture."""
+    kinds: dict[Any, int] = {}
+    numbers = [[kinds.setdefault(_kind_of(item), len(kinds)) for item in each] for each in lists]
+    if len(kinds) == 1:
+        return _of_one_kind(rows, lists, next(iter(kinds)))
+    parts = [
+        [[item for item, number in zip(each, of_each, strict=True) if number == kind] for kind in kinds.values()]
+        for each, of_each in zip(lists, numbers, strict=True)
+    ]
+    of_kinds = list(map(iter, _made(rows, parts)))
+    return [next(of_kinds[number]) for number in _array(rows, list(map(np.array, numbers))).tolist()]
+
+
+def _of_one_kind(rows: _Rows, lists: Sequence[Any], kind: tuple[type, int]) -> list[Any]:
+    if kind[0] is int:
+        found: list[Any] = _array(rows, list(map(np.array, lists))).tolist()
+        return found
+    if kind[1]:
+        columns = [_made(rows, column) for column in zip(*[map(list, zip(*each, strict=True)) for each in lists],
+                                                         strict=True)]  # fmt: skip
+        return list(zip(*columns, strict=True))
+    few, numbers = [], []
+    for each in lists:
+        known: dict[Any, int] = {}
+        numbers.append(np.array([known.setdefault(_code(item), len(known)) for item in each]))
+        few.append([each[begin] for begin in np.unique(numbers[-1], return_index=True)[1]])
+    if max(map(len, few)) > _MOST_FLOATS:
+        raise UnlikeRowsError("lists of many things")
+    things, positions = _made(rows, list(zip(few, numbers, strict=True)))
+    return [things[position] for position in positions.tolist()]
+
+
+def _kind_of(item: Any) -> tuple[type, int]:
+    return type(item), len(item) if type(item) is tuple else 0
+
+
+def _code(item: Any) -> Any:
+    """What is equal for equal things only."""
+    return item.hex() if type(item) is float else id(item)
 
 
 def _affine(rows: _Rows, numbers: Any) -> Any:
@@ -233,7 +275,7 @@ def _array(rows: _Rows, arrays: Sequence[Any]) -> Any:
     if made is None:
         made = _part_by_part(rows, flat)
     moved = shape[growing[0]], *shape[: growing[0]], *shape[growing[0] + 1 :]
-    return np.ascontiguousarray(np.moveaxis(made.reshape(moved), 0, growing[0])).astype(first.dtype)
+    return np.ascontiguousarray(np.moveaxis(made.reshape(moved), 0, growing[0])).astype(first.dtype, copy=False)
 
 
 def _alike(rows: _Rows, arrays: Sequence[Any]) -> Any:
@@ -269,17 +311,17 @@ def _of_few(rows: _Rows, arrays: Sequence[Any]) -> Any:
 def _by_runs(rows: _Rows, arrays: Sequence[Integers]) -> Integers | None:
     """Arrays of equally many stretches, in each of which all steps are equal; None for others."""
     coded = []
-    for array in arrays:
-        steps = np.diff(array)
+    for each in arrays:
+        steps = np.diff(each)
         ends = np.flatnonzero(np.diff(steps, append=steps[-1:] + 1))
-        coded.append((int(array[0]), steps[ends], np.diff(ends, prepend=-1)))
+        coded.append((int(each[0]), steps[ends], np.diff(ends, prepend=-1)))
     if len({len(steps) for _, steps, _ in coded}) > 1 or not len(coded[0][1]):
         return None
     begin, steps, counts = _made(rows, coded)
     if (counts <= 0).any():
         raise UnlikeRowsError("arrays with stretches that shrink")
-    found: Integers = begin + np.append(0, np.cumsum(np.repeat(steps, counts)))
-    return found
+    found: Integers = np.repeat(np.append(begin, steps), np.append(1, counts))
+    return np.cumsum(found, out=found)
 
 
 def _row_by_row(rows: _Rows, arrays: Sequence[Integers]) -> Integers | None:
@@ -293,13 +335,13 @@ def _row_by_row(rows: _Rows, arrays: Sequence[Integers]) -> Integers | None:
     if width <= 0 or min(counts) < 2 or len(left) > 1 or min(left) < 0:
         return None
     parts = []
-    for array, count in zip(arrays, counts, strict=True):
+    for each, count in zip(arrays, counts, strict=True):
         end = edge + count * width
-        middle = array[edge:end].reshape(count, width)
+        middle = each[edge:end].reshape(count, width)
         slope = middle[1] - middle[0]
         if (middle != middle[0] + slope * np.arange(count)[:, None]).any():
             return None
-        parts.append((np.append(array[:edge], array[end:]), middle[0], slope))
+        parts.append((np.append(each[:edge], each[end:]), middle[0], slope))
     with suppress(UnlikeRowsError):
         ends, base, slope = _made(rows, parts)
         middle = base + slope * np.arange(rows.size - 2 * _EDGE)[:, None]
@@ -352,8 +394,8 @@ def _parts_of(array: Integers, fewest: int) -> list[_Part]:
     for width in range(1, _WIDEST + 1):
         further = []
         for begin, end in left:
-            part, start = array[begin:end], begin
-            for first, last in _stretches(part, width, fewest * width):
+            start = begin
+            for first, last in _stretches(array[begin:end], width, fewest * width):
                 further.append((start, begin + first))
                 found.append((begin + first, begin + last, width))
                 start = begin + last
@@ -372,8 +414,10 @@ def _parts_of(array: Integers, fewest: int) -> list[_Part]:
 
 def _stretches(array: Integers, width: int, fewest: int) -> Iterator[tuple[int, int]]:
     """From where to where the steps over so many elements repeat themselves, for so many elements at least."""
+    if len(array) < fewest + 2 * width:
+        return
     steps = array[width:] - array[:-width]
-    repeats = np.zeros(max(len(array) - 2 * width, 0) + 2, dtype=bool)
+    repeats = np.zeros(len(array) - 2 * width + 2, dtype=bool)
     repeats[1:-1] = steps[width:] == steps[:-width]
     edges = np.flatnonzero(repeats[1:] != repeats[:-1]).reshape(-1, 2)
     end = 0

@@ -174,6 +174,25 @@ class Graph:
             whole=tuple(part.chosen(distinct(np.nonzero(needed[part.nodes])[0])) for part in self.whole),
         )
 
+    def of_nodes(self, chosen: Booleans) -> Graph:
+        """The graph of these nodes, which are numbered anew; no other one may be used, nor an element of a table."""
+        new = np.append(np.cumsum(chosen) - 1, ONE)
+        terms = self.terms
+        marks = ("kind", "constants", "is_constant", "differentiable", "unordered", "from_zero")
+        nodes = ("outputs", "checked", "seeds", "gradients")
+        return replace(
+            self,
+            **{name: getattr(self, name)[chosen] for name in marks},
+            **{name: new[getattr(self, name)] for name in nodes},
+            terms=Terms(new[terms.owner], terms.coefficient, new[terms.first], new[terms.second]),
+            applications=tuple(
+                replace(each, nodes=new[each.nodes], operands=new[each.operands]) for each in self.applications
+            ),
+            tables=tuple(new[table] for table in self.tables),
+            inputs=tuple(new[group] for group in self.inputs),
+            whole=tuple(part.reading(new).merged(new) for part in self.whole),
+        )
+
     def counts(self) -> Integers:
         """How many terms each node has."""
         counts = np.bincount(self.terms.owner, minlength=self.size)

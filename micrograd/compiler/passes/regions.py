@@ -79,4 +79,6 @@ def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool
     for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
         is_read[nodes[nodes < graph.size]] = True
     kept = np.flatnonzero(is_read[inputs])
-    return replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs)), kept
+    graph = replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs))
+    is_read[graph.checked] = True
+    return graph.of_nodes(is_read[:-1] | graph.is_made()), kept

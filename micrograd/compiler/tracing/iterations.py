@@ -18,6 +18,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, cast
 
+from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, are_plain_rows, told
 from micrograd.compiler.tracing.decisions import chosen, repeated, switched
@@ -130,8 +131,8 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
         try:
             key = told(given, leaves.described, leaves.described_at_once)
             body.record(function, given, leaves)
-        except Exception:  # an error of the function's own comes again where it runs as it is written
-            if not is_as_before(reached):
+        except Exception as error:  # one of the function's own comes again where it runs as it is written
+            if is_of_handler(error) or not is_as_before(reached):
                 raise
             return first
         recorded.append((key, body.written))

@@ -1,0 +1,22 @@
+"""The campaign on nested loops runs, and finds what is wrong."""
+
+import pytest
+
+from tests.campaigns import nested_loops
+
+pytestmark = pytest.mark.slow
+
+
+def test_all_ways_agree(capsys):
+    assert nested_loops.main(["--count", "6"]) == 0
+    assert "6 programs: 0 disagree" in capsys.readouterr().out
+    assert nested_loops.main(["--count", "6", "--minutes", "-1"]) == 0
+
+
+def test_what_disagrees_is_named(capsys, monkeypatch):
+    monkeypatch.setattr(nested_loops, "agree", lambda one, other: False)
+    assert nested_loops.main(["--only", "1"]) == 1
+    printed = capsys.readouterr().out
+    assert "def f(given):" in printed
+    assert "program 1, stated, llvm, call 1" in printed
+    assert "1 programs: 1 disagree" in printed
