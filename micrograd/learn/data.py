@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 
 _SHADES = "0123456789abcdefg"  # from paper to ink
 
 
-def digits() -> list[tuple[list[float], int]]:
+class Digits(list[tuple[list[float], int]]):
+    """Images of digits, each with what it shows, and what a page is told of them.
+
+    Attributes:
+        inputs: that 64 pixels are an image, for ``mg.explore(..., inputs=)``.
+        classes: the names of the digits, for ``mg.explore(..., classes=)``.
+    """
+
+    inputs = MappingProxyType({"image": (8, 8)})
+    classes = tuple("0123456789")
+
+
+def digits() -> Digits:
     """400 handwritten digits: for each its 64 pixels, row by row, from 0.0 (paper) to 1.0 (ink), and what it shows.
 
     They are the first of the 1,797 of E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI
@@ -15,12 +28,12 @@ def digits() -> list[tuple[list[float], int]]:
 
     Example:
         >>> pixels, digit = digits()[0]
-        >>> len(pixels), max(pixels), digit
-        (64, 0.9375, 0)
+        >>> len(pixels), max(pixels), digit, digits().inputs["image"]
+        (64, 0.9375, 0, (8, 8))
     """
     lines = Path(__file__).with_name("digits.txt").read_text(encoding="ascii").splitlines()
     rows = (line.split() for line in lines if not line.startswith("#"))
-    return [([_SHADES.index(shade) / 16 for shade in shades], int(digit)) for digit, shades in rows]
+    return Digits(([_SHADES.index(shade) / 16 for shade in shades], int(digit)) for digit, shades in rows)
 
 
 def names() -> list[str]:

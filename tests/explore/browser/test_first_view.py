@@ -87,7 +87,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_of_the_graph_is_in_sight_and_can_be_read(show, name, size):
-    options = {"inputs": {"image": (8, 8)}} if name == "an image" else {}
+    options = {"inputs": mg.learn.digits().inputs} if name == "an image" else {}
     assert faults_of_graph(show(PROGRAMS[name](), **options, **SIZES[size]), f"{name} {size}") == []
 
 
