@@ -279,6 +279,7 @@ class ManyRows:
                 special = self._make(given)
         except (_LongLoopError, Exception):
             if not long:
+                traces()
                 raise
         if not long:
             traces()
@@ -286,9 +287,8 @@ class ManyRows:
         return self._of_rows(given, long[0], traces) or self._in_full(given, traces)
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
-        special = self._make(given)
         traces()
-        return special
+        return self._make(given)
 
     def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
