@@ -279,6 +279,7 @@ class ManyRows:
                 special = self._make(given)
         except (_LongLoopError, Exception):
             if not long:
+                traces()
                 raise
         if not long:
             traces()
@@ -286,15 +287,8 @@ class ManyRows:
         return self._of_rows(given, long[0], traces) or self._in_full(given, traces)
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
-        is_whole = True
-        try:
-            return self._make(given)
-        except _LongLoopError:
-            is_whole = False
-            raise
-        finally:
-            if is_whole:
-                traces()
+        traces()
+        return self._make(given)
 
     def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
