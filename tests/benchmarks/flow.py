@@ -154,10 +154,10 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
 }
 
 
-def in_jax() -> dict[str, Callable[[float], Any]]:
-    """The value and the gradient of some of them, compiled by JAX; none where it is not installed."""
+def in_jax() -> tuple[dict[str, Callable[[float], Any]], dict[str, Callable[[float], Any]]]:
+    """Some of them compiled by JAX: value and gradient, and the value alone; none where JAX is not installed."""
     if find_spec("jax") is None:
-        return {}
+        return {}, {}
     import jax
     from jax import lax
     from jax import numpy as jnp
@@ -223,7 +223,17 @@ def in_jax() -> dict[str, Callable[[float], Any]]:
     functions = {**of, "bouncing ball, `if`": ball, "bouncing ball, `mg.where`": ball}
     made = {name: jax.jit(jax.value_and_grad(function)) for name, function in functions.items()}
     made["adaptive Runge-Kutta, `while_loop`"] = jax.jit(forwards)
-    return {name: lambda x, fast=fast: [float(part) for part in fast(x)] for name, fast in made.items()}
+    functions["adaptive Runge-Kutta, `while_loop`"] = runge_kutta
+    values = {name: jax.jit(function) for name, function in functions.items()}
+
+    def numbers(fast: Callable[[float], Any], x: float) -> list[float]:
+        return [float(part) for part in fast(x)]
+
+    def number(fast: Callable[[float], Any], x: float) -> float:
+        return float(fast(x))
+
+    gradients: dict[str, Callable[[float], Any]] = {name: partial(numbers, fast) for name, fast in made.items()}
+    return gradients, {name: partial(number, fast) for name, fast in values.items()}
 
 
 def value_and_gradient(function: Callable[[Any], Any], x: float) -> tuple[float, float]:
@@ -332,7 +342,8 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=40, help="inputs of each program")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
-    others = in_jax()
+    others, plain = in_jax()
+    values = [["program", "compiled", "JAX"]]
     lines = [["program", "eager", "compiled", "times", "JAX", "paths"]]
     for name, (function, (low, high)) in PROGRAMS.items():
         draw = random.Random(0)
@@ -345,9 +356,13 @@ def main() -> None:
             microseconds(partial(value_and_gradient, each), points, options.rounds) for each in (function, fast)
         )
         other = microseconds(others[name], points, options.rounds) if name in others else None
+        if name in plain:
+            both = (microseconds(each, points, options.rounds) for each in (fast, plain[name]))
+            values.append([name, *(f"{each:,.1f} µs" for each in both)])
         shown = [f"{eager:,.0f} µs", f"{compiled:,.1f} µs", f"{eager / compiled:,.1f}"]
         lines.append([name, *shown, "" if other is None else f"{other:,.1f} µs", str(fast.cache_info().traces)])
     table("Programs that decide on numbers, value and gradient, one call", lines)
+    table("The same, the value alone", values)
     table("What deciding costs, value and gradient, one call", costs(3 * options.rounds))
 
 

@@ -1,14 +1,17 @@
 """Trainings of programs that decide on numbers: ``python -m tests.benchmarks.trainings``, about five minutes.
 
 A GPT in one file trains by its own loop, Adam in Python included: unchanged, with the library's Value in the place of
-its own, and compiled. And ``fit`` trains on losses with ifs, beside the same network without any. Processor time, the
-best of several rounds; what was not seen before is compiled before the first one.
+its own, and compiled: processor time from the first step on. And ``fit`` trains on losses with ifs, beside the same
+network without any: the best of several rounds, once all is compiled.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import string
 import sys
+import tempfile
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -23,45 +26,48 @@ from run import show, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-NAMES = ["emma", "olivia", "ava", "isabella", "sophia", "charlotte"]
 ROUNDS, STEPS = 5, 1000
 BATCH, EXAMPLES, EPOCHS = 32, 256, 500
 
 
 def main() -> None:
     """Print both tables."""
-    table("a step of a GPT in one file", [["program", "ms", "losses", "ready"], *in_one_file()])
+    table("a step of a GPT in one file", [["program", "steps", "ms", "times", "losses"], *in_one_file()])
     table("an epoch of fit", [["loss", "ms", "beside one way"], *with_ifs()])
 
 
 def in_one_file() -> list[list[str]]:
-    """Milliseconds of a step, on average over the names, and the first losses as the program prints them."""
-    rows = []
-    for name, value, is_compiled in (
-        ("unchanged", Own, False),
-        ("on `Value`", mg.Value, False),
-        ("compiled", mg.Value, True),
-    ):
-        model = Gpt(value, **OWN_SIZE)
-        loss = mg.compile(model.loss) if is_compiled else model.loss
-        begin = process_time()
-        printed = [step_of(model, loss, number) for number in range(len(NAMES))]
-        first = process_time() - begin
-        best = first
-        for turn in range(1, ROUNDS + 1 if is_compiled else 2):
+    """Milliseconds of a step of the program's own loop, which learns another name in each, and what it prints.
+
+    Everything counts from the first step on, in an empty cache: there is a program for each length of a name.
+    """
+    draw = random.Random(1)
+    lengths = draw.choices(range(3, 12), [60, 120, 250, 250, 170, 90, 35, 15, 10], k=STEPS)
+    names = ["".join(draw.choices(string.ascii_lowercase, k=length)) for length in lengths]
+    rows, slowest = [], 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MICROGRAD_CACHE"] = folder
+        for name, value, is_compiled, steps in (
+            ("unchanged", Own, False, 20),
+            ("on `Value`", mg.Value, False, 40),
+            ("compiled", mg.Value, True, STEPS // 5),
+            ("compiled", mg.Value, True, STEPS),
+        ):
+            model = Gpt(value, **OWN_SIZE)
+            loss = mg.compile(model.loss) if is_compiled else model.loss
             begin = process_time()
-            for number in range(len(NAMES)):
-                step_of(model, loss, turn * len(NAMES) + number)
-            best = min(best, process_time() - begin)
-        each = [1e3 * seconds / len(NAMES) for seconds in (best, first)]
-        rows.append([name, f"{each[0]:.1f}", " ".join(printed[:3]), f"{each[1]:,.0f} ms a name" if is_compiled else ""])
-        show(f"{name}: {each[0]:.1f} ms")
+            printed = [step_of(model, loss, names[number], number) for number in range(steps)]
+            each = 1e3 * (process_time() - begin) / steps
+            slowest = slowest or each
+            figures = [f"{steps:,}", f"{each:.1f}", f"{slowest / each:.1f}", " ".join([*printed[:2], printed[19]])]
+            rows.append([name, *figures])
+            show(f"{name}: {each:.1f} ms")
     return rows
 
 
-def step_of(model: Any, loss: Callable[[str], Any], number: int) -> str:
+def step_of(model: Any, loss: Callable[[list[int]], Any], name: str, number: int) -> str:
     """One step of the program's own loop; the loss as it prints it."""
-    result = loss(model.tokens(NAMES[number % len(NAMES)]))
+    result = loss(model.tokens(name))
     result.backward()
     model.update(number, STEPS)
     return f"{result.data:.4f}"

@@ -232,3 +232,31 @@ def test_in_fit_examples_of_all_indices_run_in_one_program():
         return [w.data for w in parameters]
 
     assert trained(True) == pytest.approx(trained(False), rel=1e-12)
+
+
+def by_vmap(x, tokens):
+    return sum(mg.vmap(lambda token: W[token] * x)(tokens))
+
+
+def by_scan(x, tokens):
+    return mg.scan(lambda total, token: (total + W[token] * x, None), 0.0 * x, tokens)[0]
+
+
+def with_a_gradient_inside(x, tokens):
+    return mg.grad(lambda y: y * y * W[tokens[0]])(x) * W[tokens[1]]
+
+
+def under_no_grad(x, tokens):
+    with mg.no_grad():
+        weight = W[tokens[0]]
+    return weight * x + W[tokens[2]]
+
+
+@pytest.mark.parametrize(
+    "function", [by_vmap, by_scan, with_a_gradient_inside, under_no_grad], ids=lambda f: f.__name__
+)
+def test_inside_of_loops_and_transforms(function, backend):
+    fast = mg.compile(function, backend=backend)
+    for tokens in ([0, 1, 2], [2, 2, 0]):
+        assert gradients(fast, Value(3.0), tokens) == pytest.approx(gradients(function, Value(3.0), tokens), rel=1e-14)
+    assert fast.cache_info().traces == 1

@@ -576,7 +576,7 @@ REFUSED = {
     "data": (lambda x: (x * W).data * W, r"\.data would freeze.*mg\.detach\(x\)"),
     "data of a Value outside": (lambda x: x * W.data, r"number of a Value would freeze.*mg\.detach"),
     "a float": (lambda x: math.exp(x), "the float of a number.*mg.exp"),
-    "an index": (lambda x: [1.0, 2.0][x], r"mg\.take\("),
+    "an index": (lambda x: [1.0, 2][x], r"mg\.take\("),
 }
 
 

@@ -29,7 +29,7 @@ FREEZING = {
     "float()": (lambda x: float(x), "mg.exp"),  # what a user writes
     "a new Value": (lambda x: Value(x) * 2, "mg.exp"),
     "math": (lambda x: math.exp(x), "mg.exp"),  # what a user writes
-    "index": (lambda x: [1.0, 2.0][x], "mg.take"),
+    "index": (lambda x: [1.0, 2][x], "mg.take"),
     # Python 3.10 does not say where on its line the index stands
     "range": (lambda x: sum(range(x)), r"range\(x\).*static" if sys.version_info >= (3, 11) else "the int of a number"),
     "format": (lambda x: f"{x:.3f}", "result"),

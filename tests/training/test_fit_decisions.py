@@ -179,13 +179,19 @@ def tasks(net, x, label, kind):
 OF_TASKS = [(x, label, 3 * number % 7) for number, (x, label, _) in enumerate(EXAMPLES)]
 
 
-@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 def test_examples_that_take_the_same_way_run_together(backend):
     for found, expected in zip(trained(tasks, backend, OF_TASKS), trained(tasks, False, OF_TASKS), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     net = network()
     loss = partial(tasks, net)
-    steps = BufferSteps(Task(loss, OF_TASKS, mg.optim.SGD(net.parameters(), 0.1), None, 7), backend)
+    task = Task(loss, OF_TASKS, mg.optim.SGD(net.parameters(), 0.1), None, 7)
+    if backend == "jax":
+        from micrograd.compiler.training.mesh_steps import MeshSteps
+
+        steps = MeshSteps(task, 1, "float64")
+    else:
+        steps = BufferSteps(task, backend)
     groups = [steps._which[number::7].tolist() for number in range(7)]
     assert [len(set(group)) for group in groups] == [1] * 7
     assert sorted(group[0] for group in groups) == [*range(7)]
@@ -197,9 +203,10 @@ def test_one_program_has_all_ways_where_these_are_little_more_to_do():
     assert set(steps._which.tolist()) == {0}
 
 
-def test_an_example_that_is_changed_may_take_another_way():
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_an_example_that_is_changed_may_take_another_way(backend):
     losses = []
-    for compiled in ("numpy", False):
+    for compiled in (backend, False):
         net, examples = network(), [(list(x), label, [kind]) for x, label, kind in OF_TASKS]
 
         def turn(history, examples=examples):

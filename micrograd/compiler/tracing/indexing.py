@@ -39,7 +39,7 @@ _CONTAINERS = (list, tuple)
 _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 # The rows that were taken, each with its elements
-_rows: ContextVar[list[tuple[list[Any], list[Any]]] | None] = ContextVar("rows", default=None)
+_rows: ContextVar[list[tuple[list[Any], list[Any]]]] = ContextVar("rows")
 
 
 def with_indices(run: Callable[[], Traced], reached: ClosedOver) -> Traced:
@@ -123,8 +123,7 @@ def _element(table: Sequence[Any], index: Any) -> Any:
         row = [_element(column, index) for column in zip(*table, strict=True)]
         if type(first) is tuple:
             return tuple(row)
-        if (rows := _rows.get()) is not None:
-            rows.append((row, [*row]))
+        _rows.get().append((row, [*row]))
         return row
     tracer: Any = tracer_on_top()
     found = tracer.take(table, index)

@@ -94,7 +94,7 @@ class CompiledSteps(ABC):
 
     leads = True
     at_once = 1  # how many batches to give at once to ``take``
-    _follows = False  # whether examples that take other ways may have programs of their own
+    _follows = True  # whether examples that take other ways may have programs of their own
     _mean: float | None = None  # None where the step is taken eagerly
 
     def __init__(self, task: Task, backend: Backend) -> None:
