@@ -11,6 +11,7 @@ import micrograd as mg
 from micrograd.compiler.backends.c.memory import Tables
 from micrograd.compiler.backends.c.regions import in_even_rows
 from micrograd.compiler.backends.c.repeats import Statement, repeated
+from micrograd.compiler.backends.c.words import folded
 from micrograd.compiler.ir.program import Access, Reduction, Segment
 from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
@@ -340,6 +341,14 @@ def test_single_numbers_are_a_loop_only_if_that_needs_no_table():
         *texts[4:],
     ]
     assert not tables
+
+
+def test_words_that_differ_by_steps_are_repeats():
+    sums = [[2, 10 + k, *range(3 * k, 3 * k + 6)] for k in range(5)]
+    functions = [[-1, 50, 60 - 7 * k] for k in range(4)]
+    others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 8, 9, 9]]
+    words = folded([word for one in [*sums, *functions, *others] for word in one], {1: 1, 2: 2})
+    assert words == [0, 5, *sums[0], 1, *[3] * 6, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
 
 
 def test_statements_without_text_are_left_out():
