@@ -208,6 +208,28 @@ def test_an_irregular_program_is_statements_or_a_table(many, precision, built, m
     np.testing.assert_allclose(gradients, slopes, rtol=1e-3 if single else 1e-10, atol=1e-4 if single else 1e-12)
 
 
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_what_an_irregular_program_repeats_is_in_its_table_once(precision, built, monkeypatch):
+    """Ten products and their functions are an entry each, with steps."""
+    monkeypatch.setattr("micrograd.compiler.backends.c.words._MANY", 10)
+    monkeypatch.setattr("micrograd.compiler.backends.c.words._MANY_BESIDE_LOOPS", 10)
+
+    def f(x):
+        a, b = [mg.sin(x[k] * x[k + 1] + x[2 * k]) for k in range(10)], [x[5] * x[7], mg.tanh(x[6]) + x[0], x[1]]
+        return sum(a) * b[0] - b[1] * mg.cos(b[2] * a[3]) + a[7] / x[9]
+
+    x = [0.25 + 0.125 * k for k in range(20)]
+    file = built(f, x, precision=precision)
+    (words,) = re.findall(r"f_0_run\(\d+, (\w+), \w+\);", file.source[file.source.index("void f_0_value(") :])[:1]
+    table = re.search(rf"const int {words}\[\d+\] = \{{(.*?)\}}", file.source, re.DOTALL)[1]
+    assert re.search(r" 0, 10, -\d+, ", " ".join(table.split()))
+    value, slopes = of_values(f, x)
+    found, gradients = file.both(x)
+    rel = 1e-4 if precision == "float32" else 1e-12
+    assert found[0] == pytest.approx(value, rel=rel)
+    np.testing.assert_allclose(gradients, slopes, rtol=rel, atol=rel)
+
+
 @pytest.mark.slow
 def test_a_loop_before_an_irregular_program(built):
     def f(x):

@@ -11,6 +11,7 @@ import micrograd as mg
 from micrograd.compiler.backends.c.memory import Tables
 from micrograd.compiler.backends.c.regions import in_even_rows
 from micrograd.compiler.backends.c.repeats import Statement, repeated
+from micrograd.compiler.backends.c.words import folded
 from micrograd.compiler.ir.program import Access, Reduction, Segment
 from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
@@ -207,7 +208,67 @@ def test_a_table_that_repeats_is_written_once(tmp_path):
 
     file = check(f, tmp_path, numbers(60, 6))
     assert "const int f_0_indices_1[15]" in file.source
-    assert "f_0_indices_1[row % 15] + 6 * (row / 15)" in file.source
+    assert "f_0_indices_1[column] + 6 * row" in file.source
+
+
+def pairs(kernels):
+    """Which numbers are written, and what each of them is made of."""
+    found = []
+    for kernel in kernels:
+        accesses = [kernel.target, *kernel.accesses]
+        positions = (access.positions(kernel.rows, kernel.columns, 1).ravel().tolist() for access in accesses)
+        found += zip(*positions, strict=True)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_table_has_the_places_of_one_row_where_the_others_have_the_same(direction):
+    """It is written for the columns that are alike; the first rows and the last column have tables of their own."""
+    rows = np.arange(64)
+    table = 5000 + direction * 40 * rows[:, None] + np.arange(17) ** 2
+    table[:, 16] = rows**2 % 31
+    table[:2] = table[:2, ::-1].copy()
+    reads = Segment(1.0, 1, Access(7, row_step=1), Access(row_table=table.ravel()))
+    kernel = Reduction(64 * 17, 1, Access(9000, 1), (reads,))
+    parts = in_even_rows(kernel)
+    assert [(part.rows, part.columns) for part in parts] == [(2, 17), (62, 16), (62, 1)]
+    assert pairs(parts) == pairs([kernel])
+    steps = np.diff(parts[1].segments[0].second.table[:, 0, 0])
+    assert set(steps.tolist()) == {40}
+
+
+def test_rows_stay_one_by_one_where_no_length_of_rows_makes_them_alike():
+    uneven = Access(row_table=np.arange(1088) ** 2 % 997)
+    kernel = Reduction(1088, 1, Access(9000, 1), (Segment(1.0, 1, uneven, None),))
+    assert in_even_rows(kernel) == [kernel]
+
+
+def test_the_terms_of_a_sum_are_divided_where_tables_are_even():
+    first = np.array([*range(40), *range(90, 50, -1), 7])
+    table = Access(table=first.reshape(1, 1, -1), iteration_step=3)
+    kernel = Reduction(1, 1, Access(0), (Segment(0.5, 81, table, Access(200, term_step=2)),))
+    (parts,) = (part.segments for part in in_even_rows(kernel))
+    assert [part.terms for part in parts] == [40, 40, 1]
+    for number, factor in enumerate((first, 200 + 2 * np.arange(81))):
+        found = [part.factors[number].positions(1, 1, part.terms).ravel() for part in parts]
+        np.testing.assert_array_equal(np.concatenate(found), factor)
+        assert all(part.factors[number].iteration_step == (0 if number else 3) for part in parts)
+    short = Reduction(1, 1, Access(0), (Segment(1.0, 81, Access(table=(first**2).reshape(1, 1, -1)), None),))
+    assert in_even_rows(short) == [short]
+
+
+def test_a_table_that_is_a_part_of_another_one_is_not_written():
+    tables = Tables("f_0", single=False)
+    squares = np.arange(40) ** 2
+    assert [tables.name(table) for table in (squares, squares[3:30], squares[3:9])] == [
+        f"f_0_indices_{number}" for number in (1, 2, 3)
+    ]
+    assert "#define f_0_indices_2 (f_0_indices_1 + 3)" in tables.lines
+    assert "static const int f_0_indices_3[6] = {" in tables.lines  # as short as a line that says so
+    ones = np.ones(40, dtype=int)
+    tables.name(np.concatenate([[0], ones]))
+    tables.name(256 * ones)  # whose bytes are those of the last table from the eighth one on
+    assert "static const int f_0_indices_5[40] = {" in tables.lines
 
 
 @pytest.mark.slow
@@ -282,6 +343,14 @@ def test_single_numbers_are_a_loop_only_if_that_needs_no_table():
         *texts[4:],
     ]
     assert not tables
+
+
+def test_words_that_differ_by_steps_are_repeats():
+    sums = [[2, 10 + k, *range(3 * k, 3 * k + 6)] for k in range(5)]
+    functions = [[-1, 50, 60 - 7 * k] for k in range(4)]
+    others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 8, 9, 9]]
+    words = folded([word for one in [*sums, *functions, *others] for word in one], {1: 1, 2: 2})
+    assert words == [0, 5, *sums[0], 1, *[3] * 6, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
 
 
 def test_statements_without_text_are_left_out():

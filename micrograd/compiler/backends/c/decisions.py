@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.backends.c.functions import STACK, Function, functions_of
+from micrograd.compiler.backends.c.repeats import copied
 from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
@@ -324,15 +325,6 @@ class _Calls:
 
 
 _ROWS = 64  # states that a loop without a limit keeps
-
-
-def copied(count: int, target: str, source: str, sign: str = "=") -> list[str]:
-    """The loop of an assignment, for so many numbers; for one, the assignment alone."""
-    if count == 1:
-        text = f"{target} {sign} {source};"
-        return [text.replace(" + index", "").replace("index + ", "").replace("[index]", "[0]")]
-    head = f"for (int index = 0; index < {count}; index++) {{"
-    return [head, f"    {target} {sign} {source};", "}"] if count else []
 
 
 def inside(lines: Sequence[str]) -> list[str]:

@@ -440,10 +440,14 @@ class Functions:
         lines = before.splitlines()
         for primitive, number in self._numbers.items():
             count = len(primitive.derivatives)
-            result = self.call(primitive, [f"numbers[words[{position}]]" for position in range(count)])
-            lines += [f"            case -{number}:", f"                *result = {result};"]
-            lines += [f"                words += {count};", "                break;"]
-        return [*lines, *after.splitlines()]
+            result = self.call(primitive, [f"NUMBER({position})" for position in range(1, count + 1)])
+            lines += [f"                case -{number}:", f"                    NUMBER(0) = {result};"]
+            lines += [f"                    size = {count + 1};", "                    break;"]
+        element = re.compile(r"NUMBER\((.*?)\)")
+        return [
+            element.sub(r"numbers[at[\1] + (item ? item * at[size + \1] : 0)]", line)
+            for line in [*lines, *after.splitlines()]
+        ]
 
     def _written(self, name: str, names: Sequence[str], body: Sequence[str], single: bool) -> str:
         full = self._name(name)
@@ -482,27 +486,30 @@ _APART = """\
 """
 _OF_WORDS = """\
 /* Computes what a table says, one number after the other, in an array of numbers: a sum of n products is n, the
-position
-   of the result, and the positions of three factors for each; a function is its number below 0, and the positions of
-   the result and the operands. */
+   position of the result, and the positions of three factors for each; a function is its number below 0, and the
+   positions of the result and the operands. After 0 there is how often one of these is repeated; after it, how far its
+   positions move each time. */
 static void NAME_run(int count, const int *words, double *numbers)
 {
     const int *const end = words + count;
     while (words < end) {
-        const int terms = words[0];
-        double *const result = &numbers[words[1]];
-        words += 2;
-        if (terms > 0) {
-            double sum = -0.0;
-            for (int term = 0; term < terms; term++) {
-                sum += numbers[words[0]] * numbers[words[1]] * numbers[words[2]];
-                words += 3;
+        const int times = words[0] == 0 ? words[1] : 1;
+        words += words[0] == 0 ? 2 : 0;
+        const int terms = words[0], *const at = words + 1;
+        int size = 3 * terms + 1;
+        for (int item = 0; item < times; item++) {
+            if (terms > 0) {
+                double sum = -0.0;
+                for (int term = 1; term < size; term += 3) {
+                    sum += NUMBER(term) * NUMBER(term + 1) * NUMBER(term + 2);
+                }
+                NUMBER(0) = sum;
+            } else {
+                switch (terms) {
+CASES                }
             }
-            *result = sum;
-        } else {
-            switch (terms) {
-CASES            }
         }
+        words = at + size * (times > 1 ? 2 : 1);
     }
 }
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from micrograd.compiler.backends.c.alike import forms_of
 from micrograd.compiler.backends.c.kernels import Writer
-from micrograd.compiler.backends.c.memory import GIVEN, Memory, Positions, Tables
+from micrograd.compiler.backends.c.memory import GIVEN, Memory, Positions, Tables, total
 from micrograd.compiler.backends.c.regions import (
     blocks_of,
     compressed,
@@ -20,6 +21,7 @@ from micrograd.compiler.backends.c.regions import (
     local_positions,
     rolled,
 )
+from micrograd.compiler.backends.c.repeats import Statement, copied, repeated
 from micrograd.compiler.backends.c.words import in_words
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Floats, Integers
 
 STACK = 256  # numbers of a work array that is on the stack: with local variables, a page has room for it
-_FEW = 8  # stretches that are copied by a loop or a statement each
+_FEW = 8  # stretches that are copied by a loop or a statement each; more,
+_LONG = 8  # if they have so many numbers each
+_TABLE = 256  # constants side by side that are worth a table of their own
 
 
 class Pattern(NamedTuple):
@@ -216,7 +220,8 @@ def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
     ]
     if constants:
         positions, kept = map(np.array, zip(*constants, strict=True))
-        found.append((memory.tables.name(kept), np.arange(len(kept)), positions))
+        for start, end in _stretches(positions):
+            found.append((memory.tables.name(kept[start:end]), np.arange(end - start), positions[start:end]))
     lines: list[str] = []
     for source, indices, positions in found:
         of_region: dict[Region, list[int]] = {}
@@ -268,33 +273,31 @@ def _copied_out(memory: Memory, home: str, positions: Integers) -> list[str]:
 def _copies(memory: Memory, target: str, targets: Integers, source: str, sources: Integers) -> list[str]:
     """The lines that copy elements of one array to another."""
     runs = _runs(targets, sources)
-    if len(runs) > _FEW:
-        to, of = memory.tables.name(targets), memory.tables.name(sources)
-        return [
-            f"for (int index = 0; index < {len(targets)}; index++) {{",
-            f"    {target}[{to}[index]] = {source}[{of}[index]];",
-            "}",
-        ]
-    lines = []
+    if len(runs) > _FEW and len(runs) * _LONG > len(targets):
+        to, of = (_index(found, memory.tables) for found in (targets, sources))
+        return copied(len(targets), f"{target}[{to}]", f"{source}[{of}]")
+    statements = []
     for start, end in runs:
-        (first, far), (other, apart) = (
-            (int(found[start]), int(found[start + 1] - found[start]) if end - start > 1 else 0)
-            for found in (targets, sources)
-        )
-        if end - start == 1:
-            lines.append(f"{target}[{first}] = {source}[{other}];")
-        else:
-            lines += [
-                f"for (int index = 0; index < {end - start}; index++) {{",
-                f"    {target}[{_index(first, far)}] = {source}[{_index(other, apart)}];",
-                "}",
-            ]
-    return lines
+        to, of = (_index(found[start:end]) for found in (targets, sources))
+        statements.append(Statement(copied(end - start, f"{target}[{to}]", f"{source}[{of}]"), False))
+    return repeated(statements, memory.tables)
 
 
-def _index(start: int, step: int) -> str:
-    multiple = {1: "index", 0: "", -1: "-index"}.get(step, f"{step} * index")
-    return f"{multiple} + {start}" if multiple and start else multiple or str(start)
+def _index(positions: Integers, tables: Tables | None = None) -> str:
+    """The expression of a position, by its index: of positions that are evenly apart, if there are no tables."""
+    steps = np.diff(positions[:2] if tables is None else positions)
+    if len(steps) and (steps != steps[0]).any():
+        assert tables is not None
+        return f"{tables.name(positions)}[index]"
+    return total(int(positions[0]), "", [(int(step), "index") for step in steps[:1] if step])
+
+
+def _stretches(positions: Integers) -> list[tuple[int, int]]:
+    """Where constants are divided into tables: many side by side, which may be a table already, and all between."""
+    ends = [0, *(np.flatnonzero(np.diff(positions) != 1) + 1).tolist(), len(positions)]
+    marks = {0, len(positions)}
+    marks.update(mark for start, end in pairwise(ends) if end - start >= _TABLE for mark in (start, end))
+    return [*pairwise(sorted(marks))]
 
 
 def _runs(targets: Integers, sources: Integers) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from micrograd.compiler.backends.c.loops import Loops
 from micrograd.compiler.backends.c.memory import kind_of
 from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
 from micrograd.compiler.backends.c.repeats import Statement, repeated
+from micrograd.compiler.backends.c.words import folded
 from micrograd.compiler.ir.program import Map, Reduction
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Writer:
         functions = np.array([0, *(-self.functions.number(primitive) for primitive in kernel.primitives)])
         is_function = ~kernel.is_position & (words < 0)
         words[is_function] = functions[-words[is_function]]
+        counts = {self.functions.number(primitive): len(primitive.derivatives) for primitive in kernel.primitives}
+        words = np.array(folded(words.tolist(), counts))
         self.line(f"{self.functions.prefix}_run({len(words)}, {self.memory.tables.name(words)}, {name});")
 
 

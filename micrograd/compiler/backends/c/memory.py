@@ -14,6 +14,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ RESULTS = ("outputs", "gradients")
 
 AXES = {"row": "row", "column": "column", "term": "term"}  # and the variables that go along them
 _LARGE = 64  # numbers of a table that may repeat
+_SLICE = 16  # numbers that are worth a look whether they are a part of another table
 _OFTEN = 3  # operands in an array that are worth a name for where an iteration begins in it
 _NUMBER = re.compile(r"-?\d[\w.+-]*\Z")
 
@@ -99,7 +101,12 @@ class Tables:
         key = (kind, np.ascontiguousarray(numbers).tobytes())
         if key not in self._names:
             self._names[key] = name = f"{self.prefix}_{kind}_{len(self._names) + 1}"
-            self.lines += self.define(name, numbers)
+            whole = [(other, at) for other, at in map(partial(_found, *key), self._names) if at >= 0 and other != key]
+            if whole and numbers.size >= _SLICE:
+                other, at = whole[0]
+                self.lines += [f"#define {name} ({self._names[other]} + {at // numbers.itemsize})", ""]
+            else:
+                self.lines += self.define(name, numbers)
         return self._names[key]
 
     def text(self, number: float) -> str:
@@ -112,6 +119,14 @@ class Tables:
         kind = "int" if whole else "float" if self.single else "double"
         texts = map(str, numbers.ravel().tolist()) if whole else (literal(n, self.single) for n in numbers.tolist())
         return [f"static const {kind} {name}[{numbers.size}] = {{", *filled(texts), "};", ""]
+
+
+def _found(kind: str, numbers: bytes, other: tuple[str, bytes]) -> tuple[tuple[str, bytes], int]:
+    """A table, and where numbers are in it: -1 if they are not. Both are of eight bytes each."""
+    at = other[1].find(numbers) if other[0] == kind else -1
+    while at % 8 and at > 0:
+        at = other[1].find(numbers, at + 1)
+    return other, at
 
 
 def filled(texts: Iterable[str], width: int = 120) -> list[str]:

@@ -38,6 +38,8 @@ _STATEMENTS = 4
 _TERMS = 8  # of a sum that is as much as a statement
 _PARTS = 3  # of a sum whose rows are not evenly apart
 _MANY, _LARGE = 16, 512  # rows that are evenly apart, and worth a part, of a kernel whose table is long
+_SHORT, _PERIOD = 8, 1024  # columns that such rows may be made of
+_IRREGULAR = 2  # rows before they are even
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
 
 
@@ -193,6 +195,10 @@ def in_even_rows(kernel: Item) -> Sequence[Item]:
     """
     if isinstance(kernel, (Take, Words)):
         return [kernel]
+    if parts := in_columns(kernel):
+        return parts
+    if isinstance(kernel, Reduction) and not kernel.is_in_order and kernel.rows * kernel.columns == 1:
+        return [replace(kernel, segments=tuple(chain.from_iterable(map(in_even_terms, kernel.segments))))]
     tables = [access.row_table for access in (kernel.target, *kernel.accesses) if access.row_table is not None]
     if not tables or any(access.table is not None for access in kernel.accesses):
         return [kernel]
@@ -202,6 +208,75 @@ def in_even_rows(kernel: Item) -> Sequence[Item]:
     if not is_large and not (is_long_sum and len(starts) <= _PARTS):
         return [kernel]
     return [_rows(kernel, start, end) for start, end in pairwise([*starts, kernel.rows])]
+
+
+def in_even_terms(part: Segment) -> Sequence[Segment]:
+    """The terms of a single sum as some segments whose terms are evenly apart, if there are few of these."""
+    if all(access.table is None for access in part.factors):
+        return [part]
+    starts = even_parts(np.stack([access.positions(1, 1, part.terms).ravel() for access in part.factors]))
+    if len(starts) * _MANY > part.terms:
+        return [part]
+
+    def some(access: Access, start: int, end: int) -> Access:
+        first, *others = access.positions(1, 1, part.terms).ravel()[start:end].tolist()
+        step = others[0] - first if others else 0
+        return Access(first, term_step=step, iteration_step=access.iteration_step)
+
+    return [
+        replace(
+            part,
+            terms=end - start,
+            first=some(part.first, start, end),
+            second=part.second and some(part.second, start, end),
+        )
+        for start, end in pairwise([*starts, part.terms])
+    ]
+
+
+def in_columns(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
+    """A kernel of many rows as some of rows and columns, if that makes most of its tables even; none if not.
+
+    So a table that moves numbers of a loop, some of each iteration, has these of one iteration only.
+    """
+    reads, count = [kernel.target, *kernel.accesses], kernel.rows
+    tables = [access.row_table for access in reads if access.row_table is not None]
+    is_simple = kernel.columns == 1 and all(terms == 1 for _, terms in kernel.reads)
+    if count < _LARGE or not tables or not is_simple or any(access.table is not None for access in reads):
+        return []
+    stacked = np.stack(tables)
+    for period in (number for number in range(_SHORT, _PERIOD + 1) if count % number == 0 and number * _MANY <= count):
+        uneven = (np.diff(stacked.reshape(len(tables), -1, period), 2, axis=1) != 0).any(axis=0)
+        first = _IRREGULAR if uneven[:_IRREGULAR].any() else 0
+        even = ~uneven[first:].any(axis=0)
+        if 2 * even.sum() > period:
+            starts = [0, *(np.flatnonzero(np.diff(even)) + 1).tolist(), period]
+            head = [_columns(kernel, period, (0, first), (0, period), False)] if first else []
+            falls = bool((np.diff(stacked[-1].reshape(-1, period)[first:, even], axis=0) < 0).any())
+            rows = first, count // period
+            return head + [_columns(kernel, period, rows, columns, falls) for columns in pairwise(starts)]
+    return []
+
+
+def _columns(
+    kernel: Reduction | Map, period: int, rows: tuple[int, int], columns: tuple[int, int], falls: bool
+) -> Reduction | Map:
+    """Some rows and columns of a kernel, of which so many rows are a longer one.
+
+    Where what is read falls from row to row, the last row comes first, so that steps go up.
+    """
+    count, width = rows[1] - rows[0], columns[1] - columns[0]
+
+    def part(access: Access) -> Access:
+        positions = access.positions(kernel.rows, 1, 1).reshape(-1, period)[slice(*rows), slice(*columns)]
+        positions = positions[::-1] if falls else positions
+        down, right = (int(np.diff(positions[:2, :1], axis=0).sum()), int(np.diff(positions[:1, :2]).sum()))
+        even = positions[0, 0] + down * np.arange(count)[:, None] + right * np.arange(width)
+        if (positions == even).all():
+            return Access(int(positions[0, 0]), down, right, iteration_step=access.iteration_step)
+        return Access(table=positions[:, :, None], iteration_step=access.iteration_step)
+
+    return replace(kernel.changed(part), rows=count, columns=width)
 
 
 def even_parts(tables: Integers) -> list[int]:

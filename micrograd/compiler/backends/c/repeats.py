@@ -135,3 +135,12 @@ def _expression(numbers: Integers, tables: Tables) -> str:
     lookup = lookup_in(numbers)
     index = lookup.text(tables.name(lookup.numbers), {lookup.axes[0][0]: _ITEM}, lambda _, number: str(number))
     return total(int(numbers.min()), index, [])
+
+
+def copied(count: int, target: str, source: str, sign: str = "=") -> list[str]:
+    """The loop of an assignment, for so many numbers; for one, the assignment alone."""
+    if count == 1:
+        text = f"{target} {sign} {source};"
+        return [text.replace(" + index", "").replace("index + ", "").replace("[index]", "[0]")]
+    head = f"for (int index = 0; index < {count}; index++) {{"
+    return [head, f"    {target} {sign} {source};", "}"] if count else []

@@ -5,6 +5,7 @@ over tens of thousands of them. So if there are too many for that, they become w
 
     n, target, (first, second, third) * n     a sum of n products
     -k, target, operands                      the result of function number k
+    0, times, one of these, steps             the same so often, its positions as many steps further each time
 
 All are positions of one array. What has fewer than three factors has 1 for the others, which is exact.
 """
@@ -21,10 +22,11 @@ from micrograd.compiler.backends.c.regions import Block, Words, written_out
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from micrograd.compiler.backends.c.regions import Item
     from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Integers
     from micrograd.engine.primitive import Primitive
 
 _MANY = 30_000  # terms in all statements, over which gcc 12 takes about 4 s with -O3
@@ -32,6 +34,7 @@ _MANY_BESIDE_LOOPS = 1000  # statements of a program that has others, over which
 _LOOPS = 64  # kernels that are loops, over which compilers are busy without statements
 _FEWEST = 16  # in a row that are worth a table
 _SMALL = 64  # terms for each statement that a kernel would be
+_REPEATS = 4  # that are shorter as one
 
 
 def in_words(blocks: list[Block], program: Program) -> tuple[list[Block], Program]:
@@ -97,3 +100,37 @@ def _words(kernels: Sequence[Item], position: Callable[[float], int]) -> Words:
     is_position = np.ones(len(words), dtype=bool)
     is_position[kinds] = False
     return Words(np.array(words), is_position, tuple(numbers))
+
+
+def folded(words: Sequence[int], operands: Mapping[int, int]) -> list[int]:
+    """Words in which the same is said once where it is repeated with steps.
+
+    Args:
+        words: without repeats.
+        operands: how many each function has, by its number.
+    """
+    each: list[Integers] = []
+    start = 0
+    while start < len(words):
+        end = start + 2 + (3 * words[start] if words[start] > 0 else operands[-words[start]])
+        each.append(np.array(words[start:end]))
+        start = end
+    found: list[int] = []
+    position = 0
+    while position < len(each):
+        first, end = each[position], position + 1
+        while end < len(each) and _follows(each[position : position + 2], each[end - 1], each[end]):
+            end += 1
+        if end - position >= _REPEATS:
+            found += [0, end - position, *first.tolist(), *(each[position + 1] - first)[1:].tolist()]
+        else:
+            found += [word for one in each[position:end] for word in one.tolist()]
+        position = end
+    return found
+
+
+def _follows(first: Sequence[Integers], before: Integers, now: Integers) -> bool:
+    """Whether an instruction is as far from the one before it as the second is from the first."""
+    if len(now) != len(before) or now[0] != before[0]:
+        return False
+    return bool((now - before == first[1] - first[0]).all())
