@@ -141,7 +141,6 @@ class TestOfEach:
             constants = np.ravel(ours(*map(mg.array, operands)))
         assert not any(getattr(x, "requires_grad", False) for x in constants)
 
-    @pytest.mark.unmeasured
     def test_derivatives_of_both_orders_are_those_of_differences(self, name):
         ours, theirs, *operands = EVERY[name]
         f, point = of_one_point(ours, operands)

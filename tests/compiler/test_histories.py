@@ -39,7 +39,6 @@ def ball(x):
     return height * W
 
 
-@pytest.mark.unmeasured
 def test_a_bouncing_ball_is_two_bodies(backend):
     fast = agrees(ball, backend, [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 0.1])
     assert "loop    at most 48 iterations" in fast.explain()

@@ -31,7 +31,6 @@ def plain(text):
     return " ".join(re.sub(r"[>`]", "", text).split())
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("exercise", ALL)
 def test_the_solution_is_right_and_each_known_mistake_is_told_from_the_others(exercise):
     verdict = mg.learn.check(exercise.number, answer_of(exercise.solution))
