@@ -93,9 +93,7 @@ class Runner:
         """Begin with no names. The packages are those that the page can load, by the names that cells import."""
         self.names = {"__name__": "__main__"}
         self._packages = frozenset(packages)
-        os.environ.setdefault(
-            "MPLBACKEND", f"module://{__name__.replace('runner', 'figures')}"
-        )  # figures.py, beside it
+        os.environ.setdefault("MPLBACKEND", f"module://{__name__.replace('runner', 'figures')}")  # the module beside it
 
     def run(self, number, code, show):
         """Run a cell.

@@ -1,6 +1,7 @@
 """A cell is run, and what it gives is shown: the same module runs on the page."""
 
 import sys
+from functools import partial
 
 import pytest
 from website import runner
@@ -139,8 +140,10 @@ def test_figures_of_matplotlib_are_shown_below_the_cell(run):
     assert run("plt.get_fignums()") == (0, [("text", "[]\n", "")])
 
 
-def test_plt_show_shows_a_figure_where_the_cell_says_so(run):
-    pytest.importorskip("matplotlib")
+def test_plt_show_shows_a_figure_where_the_cell_says_so(run, request):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    request.addfinalizer(partial(pyplot.switch_backend, pyplot.get_backend()))
+    pyplot.switch_backend("module://website.figures")  # as where cells are the first to import matplotlib
     line, shown = run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('after')")
     assert (line, [kind for kind, *_ in shown]) == (0, ["picture", "text"])
     elsewhere = (
