@@ -49,10 +49,10 @@ def with_blocks():
 def test_every_code_block_runs_and_prints_what_it_promises(page, tmp_path, monkeypatch, capsys, own_registry):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
-    for code in blocks(page):
-        # as for a file or a cell, whose source Python finds
-        monkeypatch.setitem(linecache.cache, page.name, (len(code), None, code.splitlines(keepends=True), page.name))
-        exec(compile(code, page.name, "exec"), names)
+    for number, code in enumerate(blocks(page)):
+        name = f"<block {number} of {page.name}>"  # whose source is there, as that of a cell of a notebook
+        monkeypatch.setitem(linecache.cache, name, (len(code), None, code.splitlines(keepends=True), name))
+        exec(compile(code, name, "exec"), names)
         assert capsys.readouterr().out.splitlines() == promised(code), code
 
 
