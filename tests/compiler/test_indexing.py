@@ -8,6 +8,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
+from tests.interrupts import interrupted_at
 
 W = [Value(1.0), Value(2.0), Value(5.0)]
 ROWS = [[Value(1.0), Value(2.0)], [Value(3.0), Value(4.0)], [Value(5.0), Value(6.0)]]
@@ -262,3 +263,19 @@ def test_inside_of_loops_and_transforms(function, backend):
     for tokens in ([0, 1, 2], [2, 2, 0]):
         assert gradients(fast, Value(3.0), tokens) == pytest.approx(gradients(function, Value(3.0), tokens), rel=1e-14)
     assert fast.cache_info().traces == 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_any_time_leaves_functions_their_code():
+    code, count, interrupted = of_row.__code__, 1, 0
+    while True:
+        try:
+            interrupted_at(count, partial(mg.compile(of_row, backend="numpy"), Value(3.0), 1))
+        except KeyboardInterrupt:
+            interrupted += 1
+        else:
+            break
+        finally:
+            assert of_row.__code__ is code
+        count += 101
+    assert interrupted > 9

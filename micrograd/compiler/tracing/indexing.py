@@ -24,6 +24,7 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.refusals import TraceError, refuse, refused_indices
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.trace import BoolSymbol, IntSymbol, Picked
+from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import user_attributes
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
@@ -61,8 +62,7 @@ def with_indices(run: Callable[[], Traced], reached: ClosedOver) -> Traced:
                 others = _OtherCode(reached)
                 while refused and others.are_there_for(*refused[0]):
                     rows.clear()
-                    with others:
-                        traced, error, refused = _attempt(run)
+                    traced, error, refused = others.attempt(run)
     finally:
         _rows.reset(token)
     if error is not None:
@@ -174,7 +174,7 @@ class _Mark:
 
 
 class _OtherCode:
-    """Functions that have other code in a with-block, in all threads: it does the same.
+    """Functions that have other code while a trace runs, in all threads: it does the same.
 
     Args:
         reached: what the trace can reach, as it was before.
@@ -202,13 +202,15 @@ class _OtherCode:
         self._others += [(each, *others[id(each.__code__)]) for each in found]
         return bool(found)
 
-    def __enter__(self) -> None:
-        for function, _, other in self._others:
-            function.__code__ = other
-
-    def __exit__(self, *error: object) -> None:
-        for function, code, _ in self._others:
-            function.__code__ = code
+    def attempt(self, run: Callable[[], Any]) -> tuple[Any, Exception | None, list[Any]]:
+        """What _attempt gives while the functions have other code. Whatever is raised, they have their own again."""
+        functions, codes, others = zip(*self._others, strict=True)
+        undo = setting(functions, "__code__", codes)
+        try:
+            commit(setting(functions, "__code__", others))
+            return _attempt(run)
+        finally:
+            commit(undo)
 
 
 @lru_cache(64)
