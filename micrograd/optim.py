@@ -313,6 +313,10 @@ class Optimizer(SavedState):
         step = self.steps if step is None else step
         return _rate(self._schedule(step), step)
 
+    def has_constant_rate(self) -> bool:
+        """Whether the learning rate is one number, and not a function of the step."""
+        return _number_of(self._schedule) is not None and type(self).next_rate is Optimizer.next_rate
+
     def state_dict(self) -> dict[str, float]:
         """What continues this training, as numbers by name: ``steps``, and what the update keeps for each parameter.
 

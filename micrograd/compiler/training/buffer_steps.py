@@ -140,6 +140,8 @@ class BufferSteps(CompiledSteps):
         """The learning rates of the next steps; one that has none raises after those before it have been taken."""
         rates: list[float] = []
         done = int(self._done[0])
+        if self._optimizer.has_constant_rate():
+            return [self._optimizer.next_rate(done)] * count
         try:
             rates.extend(map(self._optimizer.next_rate, range(done, done + count)))
         except BaseException as error:
@@ -153,7 +155,10 @@ class BufferSteps(CompiledSteps):
         if self._losses is None:
             return super().last_means(count)
         done = int(self._done[0]) - self._first
-        return [*map(mean_of, self._losses[done - count : done].tolist())]
+        losses = self._losses[done - count : done]
+        if losses.shape[1] == 1:
+            return (losses[:, 0] + 0.0).tolist()  # as the mean of -0.0 is 0.0
+        return [*map(mean_of, losses.tolist())]
 
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
