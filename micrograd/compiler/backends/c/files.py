@@ -182,8 +182,8 @@ _HOW = """\
 
    Sums of up to eight terms are computed in the order of the program, so the results are those of Python bit for bit
    where the compiler keeps products apart from sums (-ffp-contract=off) and has the same math library. The order in
-   longer sums may differ, and exponentials in loops: by some units in the last place. Do not compile with -ffast-math:
-   then infinities and NaNs are not found."""
+   longer sums may differ, and exponentials, logarithms and hyperbolic tangents in loops: by some units in the last
+   place. Do not compile with -ffast-math: then infinities and NaNs are not found."""
 
 
 def wrapped(lines: Iterable[str]) -> list[str]:
