@@ -168,7 +168,7 @@ def test_the_step_of_the_optimiser_is_shown_in_words_and_numbers(show, training)
         "t = t + 1",
         "m = 0.9 × m + 0.1 × gradient",
         "v = 0.999 × v + 0.001 × gradient × gradient",
-        "w −= rate × m / (1 − 0.9 ** t) / (sqrt(v / (1 − 0.999 ** t)) + 1e−8)",
+        "w −= rate / (1 − 0.9 ** t) × m / (1 / sqrt(1 − 0.999 ** t) × sqrt(v) + 1e−8)",
     ]
     mean, square, count = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2, count + 1
     outcomes = [number(lines[-1].removeprefix("= ").replace("e−", "e-")) for lines in shown[1:5]]
