@@ -47,6 +47,14 @@ def agrees(function, backend, *points, traces=1):
     return fast
 
 
+def test_where_no_native_code_is_kept(monkeypatch, tmp_path):
+    """As in the first process of all: in others, an earlier test may have made the code of decisions."""
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path / "cache"))
+    mg.compile(newton).cache_clear()
+    agrees(newton, "llvm", (2.0,), (9.0,))
+    agrees(chosen, "llvm", (2.0,), (-9.0,))
+
+
 def newton(x):
     return mg.while_loop(lambda y: abs(y * y - x) > 1e-9 * x, lambda y: 0.5 * (y + x / y), x)
 
