@@ -154,7 +154,9 @@ class CompiledFunction(Generic[P, R]):
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """What the function gives for these arguments."""
         quick = self._quick
-        if quick is not None and not (named or is_differentiated()) and _may_be(quick):
+        # No recorder is in use, and Values are up to date where they are read
+        is_plain = not SPECIAL or (quick is not None and quick.takes_stored and len(SPECIAL) == len(LATER))
+        if quick is not None and is_plain and not (named or is_differentiated()):
             with self._lock:
                 result: Any = quick(arguments) if self._last is quick.owner else None
             if result is EAGER:
@@ -696,11 +698,6 @@ class CompiledFunction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
-
-
-def _may_be(quick: Quick | QuickOfArrays) -> bool:
-    """Whether no recorder is in use, and Values are up to date where these are read."""
-    return len(SPECIAL) == len(LATER) if quick.takes_stored else not SPECIAL
 
 
 def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
