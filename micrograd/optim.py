@@ -226,11 +226,12 @@ class Optimizer(SavedState):
             self._commit(stored.replacing(data=numbers), _Columns(stored.order, columns, len(self._parameters)), rate)
             return True
 
-    def kept_columns(self) -> tuple[Any, ...] | None:
-        """What the update keeps, as arrays and numbers in the order of the parameters; None where it is not kept so."""
+    def kept_columns(self, order: Any = None) -> tuple[Any, ...] | None:
+        """What the update keeps, as arrays and numbers, if it is kept so in an order of a Stored, or in their own."""
         kept = self._kept
-        in_order = isinstance(kept, _Columns) and kept.order is None and kept.parameters == len(self._parameters)
-        return kept.columns if isinstance(kept, _Columns) and in_order else None
+        if isinstance(kept, _Columns) and kept.order is order and kept.parameters == len(self._parameters):
+            return kept.columns
+        return None
 
     def in_columns(self, columns: Sequence[Any]) -> _Columns | None:
         """What is to be kept where these are the columns in the order of the parameters; None where it must be a list.
@@ -275,9 +276,9 @@ class Optimizer(SavedState):
         """
         import numpy as np
 
-        kept, count = self._kept, len(self._parameters)
-        if isinstance(kept, _Columns) and kept.order is order and kept.parameters == count:
-            return kept.columns
+        if (kept := self.kept_columns(order)) is not None:
+            return kept
+        count = len(self._parameters)
         state = self._state[:count]
         if len(state) < count:
             return None

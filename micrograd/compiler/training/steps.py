@@ -341,10 +341,11 @@ class CompiledSteps(ABC):
             )
         ):
             self._build()
+            columns = self._state_columns()
         update = self._update
         current = np.zeros(update.current.stop)
         current[update.parameters] = self._stored.data()
-        for position, column in zip(update.states, self._state_columns(), strict=True):
+        for position, column in zip(update.states, columns, strict=True):
             current[position] = column[: position.stop - position.start]
         self._give(current, [np.array([value._data for value in others]) for others in self._others])
         self._done[0] = self._written = self._optimizer.steps

@@ -55,22 +55,24 @@ HELPERS = {
         "return quotient - whole > 0.5 ? whole + 1.0 : whole;",
     ),
 }
-HELPERS["exp_of_many"] = (
-    "x",
-    "/* Without branches, so that compilers make vectors of a loop over it: within a unit in the last place. */",
-    "const double low = x > -1418.0 ? x : -1418.0, bounded = low < 710.0 ? low : 710.0, round = 6755399441055744.0;",
-    f"const double n = (bounded * {1 / math.log(2)} + round) - round, half = (n * 0.5 + round) - round;",
-    "const double r = (bounded - n * 0.6931471803691238) - n * 1.9082149292705877e-10, square = r * r;",
+_SERIES = (  # of the exponential, from the square on: of even and of odd powers
     f"double even = {1 / math.factorial(12)}, odd = {1 / math.factorial(13)};",
     *(
         f"{name} = {name} * square + {1 / math.factorial(power)};"
         for power in range(11, 1, -1)
         for name in ["odd" if power % 2 else "even"]
     ),
+)
+_UNION = "union {", "    double number;", "    unsigned long long bits;"
+HELPERS["exp_of_many"] = (
+    "x",
+    "/* Without branches, so that compilers make vectors of a loop over it: within a unit in the last place. */",
+    "const double low = x > -1418.0 ? x : -1418.0, bounded = low < 710.0 ? low : 710.0, round = 6755399441055744.0;",
+    f"const double n = (bounded * {1 / math.log(2)} + round) - round, half = (n * 0.5 + round) - round;",
+    "const double r = (bounded - n * 0.6931471803691238) - n * 1.9082149292705877e-10, square = r * r;",
+    *_SERIES,
     "even = even * square + (odd * square * r + r) + 1.0;",
-    "union {",
-    "    double number;",
-    "    unsigned long long bits;",
+    *_UNION,
     "} first, second; /* 2 to the power of n, in two factors */",
     "first.number = half + (round + 1023.0);",
     "second.number = (n - half) + (round + 1023.0);",
@@ -84,16 +86,9 @@ HELPERS["tanh_of_many"] = (
     "const double size = fabs(x), y = size < 40.0 ? size + size : 80.0, round = 6755399441055744.0;",
     f"const double n = (y * {1 / math.log(2)} + round) - round;",
     "const double r = (y - n * 0.6931471803691238) - n * 1.9082149292705877e-10, square = r * r;",
-    f"double even = {1 / math.factorial(12)}, odd = {1 / math.factorial(13)};",
-    *(
-        f"{name} = {name} * square + {1 / math.factorial(power)};"
-        for power in range(11, 1, -1)
-        for name in ["odd" if power % 2 else "even"]
-    ),
+    *_SERIES,
     "const double p = square * (odd * r + even) + r;",
-    "union {",
-    "    double number;",
-    "    unsigned long long bits;",
+    *_UNION,
     "} power; /* 2 to the power of n */",
     "power.number = n + (round + 1023.0);",
     "power.bits <<= 52;",
@@ -104,9 +99,7 @@ HELPERS["log_of_sum"] = (
     "x, rest",
     "/* The logarithm of x and a rest that does not change it; x is 2^n * (1 + f), and s is f / (2 + f). */",
     "const int tiny = x < 2.2250738585072014e-308;",
-    "union {",
-    "    double number;",
-    "    unsigned long long bits;",
+    *_UNION,
     "} scaled, power, part;",
     "scaled.number = tiny ? x * 18014398509481984.0 : x;",
     "scaled.bits += 0x00095F619980C433ULL; /* from the root of 1/2 to 1 */",
@@ -452,9 +445,8 @@ class Functions:
     def _written(self, name: str, names: Sequence[str], body: Sequence[str], single: bool) -> str:
         full = self._name(name)
         parameters = ", ".join(name if " " in name else f"double {name}" for name in names)
-        inline = (
-            "inline " if re.search("_of_(many|sum)", f"{name} {body}") else ""
-        )  # or no loop over it is made of vectors
+        # Or no loop over it is made of vectors
+        inline = "inline " if re.search("_of_(many|sum)", f"{name} {body}") else ""
         lines = [
             f"static {inline}double {full}({parameters})",
             "{",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from functools import partial
+from functools import partial, reduce
 from struct import pack
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -228,11 +228,8 @@ def _exp(x: Number) -> Number:
     bounded = _where(x > low, x, low)  # NaN too, as it has no n: it is put back in the end
     bounded = _where(bounded < high, bounded, high)
     n, r = _reduced(bounded)
-    # Two polynomials of the square, so that neither waits for the other
-    square, (even, odd, *others, last) = r * r, (number(1 / math.factorial(power)) for power in reversed(range(14)))
-    for factor in others:
-        even, odd = odd, _fused(even, square, factor)
-    total = _fused(_fused(even, r, odd), r, last)
+    even, odd = _polynomials(r * r, [1 / math.factorial(power) for power in range(13, 0, -1)])
+    total = _fused(_fused(even, r, odd), r, number(1.0))
     half = _intrinsic("floor", n * 0.5)
     result = total * _power_of_two(half) * _power_of_two(n - half)
     return _where(x == x, result, x)  # NaN is not
@@ -248,9 +245,8 @@ def _tanh(x: Number) -> Number:
     size = _intrinsic("fabs", x)
     double = _where(size < 40.0, size + size, number(80.0))  # from 20 on, the result is 1
     n, r = _reduced(double)
-    square, (even, odd, *others) = r * r, (number(1 / math.factorial(power)) for power in reversed(range(2, 14)))
-    for factor in others:
-        even, odd = odd, _fused(even, square, factor)
+    square = r * r
+    even, odd = _polynomials(square, [1 / math.factorial(power) for power in range(13, 1, -1)])
     p = _fused(square, _fused(even, r, odd), r)
     power = _power_of_two(n)
     m = _fused(power, p, power - 1.0)
@@ -289,10 +285,8 @@ def _log_of_sum(x: Number, rest: Number) -> Number:
     f = Number(code, builder.bitcast(fraction, code.kind)) - 1.0
     n = Number(code, builder.sitofp(exponent, code.kind)) - _where(tiny, number(54.0), number(0.0))
     s = f / (f + 2.0)
-    square, (even, odd, *others) = s * s, (number(2 / power) for power in range(23, 1, -2))
-    fourth = square * square
-    for factor in others:
-        even, odd = odd, _fused(even, fourth, factor)
+    square = s * s
+    even, odd = _polynomials(square * square, [2 / power for power in range(23, 1, -2)])
     half = f * f * 0.5
     series = square * _fused(even, square, odd)
     correction = _fused(s, half + series, _fused(n, number(_LOG_2[1]), rest / x))
@@ -319,21 +313,22 @@ def _sine(quarters: int, name: str, x: Number) -> Number:
         for part in _QUARTER:
             r = _fused(n, number(-part), r)
         square = r * r
-        sine, *others = (number((-1) ** (power // 2) / math.factorial(power)) for power in range(17, 1, -2))
-        for factor in others:
-            sine = _fused(sine, square, factor)
-        cosine, *others = (number((-1) ** (power // 2) / math.factorial(power)) for power in range(16, 2, -2))
-        for factor in others:
-            cosine = _fused(cosine, square, factor)
+        sine, cosine = (
+            reduce(
+                lambda total, factor: _fused(total, square, factor),
+                [number((-1) ** (power // 2) / math.factorial(power)) for power in range(first, last, -2)],
+            )
+            for first, last in ((17, 1), (16, 2))
+        )
         sine = _fused(r * square, sine, r)
         half = square * 0.5
         most = 1.0 - half
         cosine = most + _fused(square * square, cosine, (1.0 - most) - half)
-        place = n + float(quarters)
-        place = place - 4.0 * _intrinsic("floor", place * 0.25)
-        is_odd = Condition(code, builder.or_((place == 1.0).truth, (place == 3.0).truth))
+        quadrant = n + float(quarters)
+        quadrant = quadrant - 4.0 * _intrinsic("floor", quadrant * 0.25)
+        is_odd = Condition(code, builder.or_((quadrant == 1.0).truth, (quadrant == 3.0).truth))
         found = _where(is_odd, cosine, sine)
-        found = _where(place >= 2.0, -found, found)
+        found = _where(quadrant >= 2.0, -found, found)
         return found if quarters else _where(x == 0.0, x, found)
 
     is_moderate = _intrinsic("fabs", x) < 1e5  # n has 16 bits then, and its products with parts of pi no rounding error
@@ -367,6 +362,17 @@ def _reduced(x: Number) -> tuple[Number, Number]:
     n = _intrinsic("rint", x * (1 / math.log(2)))
     r = _fused(n, number(-_LOG_2[0]), x)
     return n, _fused(n, number(-_LOG_2[1]), r)
+
+
+def _polynomials(x: Number, factors: list[float]) -> tuple[Number, Number]:
+    """Two polynomials of x, so that neither waits for the other: of every second factor; the last one is in the second.
+
+    The factor of the largest power comes first.
+    """
+    even, odd, *others = map(x.code.number, factors)
+    for factor in others:
+        even, odd = odd, _fused(even, x, factor)
+    return even, odd
 
 
 def _fused(x: Number, y: Number, z: Number) -> Number:
