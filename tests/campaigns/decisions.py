@@ -1,6 +1,6 @@
 """Random programs that decide on numbers: compiled equals eager, whatever is decided.
 
-``python tests/campaigns/decisions.py --count 1000 --inputs 200 --seed 0`` prints what disagrees. Each program has ifs,
+``python -m tests.campaigns.decisions --count 1000 --inputs 200 --seed 0`` prints what disagrees. Each program has ifs,
 whiles, breaks, max, sorted and ints of numbers, nested in one another and in a function of its own. Many inputs are
 ties, some are NaN or infinite, and what is closed over changes between calls. Every program follows from the seed and
 its number: ``--only 1234`` prints one, and runs it again. Processes share the programs by ``--first``: two of them took
@@ -9,16 +9,15 @@ its number: ``--only 1234`` prints one, and runs it again. Processes share the p
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import sys
-import time
 import warnings
 from typing import Any
 
 import micrograd as mg
 from micrograd import Value
+from tests.campaigns.numbered import numbers_of, parser_of
 
 _OFTEN = 4  # programs, of which one runs on NumPy, too
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, 1e-3, 0.1, 0.3)
@@ -160,21 +159,13 @@ def disagreements(seed: int, number: int, inputs: int) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the campaign; the number of programs that disagree."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="programs")
+    parser = parser_of(__doc__)
     parser.add_argument("--inputs", type=int, default=200, help="of each program")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first one")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many")
-    parser.add_argument("--only", type=int, help="the number of one program")
     options = parser.parse_args(arguments)
-    numbers = range(options.first, options.first + options.count) if options.only is None else [options.only]
-    begin, done, wrong = time.monotonic(), 0, 0
+    done = wrong = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of paths that are too many, and of what rounding loses
-        for number in numbers:
-            if time.monotonic() - begin > 60 * options.minutes:
-                break
+        for number in numbers_of(options):
             if options.only is not None:
                 print(Writer(options.seed, number).program())  # noqa: T201
             for line in disagreements(options.seed, number, options.inputs):

@@ -1,6 +1,6 @@
 """Random programs of nested loops, stated and plain: all ways of running them give the same numbers.
 
-``python tests/campaigns/nested_loops.py --count 1000 --seed 0`` prints what disagrees. Each program goes through an
+``python -m tests.campaigns.nested_loops --count 1000 --seed 0`` prints what disagrees. Each program goes through an
 array of two axes, by ``mg.scan`` and ``mg.vmap`` in one another; and once more in plain Python loops. The value and all
 gradients of both are compared with those of the plain loops, eagerly, natively and on NumPy; every eighth program runs
 on JAX, too. Every third one has many rows, so that it is traced for a few of them. Every program follows from the seed
@@ -9,11 +9,8 @@ and its number: ``--only 1234`` prints one, and runs it again. Processes share t
 
 from __future__ import annotations
 
-import argparse
-import math
 import random
 import sys
-import time
 from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
@@ -22,6 +19,7 @@ import numpy as np
 
 import micrograd as mg
 from micrograd.compiler.calling import of_rows
+from tests.campaigns.numbered import numbers_of, parser_of
 
 FEWEST_ROWS = 150  # that are extrapolated here, so that eager runs take no time
 _OFTEN_ROWS, _OFTEN_JAX = 3, 8
@@ -131,19 +129,10 @@ def agree(one: Any, other: Any) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the campaign; the number of programs that disagree, at most 1."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="programs")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first one")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many")
-    parser.add_argument("--only", type=int, help="the number of one program")
-    options = parser.parse_args(arguments)
-    numbers = range(options.first, options.first + options.count) if options.only is None else [options.only]
-    begin, done, wrong = time.monotonic(), 0, 0
+    options = parser_of(__doc__).parse_args(arguments)
+    done = wrong = 0
     with patch.object(of_rows, "FEWEST_ROWS", FEWEST_ROWS):
-        for number in numbers:
-            if time.monotonic() - begin > 60 * options.minutes:
-                break
+        for number in numbers_of(options):
             if options.only is not None:
                 print(*Writer(options.seed, number).program(), sep="\n\n")  # noqa: T201
             found = disagreements(options.seed, number)
