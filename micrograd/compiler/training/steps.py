@@ -343,7 +343,7 @@ class CompiledSteps(ABC):
             self._build()
             columns = self._state_columns()
         update = self._update
-        current = np.zeros(update.current.stop)
+        current = np.zeros(update.last_gradients.stop)
         current[update.parameters] = self._stored.data()
         for position, column in zip(update.states, columns, strict=True):
             current[position] = column[: position.stop - position.start]

@@ -709,6 +709,7 @@ GATHERED = Access(0, table=np.zeros((1, 8, 4), dtype=np.int64))
         *[(columns, 2, [COLUMN, STILL], "columns", 8) for columns in (8, 15)],
         *[(columns, 2, [COLUMN, STILL], "columns", 16) for columns in (16, 99)],
         *[(columns, terms, [TERM, MATRIX], "terms", 8) for columns in (1, 8) for terms in (9, 99)],
+        *[(columns, 600, [TERM, MATRIX], "terms", width) for columns, width in ((1, 32), (3, 32), (4, 8))],
         *[(columns, terms, [TERM, MATRIX], "", 1) for columns in (1, 8) for terms in (4, 8)],
         (3, 9, [COLUMN, TERM], "terms", 8),
         (9, 9, [MATRIX, STILL], "terms", 8),
@@ -731,6 +732,16 @@ def test_vectors_are_as_long_as_what_lies_side_by_side(columns, terms, factors, 
         )
         assert (sin.along, sin.width) == (along, width)
         assert (own.along, own.width) == ("", 1)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("terms", [512, 545, 1001])
+def test_long_sums(columns, terms):
+    numbers = np.random.default_rng(terms).standard_normal(1 + terms * (1 + columns))
+    segment = Segment(0.5, terms, Access(1, term_step=1), Access(1 + terms, column_step=terms, term_step=1))
+    found = run([Reduction(1, columns, Access(len(numbers), column_step=1), (segment,))], numbers, 5000, "llvm")
+    vector, matrix = numbers[1 : 1 + terms], numbers[1 + terms :].reshape(columns, terms)
+    assert found[len(numbers) :][:columns] == pytest.approx([math.fsum(0.5 * vector * row) for row in matrix], 1e-12)
 
 
 def test_sums_over_vectors_of_terms_are_stored_together_where_they_lie_side_by_side():
