@@ -135,8 +135,11 @@ class BufferSteps(CompiledSteps):
         if (error := self._error) is not None:
             self._error = None
             raise error
-        is_plain = self._current and not (self._rate_can_change or self._constant or self._clip_norm)
-        count = self._batches.at_once(batches, self._stepping) if is_plain and len(batches) >= _FEWEST else 0
+        if len(batches) < _FEWEST:
+            return []
+        self._bring_up_to_date()
+        is_plain = not (self._rate_can_change or self._constant or self._clip_norm)
+        count = self._batches.at_once(batches, self._stepping) if is_plain else 0
         if count < _FEWEST:
             return []
         rates, done = self._rates(count), int(self._done[0])
@@ -172,10 +175,7 @@ class BufferSteps(CompiledSteps):
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         self._losses = None
-        if not self._current:
-            if self._rate_can_change or self._draw_can_change:
-                self.read_examples()
-            self._read_values()
+        self._bring_up_to_date()
         if self._has_constant_loss(batch):
             return self._take_eagerly(batch, epoch, noise)
         if noise is not None:
@@ -201,6 +201,13 @@ class BufferSteps(CompiledSteps):
                 self._last_rate[0], self._done[0] = rate, done
                 return mean
         return self._take_eagerly(batch, epoch, noise)
+
+    def _bring_up_to_date(self) -> None:
+        """Take what the Values, and perhaps the examples, have become where others could change them."""
+        if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
+            self._read_values()
 
     def _update_eagerly(self) -> None:
         """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""

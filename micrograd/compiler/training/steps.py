@@ -217,6 +217,8 @@ class CompiledSteps(ABC):
             for special, numbers in self._groups_of(members):
                 self._which[numbers] = len(self._special)
                 self._special.append(special)
+        first, *rest = self._special
+        self._watching = [first, *(one for one in rest if not one.closed_over.watches_the_same(first.closed_over))]
         self._others: list[Sequence[Value]] = [special.values[len(self._parameters) :] for special in self._special]
         if any(value.requires_grad and not value.is_leaf for others in self._others for value in others):
             raise ValueError(
@@ -328,7 +330,7 @@ class CompiledSteps(ABC):
         if any(self._others):
             bring_up_to_date()
         columns = self._state_columns()
-        replaced = [special for special in self._special if not special.closed_over.is_current()]
+        replaced = [special for special in self._watching if not special.closed_over.is_current()]
         self._retraced = self._retraced + 1 if replaced else 0
         if self._retraced == TOO_OFTEN:
             _warn_of_retraces(replaced[0])

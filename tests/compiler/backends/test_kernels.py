@@ -341,7 +341,9 @@ def test_kernels_of_one_column_that_stay_one_by_one():
 
     even = Access(GIVEN, row_step=1)
     assert turned(600, even)
-    assert not turned(500, even)  # too few
+    assert not turned(200, even)  # too few
+    assert turned(100, even, primitive=mg.engine.primitives.sin)
+    assert not turned(50, even, primitive=mg.engine.primitives.sin)
     assert not turned(7, even, 8)
     assert not turned(600, Access(GIVEN, row_step=2))
     assert not turned(600, Access(row_table=np.arange(600)))
