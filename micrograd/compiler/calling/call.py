@@ -28,9 +28,9 @@ from micrograd._support.checks import check_unchanged
 from micrograd.engine.array_calls import Seeds
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.higher_order import partial_gradients
-from micrograd.engine.node import NUMBER, requires_grad_version
+from micrograd.engine.node import NUMBER
 from micrograd.engine.primitive import CONSTANT, LEAF, Primitive
-from micrograd.engine.stored import forget_stored
+from micrograd.engine.stored import forget_stored, requires_grad_version
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:

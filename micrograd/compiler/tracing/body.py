@@ -24,7 +24,7 @@ from micrograd.compiler.guards.refusals import in_place_of_others, refuse
 from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, Tape, is_plain, numbered, tracing
-from micrograd.engine.node import user_attributes
+from micrograd.engine.copying import user_attributes
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray
 

@@ -63,10 +63,11 @@ from micrograd.compiler.tracing.dependence import Dependence
 from micrograd.compiler.tracing.largest import Reading, is_handed_on
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
+from micrograd.engine.copying import user_attributes
 from micrograd.engine.differentiation import refuse_constant
-from micrograd.engine.methods import named
-from micrograd.engine.node import Node, user_attributes
-from micrograd.engine.primitive import Operations, Primitive
+from micrograd.engine.node import Node
+from micrograd.engine.operations import Operations
+from micrograd.engine.primitive import Primitive, named
 from micrograd.engine.recorder import Recorder, float_read, recording_in_use, using
 from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value

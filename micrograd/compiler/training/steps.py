@@ -33,9 +33,8 @@ from micrograd.compiler.tracing.questions import ROUNDING
 from micrograd.compiler.tracing.trace import is_plain
 from micrograd.compiler.training.update import Update, update_of
 from micrograd.engine.commit import changing_gradients, commit, setting
-from micrograd.engine.node import requires_grad_version
 from micrograd.engine.storage import Stored
-from micrograd.engine.stored import bring_up_to_date, changing
+from micrograd.engine.stored import bring_up_to_date, changing, requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
 

@@ -31,7 +31,7 @@ from micrograd._support.callers import warn_user
 from micrograd._support.checks import Operand
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.engine import further_primitives, primitives
-from micrograd.engine.primitive import Operations
+from micrograd.engine.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NUMPY
 from micrograd.compiler.passes.packs import Packing
 from micrograd.engine import further_primitives, primitives
-from micrograd.engine.primitive import Operations
+from micrograd.engine.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
