@@ -87,6 +87,24 @@ def test_so_do_those_that_would_be_computed_in_short_vectors():
     assert [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (5, 1000)]
 
 
+def test_of_pairs_the_rows_may_be_samples_and_the_pairs_too():
+    """The differences of all pairs of points, of which each has two numbers side by side."""
+
+    def apart(points):
+        return mg.exp(-0.5 * ((points[:, None] - points) ** 2).sum(axis=2)).sum()
+
+    points = np.random.default_rng(0).normal(size=(64, 2))
+    fast = mg.compile(mg.value_and_grad(apart), backend="llvm")
+    (value, slopes), (expected, expected_slopes) = fast(points), mg.value_and_grad(apart)(points)
+    assert value == pytest.approx(expected, rel=1e-12)
+    assert slopes == pytest.approx(expected_slopes, rel=1e-9, abs=1e-12)
+    kernels = [kernel for kernel in fast.program(points).program.kernels if kernel.rows * kernel.columns == 64 * 64 * 2]
+    assert kernels
+    for kernel in kernels:
+        assert kernel.columns >= 64
+        assert {access.column_step for access in (kernel.target, *kernel.accesses)} <= {0, 1}
+
+
 def test_few_samples_stay_one_after_the_other():
     loss, _ = mixture(40)
     program = mg.compile(loss, backend="numpy").program().program

@@ -22,6 +22,7 @@ from micrograd.compiler.backends.shared.deciding import RunOfRegion
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.calling.call import Call
 from micrograd.compiler.calling.last_call import MOST_INPUTS
+from micrograd.compiler.calling.mapped import RunOfMaps
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite, part_of
 from micrograd.engine.primitive import CONSTANT
@@ -180,7 +181,7 @@ class Quick:
 
 
 class QuickOfArrays:
-    """Runs a program of arrays, floats, and lists of floats or of ints, whose result is one number.
+    """Runs a program of arrays, floats, and lists of floats or of ints, whose result is one Value, or plain numbers.
 
     Args:
         owner: what is kept for such arguments.
@@ -212,10 +213,10 @@ class QuickOfArrays:
             not named
             and 0 < len(arguments) <= _MOST
             and len(forms) == len(arguments)
-            and owner.gives_one_number
+            and (owner.gives_one_number or owner.gives_numbers)
             and owner.paths is None
             and (owner.stored is not None or not owner.values)
-            and type(compiled.run).__call__ is Executable.__call__
+            and type(compiled.run).__call__ in (Executable.__call__, RunOfMaps.__call__)
         )
         return cls(owner, compiled, forms, as_written) if is_quick else None
 
@@ -235,13 +236,12 @@ class QuickOfArrays:
         outputs, gradients = compiled.run(inputs)
         owner.retraced = 0  # nothing was replaced
         self.last_call = (owner, compiled, inputs) if len(inputs) <= MOST_INPUTS else None
-        number = outputs.item()
-        if not (math.isfinite(number) and all_finite(gradients)):
+        if not (all_finite(outputs) and all_finite(gradients)):
             return EAGER
         if not owner.results.has_values:
-            return number
+            return owner.results.of(outputs, ())
         written = partial(self._written, arguments, outputs)
-        return Call(compiled.origin, inputs, gradients, written).node(number, owner.trained)
+        return Call(compiled.origin, inputs, gradients, written).node(outputs.item(), owner.trained)
 
     def end(self, result: Any) -> Any:
         """The result of a call that ran eagerly."""

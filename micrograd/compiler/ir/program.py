@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import islice, repeat
+from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -375,6 +375,8 @@ class Program:
         arrays: where each array begins in the buffer, and how many numbers it has, in order. What one kernel after the
             other computes in the same way is an array, and so is what a loop writes.
         answers: how many of the outputs answer questions.
+        calls: how many kernels come before each call of a function outside of the program: it reads outputs, and gives
+            inputs.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
     """
@@ -388,6 +390,7 @@ class Program:
     constants: tuple[tuple[int, Floats], ...] = ()
     arrays: Integers = field(default_factory=lambda: no_integers().reshape(0, 2))
     answers: int = 0
+    calls: tuple[int, ...] = ()
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -412,6 +415,10 @@ class Program:
     def described(self, nodes: int, seconds: dict[str, float]) -> Program:
         """The same program, with how many nodes were traced for it and how long the stages took."""
         return replace(self, nodes=nodes, seconds=seconds)
+
+    def stretches(self) -> list[slice]:
+        """Which kernels run one after the other, without a call of a function outside of the program between them."""
+        return [slice(begin, end) for begin, end in pairwise([0, *self.calls, len(self.kernels)])]
 
     @property
     def flops(self) -> int:
