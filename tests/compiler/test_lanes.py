@@ -390,6 +390,7 @@ def test_an_index_that_depends_on_a_number_still_asks_about_one():
     assert compiled(-X).tolist() == (1 - X).tolist()
 
 
+@pytest.mark.slow
 def test_an_operation_on_an_array_runs_once_and_not_for_each_element():
     def function(x):
         for _ in range(30):

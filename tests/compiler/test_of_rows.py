@@ -106,6 +106,7 @@ ALIKE = {
 
 
 class TestAlikeRows:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ALIKE)
     def test_few_rows_are_traced(self, name, caplog):
         assert not is_traced_in_full(caplog, ALIKE[name], numbers(ROWS))
@@ -127,6 +128,7 @@ class TestAlikeRows:
 
         assert not is_traced_in_full(caplog, total, numbers(ROWS), [2.0, mg.Value(0.5)], True, 3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
     def test_long_rows_are_one_program(self, transform, caplog):
         def paths(rate, x):
@@ -142,6 +144,7 @@ class TestAlikeRows:
         assert "449 iterations, of which one program computes" in fast.explain()
         assert are_same(fast(0.2, numbers(ROWS, 60)), before)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
     def test_columns(self, transform, caplog):
         def paths(rate, x):
@@ -242,6 +245,7 @@ def pendulum(steps, scale=0.01):
     return lambda angle: mg.scan(step, (angle, 0.0), length=steps)[0][0]
 
 
+@pytest.mark.slow
 class TestLoopsOfALength:
     @pytest.mark.parametrize("steps", [450, 511])
     def test_few_iterations_are_traced(self, steps, caplog):
@@ -460,6 +464,7 @@ UNLIKE = {
 
 
 class TestOtherRows:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", UNLIKE)
     def test_all_rows_are_traced(self, name, caplog):
         assert is_traced_in_full(caplog, UNLIKE[name], numbers(ROWS))
@@ -528,6 +533,7 @@ def function_of(steps, end):
     return function
 
 
+@pytest.mark.slow
 class TestRandomFunctions:
     @settings(max_examples=10)  # each is compiled twice
     @given(st.lists(STEPS, min_size=1, max_size=6), st.integers(0, 4), st.integers(400, 500), st.integers(0, 3))

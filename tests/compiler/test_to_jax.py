@@ -43,7 +43,6 @@ def by_hand(parameters, x):
     return x
 
 
-@pytest.mark.slow
 class TestAModule:
     def test_its_parameters_have_the_names_of_its_state(self, model):
         _, parameters = mg.to_jax(model, POINT)
@@ -139,7 +138,6 @@ def agree(found, expected):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.slow
 class TestRandomPrograms:
     @settings(max_examples=60)
     @given(program=programs())
@@ -177,7 +175,6 @@ class TestRandomPrograms:
         agree({name: gradients[f"weights.{name}"] for name in slopes}, slopes)
 
 
-@pytest.mark.slow
 class TestEdges:
     def test_kinks_and_ties_are_those_of_micrograd(self):
         functions = (mg.relu, mg.abs, lambda x: mg.maximum(x, 0.0), lambda x: mg.minimum(0.0, x), mg.sign, mg.gelu)
@@ -277,7 +274,6 @@ class TestEdges:
 Pair = namedtuple("Pair", "first second")  # one without types is a container as well
 
 
-@pytest.mark.slow
 class TestStructures:
     def test_results_have_the_containers_of_the_program(self):
         w = Value(2.0)

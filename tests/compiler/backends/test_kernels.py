@@ -207,6 +207,7 @@ def large_product(rng, end):
     return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_large_products_of_matrices_are_packed(backend):
     count = 3 if backend == "jax" else 15
