@@ -652,6 +652,7 @@ SPECIAL_MATRICES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECIAL_MATRICES)
 @pytest.mark.parametrize(
     "function",

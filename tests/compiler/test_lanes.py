@@ -167,6 +167,7 @@ SCALAR = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", SCALAR)
 @pytest.mark.parametrize(
     "transform", [mg.value_and_grad, mg.grad, lambda f: mg.grad(lambda x, y: (mg.grad(f)(x, y) * y).sum())]

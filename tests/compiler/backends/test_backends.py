@@ -63,6 +63,7 @@ def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path):
     assert run(tmp_path / "file" / "folder") == run(tmp_path / "cache")
 
 
+@pytest.mark.slow
 def test_the_library_comes_into_memory_when_the_passes_are_done(tmp_path):
     program = """
 import sys, micrograd as mg
@@ -367,6 +368,7 @@ def _right(name, x):
         return float(getattr(mpmath, name)(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tanh", "log", "log1p", "sin", "cos"])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])  # XLA has others
 def test_functions_are_those_of_python_to_three_units_in_the_last_position(name, backend):
