@@ -80,13 +80,20 @@ def pytest_collect_file(file_path, parent):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
-    """Measure no coverage while tests are looked for, which would take half as long again, but that of all imports."""
+    """Measure no coverage while tests are looked for, which would take half as long again, but that of all imports.
+
+    What is made meanwhile stays: the garbage collector would look through it in vain.
+    """
     looks_itself = not session.config.pluginmanager.hasplugin("dsession")  # of pytest-xdist: its processes look
-    if not (looks_itself and _measures_coverage()):
-        return (yield)
-    load_all()
-    with _unmeasured():
-        return (yield)
+    gc.disable()
+    try:
+        if not (looks_itself and _measures_coverage()):
+            return (yield)
+        load_all()
+        with _unmeasured():
+            return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -726,6 +726,7 @@ def test_what_raises_in_an_iteration_raises_what_it_raises_eagerly() -> None:
         fast(x)
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_entries() -> None:
     sizes = []
     for n in (250, 500, 1000):

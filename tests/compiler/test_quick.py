@@ -1,6 +1,7 @@
 """Calls with plain floats and Values are quick from the second one on, and nobody notices, except by the clock."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -222,6 +223,12 @@ class TestPaths:
         for x in (*[4.5] * 40, *(0.5, 1.5, 30.0, 2.5, 1.5) * 20):
             assert fast(x) == steps(x)
         assert fast.cache_info().traces == 3
+
+    def test_a_primitive_that_is_not_pure_makes_no_call_go_on_for_ever(self, weights):
+        draw = random.Random(0)
+        flipping = mg.primitive("flipping", "flip", lambda x: draw.choice([1.0, -1.0]), lambda g, out, x: g)
+        fast = mg.compile(lambda x: x * weights[0] if flipping(x) > 0 else -x * weights[0])
+        assert {abs(fast(3.0).data) for _ in range(30)} == {1.5}
 
     def test_histories_that_are_data(self, weights):
         def bouncing(x):

@@ -291,6 +291,7 @@ class TestLabels:
         visible = shown.replace("\xa0", " ")
         assert [line for line in card(Value(2.0, label=label))[:-4] if line] == [v for v in visible.split("\n") if v]
 
+    @pytest.mark.slow
     @settings(max_examples=10)
     @given(st.text(max_size=20).filter(bool))
     def test_of_operations_are_shown(self, symbol):

@@ -595,6 +595,7 @@ class TestWhatNeverEnds:
         assert changed == []
         assert capfd.readouterr() == ("", "")
 
+    @pytest.mark.slow
     @forks
     @pytest.mark.parametrize("number", ["1.4", "3.8", "9.2", "10.1"])
     def test_verdicts_are_those_of_this_process(self, number):

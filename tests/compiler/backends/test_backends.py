@@ -105,16 +105,6 @@ class TestLockOfLlvm:
         assert answers == [True]
         assert not is_held(llvm_machine._lock)
 
-    def test_it_is_held_while_the_machine_is_made(self, new_machine, monkeypatch):
-        from micrograd.compiler.backends.llvm import llvm_machine
-
-        new_machine()
-        answers = []
-        monkeypatch.setattr(llvm_machine, "Machine", lambda: answers.append(is_held(llvm_machine._lock)) or "machine")
-        assert llvm_machine.machine() == "machine" == llvm_machine.machine()
-        assert answers == [True]
-        assert not is_held(llvm_machine._lock)
-
 
 @pytest.fixture
 def _without_llvmlite(monkeypatch):
@@ -348,23 +338,6 @@ def test_powers_of_one_exponent(exponent, backend):
             assert not math.isfinite(alone)
         else:
             assert alone == pytest.approx(right, rel=1e-15, nan_ok=True)
-
-
-def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkeypatch, tmp_path):
-    from micrograd.compiler.backends.llvm import llvm_batch_runner, llvm_machine, llvm_runners
-
-    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    machine = llvm_machine.Machine()
-    runners = {
-        "micrograd_run": llvm_runners.runner,
-        "micrograd_loop": llvm_runners.turner,
-        "micrograd_batch": llvm_batch_runner.batch_runner,
-    }
-    addresses, _ = machine.addresses(runners)
-    assert len(set(addresses.values())) == len(runners)
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) >= len(runners)
-    again = llvm_machine.Machine()
-    assert again.addresses(dict.fromkeys(runners, lambda: pytest.fail("it is not found")))
 
 
 def test_a_lorentzian_far_out(backend):
