@@ -123,7 +123,6 @@ def of_one_point(function, operands):
 
 
 def differences(f, point, step=1e-6):
-    """The gradient by differences."""
     steps = step * np.eye(len(point))
     return np.array([(np.array(f((point + s).tolist())) - f((point - s).tolist())) / (2 * step) for s in steps])
 

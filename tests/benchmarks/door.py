@@ -62,7 +62,6 @@ class Case(NamedTuple):
     recursive = False
 
     def __call__(self) -> Side:
-        """Make the side."""
         return self.make(*self.arguments)
 
 
@@ -120,7 +119,6 @@ def check(found: list[float], expected: list[float], what: str) -> None:
 
 
 def rosenbrock(x: Any) -> Any:
-    """Rosenbrock's function of an array."""
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()
 
 
@@ -184,14 +182,12 @@ def minimised(value_and_slope: Callable[[Any], Any]) -> Side:
 
 
 def bfgs_by_ours() -> Side:
-    """With a compiled gradient."""
     import micrograd as mg
 
     return minimised(mg.compile(mg.value_and_grad(rosenbrock)))
 
 
 def bfgs_by_jax() -> Side:
-    """With a jitted gradient."""
     import jax
     import numpy as np
 
@@ -505,7 +501,6 @@ def serve(side: Side) -> Iterator[Any]:
 
 
 def measured(row: Row, rounds: int) -> list[str]:
-    """The cells of a row."""
     cases = [row.ours]
     if row.peer is not None and importlib.util.find_spec(row.peer.needs):
         cases.append(row.peer)
@@ -590,7 +585,6 @@ def eager_rows(rounds: int) -> list[list[str]]:
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description="Measure calls from the user's side.")
     parser.add_argument("--rounds", type=int, default=31, help="how many samples to take of each side (default: 31)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only the rows with this in their name")

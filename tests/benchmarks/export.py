@@ -80,7 +80,6 @@ def seconds_of_children() -> float:
 
 
 def pointer(array: Any) -> ctypes.c_void_p:
-    """The address of an array."""
     return ctypes.c_void_p(array.ctypes.data)
 
 
@@ -153,7 +152,6 @@ def by_casadi(program: Program, folder: Path, expected: Any) -> tuple[Callable[[
 
 
 def by_hand(program: Program, folder: Path, expected: Any) -> tuple[Callable[[], object], list[str]]:
-    """Runge-Kutta's method by hand."""
     numbers, given = program.data()
     source = folder / "runge_kutta.c"
     source.write_bytes((HERE / "programs" / "runge_kutta.c").read_bytes())
@@ -217,7 +215,6 @@ def in_turns(steps: list[Callable[[], object]]) -> list[float]:
 
 
 def main() -> None:
-    """Print the table."""
     os.environ.setdefault("MICROGRAD_THREADS", "1")
     lines = []
     for name in sys.argv[1:] or ALL:

@@ -222,8 +222,6 @@ def wrong_in_a_branch(x):
 
 
 class Counter:
-    """Counts."""
-
     count = 0
 
 

@@ -99,12 +99,10 @@ def of(name, make, get, put):
 
 
 def put(position, item):
-    """What replaces an element."""
     return lambda container: container.__setitem__(position, item)
 
 
 def to(name, item):
-    """What sets an attribute."""
     return lambda made: setattr(made, name, item)
 
 
@@ -203,8 +201,6 @@ def attribute_of_a_function():
 
 
 class Plain:
-    """With an attribute."""
-
     scale = 2.0
 
     def __init__(self, number=2.0):
@@ -230,8 +226,6 @@ class Plain:
 
 
 class Other(Plain):
-    """Of another number."""
-
     def __call__(self, x):
         return x * 7.0
 
@@ -734,7 +728,6 @@ def scaler():
 
 
 def fit_again(scaler):
-    """Fit it to other numbers."""
     scaler.fit([[1.0], [7.0]])
 
 
@@ -1163,7 +1156,6 @@ def setting(name, read, change, other, before):
 
 
 def zone(name):
-    """Set the time zone."""
     os.environ["TZ"] = name
     time.tzset()
 
@@ -1187,7 +1179,6 @@ LATER = [itertools.count(3)]
 
 
 def made_class(**content):
-    """A new class."""
     return type("Made", (), {"__doc__": "of a test", "__annotations__": {}, **content})
 
 
@@ -1254,7 +1245,6 @@ of("attribute of a class that is new", made_class, lambda k: getattr(k, JOINED[2
 
 
 def more_scale():
-    """Change a global."""
     globals().update(SCALE=SCALE + 1.0)
 
 
@@ -1314,7 +1304,6 @@ def cell_of_a_function_of_a_made_name():
 
 
 def set_precision(digits):
-    """Set the precision of decimals."""
     decimal.getcontext().prec = digits
 
 
@@ -1357,7 +1346,6 @@ setting("name of the thread", lambda: len(threading.current_thread().name),
 
 
 def logger():
-    """A logger of its own."""
     return logging.getLogger(f"made_{next(LATER[0])}")
 
 
@@ -1500,7 +1488,6 @@ def draws(name, make):
 
 
 def simple_queue():
-    """A queue of two numbers."""
     made = queue.SimpleQueue()
     made.put(2.0)
     made.put(3.0)

@@ -44,7 +44,6 @@ class Expressions(dict):
         self.in_order = in_order
 
     def of(self, *expression):
-        """The number of an expression."""
         return self.setdefault(expression, len(self))
 
     def of_results(self, program, positions):
@@ -82,7 +81,6 @@ class Expressions(dict):
 
 
 def position_of(kernel, access, where, terms=1, term=0):
-    """Where one element is."""
     return int(access.positions(kernel.rows, kernel.columns, terms)[(*where, term)])
 
 

@@ -34,7 +34,6 @@ def model():
 
 
 def by_hand(parameters, x):
-    """The same network, in arrays."""
     for layer, (width, activation) in enumerate([(4, functools.partial(jax.nn.gelu, approximate=False)), (2, None)]):
         w = jnp.stack([parameters[f"layers.{layer}.neurons.{neuron}.w"] for neuron in range(width)])
         b = jnp.stack([parameters[f"layers.{layer}.neurons.{neuron}.b"] for neuron in range(width)])

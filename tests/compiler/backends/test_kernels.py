@@ -21,7 +21,6 @@ BETWEEN, UNTOUCHED = 5, 0.12345  # so many positions before and after what a ker
 
 
 def position(access, row, column, term):
-    """Where an element is."""
     if access.table is not None:
         if access.table.shape[1] == 1:
             return access.table[row, 0, term] + access.column_step * column
