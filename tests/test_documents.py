@@ -22,7 +22,8 @@ from tests.pages import PAGES
 
 MADE_BY_RECIPES = ("contributing.md",)  # names in the text that micrograd does not have
 TABLES = {"penguins.csv": DATA / "penguins.csv", "data.csv": DATA / "penguins.csv", "more.csv": DATA / "penguins.csv"}
-TAKE_SECONDS = ("api.md", "from-jax.md", "scaling.md", "testing.md")
+TAKE_SECONDS = ("api.md", "compiler.md", "export.md", "from-jax.md", "gallery.md", "scaling.md", "sparse.md",
+                "testing.md")  # fmt: skip
 RECIPES = "contributing.md"  # changes the package: test_contributing.py makes a copy for it
 
 

@@ -207,7 +207,6 @@ def test_a_runner_that_raises_says_what():
     assert last.says == "IndexError: list index out of range"
 
 
-@pytest.mark.slow
 def test_a_process_that_takes_too_long_is_ended_and_the_others_are_measured():
     runners, turns = (import_module(name) for name in ("runners", "turns"))
     program = import_module("programs.runge_kutta").runge_kutta(10_000)

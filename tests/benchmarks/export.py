@@ -81,7 +81,6 @@ def seconds_of_children() -> float:
 
 
 def pointer(array: Any) -> ctypes.c_void_p:
-    """The address of an array."""
     return ctypes.c_void_p(array.ctypes.data)
 
 
@@ -129,7 +128,9 @@ def by_casadi(name: str, program: Program, folder: Path, expected: Any) -> tuple
         else:
             vector = casadi.SX.sym("p", len(flat(numbers)))
             symbols = iter(casadi.vertsplit(vector))
-            loss = program.scalars({name: mapped(lambda _: next(symbols), each) for name, each in numbers.items()}, given)
+            loss = program.scalars(
+                {name: mapped(lambda _: next(symbols), each) for name, each in numbers.items()}, given
+            )
     finally:
         scalars["mg"], shared["mg"] = before
     function = casadi.Function("theirs", [vector], [loss, casadi.gradient(loss, vector)])
@@ -152,7 +153,6 @@ def by_casadi(name: str, program: Program, folder: Path, expected: Any) -> tuple
 
 
 def by_hand(program: Program, folder: Path, expected: Any) -> tuple[Callable[[], object], list[str]]:
-    """Runge-Kutta's method by hand."""
     numbers, given = program.data()
     source = folder / "runge_kutta.c"
     source.write_bytes((HERE / "programs" / "runge_kutta.c").read_bytes())
@@ -216,7 +216,6 @@ def in_turns(steps: list[Callable[[], object]]) -> list[float]:
 
 
 def main() -> None:
-    """Print the table."""
     os.environ.setdefault("MICROGRAD_THREADS", "1")
     lines = []
     for name in sys.argv[1:] or ALL:

@@ -42,7 +42,6 @@ class Runner(ABC):
 
     @classmethod
     def installed(cls) -> bool:
-        """Whether what it needs is there."""
         return all(importlib.util.find_spec(module) for module in cls.needs)
 
     @classmethod
@@ -72,7 +71,6 @@ class Runner(ABC):
         return None
 
     def primal(self) -> Step | None:
-        """A step that computes the value."""
         return None
 
     def values(self) -> Step | None:
@@ -81,13 +79,10 @@ class Runner(ABC):
 
 
 class Ours(Runner):
-    """This package, compiled."""
-
     name = "micrograd, compiled"
     needs = ("numpy", "llvmlite")
 
     def load(self, program: Program) -> None:
-        """Make the parameters Values."""
         import micrograd as mg
         import micrograd.compiler.backends.llvm.llvm_backend  # LLVM is loaded before the first step
 
@@ -127,7 +122,6 @@ class Ours(Runner):
         return self.fast.program(*self.arguments).run
 
     def values(self) -> Step:
-        """A call and its backward."""
         fast, arguments = self.fast, self.arguments
 
         def step() -> None:
@@ -150,7 +144,6 @@ class OnArrays(Runner):
     library: type[Any]
 
     def load(self, program: Program) -> None:
-        """Make arrays."""
         self.xp = self.library()
         self.program = program
         numbers, given = program.data()
@@ -158,19 +151,15 @@ class OnArrays(Runner):
         self.given = {name: self.xp.array(nested) for name, nested in given.items()}
 
     def loss(self, weights: Numbers) -> Any:
-        """The value."""
         return self.program.arrays(self.xp, weights, self.given)
 
 
 class JaxRunner(OnArrays):
-    """JAX."""
-
     name = "JAX, jit"
     needs = ("jax",)
     library = Jax
 
     def first_step(self) -> None:
-        """Compile and run."""
         jax, program, xp, given = self.xp.jax, self.program, self.xp, self.given
         if program.arguments:
             self.arguments = self.weights, given
@@ -182,7 +171,6 @@ class JaxRunner(OnArrays):
         jax.block_until_ready(self.with_gradient(*self.arguments))
 
     def result(self) -> Result:
-        """Of the arrays."""
         value, gradients = self.with_gradient(*self.arguments)
         return float(value), flat([gradients[name].tolist() for name in self.weights])
 
@@ -192,29 +180,23 @@ class JaxRunner(OnArrays):
         return lambda: wait(function(*arguments))
 
     def gradient(self) -> Step:
-        """The compiled function of value and gradient."""
         return self.stepped(self.with_gradient)
 
     def primal(self) -> Step:
-        """The compiled function of the value."""
         return self.stepped(self.xp.jax.jit(self.function))
 
 
 class TorchRunner(OnArrays):
-    """PyTorch."""
-
     name = "PyTorch, eager"
     needs = ("torch",)
     library = Torch
 
     def first_step(self) -> None:
-        """Build a graph, and backpropagate."""
         for weight in self.weights.values():
             weight.requires_grad_(True)
         self.step()
 
     def step(self) -> Any:
-        """Value and gradients."""
         for weight in self.weights.values():
             weight.grad = None
         value = self.loss(self.weights)
@@ -222,19 +204,15 @@ class TorchRunner(OnArrays):
         return value
 
     def result(self) -> Result:
-        """Of the tensors."""
         value = self.step()
         none = [weight.new_zeros(weight.shape) for weight in self.weights.values()]
         found = [weight.grad for weight in self.weights.values()]
         return value.item(), flat([(none[i] if grad is None else grad).tolist() for i, grad in enumerate(found)])
 
     def gradient(self) -> Step:
-        """A graph and its backward."""
         return self.step
 
     def primal(self) -> Step:
-        """No graph."""
-
         def step() -> None:
             with self.xp.no_grad():
                 self.loss(self.weights)
@@ -250,23 +228,19 @@ class NumpyRunner(OnArrays):
     library = Numpy
 
     def first_step(self) -> None:
-        """There is nothing to make."""
         self.result()
 
     def result(self) -> Result:
-        """Of the arrays."""
         if self.program.numpy_gradient is None:
             return float(self.loss(self.weights)), []
         value, gradients = self.program.numpy_gradient(self.weights, self.given)
         return value, flat([gradients[name].tolist() for name in self.weights])
 
     def gradient(self) -> Step | None:
-        """The gradient by hand."""
         by_hand = self.program.numpy_gradient
         return None if by_hand is None else partial(by_hand, self.weights, self.given)
 
     def primal(self) -> Step:
-        """The value."""
         return partial(self.loss, self.weights)
 
 
@@ -322,17 +296,14 @@ class CasadiRunner(Runner):
         return step, arrays
 
     def result(self) -> Result:
-        """Of the arrays."""
         self.run()
         value, gradient = self.outputs
         return float(value[0]), gradient.tolist()
 
     def gradient(self) -> Step:
-        """The function of both."""
         return self.run
 
     def primal(self) -> Step:
-        """The function of the value."""
         self.run_primal, _ = self.evaluator([self.loss])
         return self.run_primal
 
@@ -345,16 +316,13 @@ class CRunner(Runner):
 
     @classmethod
     def installed(cls) -> bool:
-        """Whether there is a compiler."""
         return super().installed() and shutil.which("cc") is not None
 
     @classmethod
     def takes(cls, program: Program) -> bool:
-        """Whether it was written in C."""
         return program.c is not None
 
     def load(self, program: Program) -> None:
-        """Make arrays."""
         import numpy as np
 
         numbers, given = program.data()
@@ -364,7 +332,6 @@ class CRunner(Runner):
         self.found = np.zeros(len(self.weights))
 
     def first_step(self) -> None:
-        """Compile and run."""
         with tempfile.TemporaryDirectory() as folder:
             library = str(Path(folder) / "program.so")
             subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, self.source], check=True)
@@ -377,15 +344,12 @@ class CRunner(Runner):
         self.run()
 
     def result(self) -> Result:
-        """Of the arrays."""
         return self.run(), self.found.tolist()
 
     def gradient(self) -> Step:
-        """The function of both."""
         return self.run
 
     def primal(self) -> Step:
-        """The function of the value."""
         return self.run_primal
 
 

@@ -66,7 +66,6 @@ def main() -> None:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Measure the programs of the suite beside peers.")
     parser.add_argument("--only", nargs="+", choices=[*PROGRAMS], metavar="NAME", help=f"of {', '.join(PROGRAMS)}")
     parser.add_argument(
@@ -159,7 +158,6 @@ def number(found: float | None, form: str, scale: float = 1.0) -> str:
 
 
 def milliseconds(seconds: list[float] | None) -> str:
-    """The median, three digits of it."""
     if seconds is None:
         return "-"
     found = 1e3 * median(seconds)

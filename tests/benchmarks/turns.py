@@ -73,8 +73,6 @@ class Row:
 
 
 class First(NamedTuple):
-    """What a process answers first."""
-
     seconds: float
     memory: int
     result: Result
@@ -184,7 +182,6 @@ def serve(runner: Runner, program: Program, limits: Limits) -> Iterator[Any]:
 
 
 def first_step(runner: Runner) -> First:
-    """Take the first step."""
     before = resident("VmRSS")
     forget_most_resident()
     start = process_time() + of_children()

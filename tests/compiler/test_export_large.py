@@ -17,7 +17,7 @@ from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
 from tests.test_suite import NAMES, tiny
 
-pytestmark = needs_cc
+pytestmark = [needs_cc, pytest.mark.slow]
 
 
 def numbers(*shape):

@@ -37,7 +37,6 @@ OPTIMIZERS = {
 
 
 @pytest.mark.unmeasured
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_same_losses_over_a_hundred_steps(name, backend):
     runs = []

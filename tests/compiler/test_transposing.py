@@ -55,6 +55,7 @@ def gradients(function, leaves):
     return [loss.data, *(leaf.grad for leaf in leaves)]
 
 
+@pytest.mark.slow
 def test_numbers_of_many_samples_lie_side_by_side(backend):
     loss, leaves = mixture(400)
     fast = mg.compile(loss, backend=backend)

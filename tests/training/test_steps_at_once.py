@@ -61,6 +61,7 @@ def trained(
     return everything(leaves, optimizer, history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [POINTS, LONGER], ids=["alike", "of two lengths"])
 @pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("units", [3, 9], ids=["few parameters", "more"])
