@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SAMPLES = 64  # fewer are not worth it
 _NUMBERS = 1 << 14  # that are computed one by one, or as long as so many; fewer are not worth it
-_VECTOR, _WIDE = 4, 8  # fewer columns are no vector, or a short one
+_VECTOR, _LONG = 4, 8  # fewer columns are no vector, or a short one
 _ALONE, _SHORT = 6, 3  # numbers in vectors take as long as one alone, and as one in short vectors, row by row
 _SHARE = 0.2  # of the time they take at least
 _TRIED = 3  # numbers of samples, as rows of a matrix of pairs may be samples, and pairs too
@@ -139,7 +139,7 @@ def _time_of_one(kernel: Kernel | Singles) -> int:
     """How long a number of a kernel takes, as numbers in long vectors, in which columns or terms lie side by side."""
     has_columns = kernel.columns >= _VECTOR and kernel.target.column_step == 1
     if has_columns and all(access.has_columns_in_vectors for access in kernel.accesses):
-        return _SHORT if kernel.columns < _WIDE else 1
+        return _SHORT if kernel.columns < _LONG else 1
     in_any_order = isinstance(kernel, Reduction) and not kernel.is_in_order
     return 1 if in_any_order and all(access.has_terms_in_vectors for access in kernel.accesses) else _ALONE
 
