@@ -80,7 +80,9 @@ class Quick:
         self._run, (self._given, self._inputs), self._failed = ports.run, ports.inputs, ports.failed
         self._found, outputs = ports.outputs
         self._output, self._answers = int(outputs[0]), part_of(outputs[1:])
-        self._slopes, self._gradients = ports.gradients
+        slopes, positions = ports.gradients
+        # Of a slice, the view that each run writes to
+        self._gradients = slopes[positions].copy if isinstance(positions, slice) else partial(slopes.take, positions)
         self._as_written = partial(as_written, special)
 
     @classmethod
@@ -170,7 +172,7 @@ class Quick:
             return EAGER
         if not special.results.has_values:
             return number
-        gradients = ran._slopes[ran._gradients].copy()
+        gradients = ran._gradients()
         if not all_finite(gradients):
             return EAGER
         written = partial(ran._written, arguments, number)

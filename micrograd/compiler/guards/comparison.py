@@ -85,21 +85,12 @@ class Comparison:
         self._lengths = list(map(len, self.sized))
         self._kinds = list(map(type, self.instances))
         self._keys = list(chain.from_iterable(self.keys))
+        self._has_others = bool(self.keys or self.sized or self.instances or self._arrays or self._lists)
 
     def is_same(self) -> bool:
         """Whether the same is there now."""
         try:
-            if self.equal != self._equal_before:
-                return False
-            if self.keys and list(chain.from_iterable(self.keys)) != self._keys:
-                return False
-            if self.sized and list(map(len, self.sized)) != self._lengths:
-                return False
-            if self.instances and list(map(type, self.instances)) != self._kinds:
-                return False
-            if self._arrays and not all(map(_has_same_bytes, self._arrays)):
-                return False
-            if self._lists and not all(each.has_same_items() for each in self._lists):
+            if self.equal != self._equal_before or (self._has_others and not self._others_are_same()):
                 return False
             if all(map(is_, chain.from_iterable([get() for get in self.getters]), self._getters_before)):
                 return True
@@ -110,6 +101,15 @@ class Comparison:
             return False
         self._getters_before = now  # equal numbers: the next comparison is quick again
         return True
+
+    def _others_are_same(self) -> bool:
+        return (
+            list(chain.from_iterable(self.keys)) == self._keys
+            and list(map(len, self.sized)) == self._lengths
+            and list(map(type, self.instances)) == self._kinds
+            and all(map(_has_same_bytes, self._arrays))
+            and all(each.has_same_items() for each in self._lists)
+        )
 
     def _now(self) -> list[Any]:
         return list(chain.from_iterable([get() for get in self.getters]))
