@@ -573,3 +573,96 @@ class TestLossesOfArrays:
             assert {weight.grad for weight in more} == {0.0}
             optimizer.step()
         assert len(counted) == 2
+
+
+def total(weights, data):
+    """A sum over all numbers in lists and tuples, nested in any way, each with another factor."""
+    flat = [number for part in data for number in (part if isinstance(part, SEQUENCES) else [part])]
+    deep = [number for part in flat for number in (part if isinstance(part, SEQUENCES) else [part])]
+    return sum((weights[n % len(weights)] * (x + n) for n, x in enumerate(deep)), 0.0)
+
+
+SEQUENCES = list, tuple, np.ndarray
+ROWS = [[0.5, 2.0, -0.0], [1.0, 4.0, 3.0]]
+PAIRS = [([0.0, 1.0], 1.0), ([1.0, 0.0], 2.0), ([1.0, 1.0], 3.0)]
+
+
+class TestNestedLists:
+    """Data in nested lists, as tutorials have them, of a function that reads a few Values or many."""
+
+    @pytest.fixture(params=[2, 40])
+    def weights(self, request):
+        return [Value(0.1 * number + 0.5) for number in range(request.param)]
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            ROWS,
+            tuple(map(tuple, ROWS)),
+            PAIRS,
+            [[1, 2], [3, 4]],
+            [[1.0, 2], [3.0, -4]],
+            [[1.0], [2.0, 3.0]],
+            [ROWS, ROWS],
+            [[1.0, 2.0, 3.0]] * 50,
+        ],
+        ids=["rows", "tuples", "pairs", "ints", "floats and ints", "of two lengths", "deeper", "many"],
+    )
+    def test_calls_are_quick_and_give_what_eager_gives(self, weights, data, monkeypatch):
+        fast = mg.compile(lambda data: total(weights, data))
+        answers = counted_calls(monkeypatch)
+        for number in range(4):
+            weights[1].data = float(number)
+            found, expected = fast(data), total(weights, data)
+            assert found.data == pytest.approx(expected.data, rel=1e-12)
+            assert mg.gradient(found, weights) == pytest.approx(mg.gradient(expected, weights), rel=1e-12)
+        assert len(answers) == 3
+        assert None not in answers
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            [[0.5, 2.0, 1.0], [1.0, 4.0]],
+            [[0.5, 2.0], [1.0, 4.0]],
+            [*ROWS, [1.0, 2.0, 3.0]],
+            [ROWS[0], tuple(ROWS[1])],
+            [[0.5, 2.0, 1.0], [1.0, 4, 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, 2**31, 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, True, 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, np.float64(4.0), 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, Value(4.0), 3.0]],
+            [[0.5, 2.0, 1.0], np.array([1.0, 4.0, 3.0])],
+            [0.5, 2.0],
+            [[], []],
+        ],
+        ids=str,
+    )
+    def test_other_arguments_come_between(self, weights, other):
+        fast = mg.compile(lambda data: total(weights, data))
+        for data in (ROWS, [[9.0, 8.0, 7.0], ROWS[0]], other, ROWS, other, ROWS):
+            assert float(mg.detach(fast(data))) == pytest.approx(float(mg.detach(total(weights, data))), rel=1e-12)
+
+    @pytest.mark.parametrize(
+        "data", [[[1.0], [2.0, 3.0]] * 20, [[1.0, True], [2.0, False]]], ids=["of many lengths", "bools"]
+    )
+    def test_those_that_are_not_alike_are_looked_at_one_by_one(self, weights, data, monkeypatch):
+        fast = mg.compile(lambda data: total(weights, data))
+        answers = counted_calls(monkeypatch)
+        for _ in range(3):
+            assert fast(data).data == pytest.approx(total(weights, data).data, rel=1e-12)
+        assert answers == []
+
+    def test_infinities_and_nan_are_computed_eagerly(self, weights):
+        fast = mg.compile(lambda data: total(weights, data))
+        assert fast(ROWS).data == fast(ROWS).data
+        assert fast([[math.inf, 2.0, 1.0], ROWS[1]]).data == math.inf
+        assert math.isnan(fast([[math.nan, 2.0, 1.0], ROWS[1]]).data)
+
+    def test_a_list_that_is_changed_later_is_noticed(self, weights):
+        data = [[1.0, 2.0], [3.0, 4.0]]
+        fast = mg.compile(lambda data: total(weights, data) * weights[0])
+        results = [fast(data) for _ in range(3)]
+        data[0][0] = 5.0
+        assert fast(data).data == pytest.approx((total(weights, data) * weights[0]).data, rel=1e-12)
+        with pytest.raises(ValueError, match="gives other numbers now"):
+            results[-1].backward(create_graph=True)
