@@ -44,7 +44,7 @@ class NestedLists:
 
     @classmethod
     def of(cls, example: Any) -> NestedLists | None:
-        """What reads arguments like this one; None where there is anything but floats and ints, or too few are alike."""
+        """What reads arguments like this one; None where there are not only floats and ints, or too few are alike."""
         layout = _layout_of(example)
         if layout is None:
             return None
