@@ -667,6 +667,7 @@ class TestFonts:
 
     CODE = "import os, micrograd as mg; mg.draw_dot(mg.Value(1.0), format={!r}).pipe(); os.write(2, b'after')"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("format", ["svg", "png"])
     def test_the_first_picture_says_nothing(self, format, tmp_path):  # noqa: A002
         environment = {**os.environ, "FONTCONFIG_FILE": str(tmp_path / "none")}

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from tests.engine.common import programs, run, with_tangents
-from tests.strategies import micrograds_example
 
 
 class TestBackward:
@@ -72,12 +71,6 @@ class TestBackward:
             result = result + result
         result.backward()
         assert a.grad == 2.0**21
-
-    def test_the_example_of_micrograd_gives_its_numbers(self):
-        a, b = Value(-4.0), Value(2.0)
-        g = micrograds_example(a, b)
-        g.backward()
-        assert f"{g.data:.4f} {a.grad:.4f} {b.grad:.4f}" == "24.7041 138.8338 645.5773"
 
 
 class TestTopologicalOrder:

@@ -14,7 +14,7 @@ from micrograd import Value
 from micrograd.command.grammar import ExpressionError, ParsedExpression
 from micrograd.testing import gradcheck, numerical_gradient
 from tests.engine.test_primitives import TRUTHS, exact, mp
-from tests.strategies import Program, by_hand, lecture_order, micrograds_example, programs
+from tests.strategies import Program, by_hand, lecture_order, programs
 
 pytestmark = pytest.mark.slow
 
@@ -214,15 +214,6 @@ def test_constants_among_the_leaves_change_no_other_gradient(program):
 
 
 # The articles' programs
-
-
-def test_micrograds_own_example():
-    a, b = Value(-4.0), Value(2.0)
-    g = micrograds_example(a, b)
-    g.backward()
-    assert f"{g.data:.4f}" == "24.7041"
-    assert f"{a.grad:.4f}" == "138.8338"
-    assert f"{b.grad:.4f}" == "645.5773"
 
 
 def test_on_backprop_implementation():
