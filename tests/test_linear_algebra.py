@@ -326,6 +326,103 @@ class TestCallsInPrograms:
         found = mg.compile(mg.value_and_grad(f), backend="llvm")(a)
         assert found[0] == pytest.approx(f(a), rel=1e-10)
 
+    @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+    def test_calls_in_each_iteration_of_a_recurrence(self, backend):
+        def f(a, b):
+            for _ in range(10):
+                b = mg.tanh(b * 0.5 + 0.1)
+                a = np.linalg.eigh(a + a.T + b)[1] + a * b
+            return (a * LADDER).sum() * b
+
+        a, b = mg.array(SQUARE), Value(0.3)
+        f(a, b).backward()
+        expected, slopes = f(SQUARE, 0.3), [mg.gradients(a), b.grad]
+        found, given = mg.compile(mg.value_and_grad(f, argnums=(0, 1)), backend=backend)(SQUARE, 0.3)
+        assert found == pytest.approx(expected, rel=1e-9)
+        assert given[0] == pytest.approx(slopes[0], rel=1e-6, abs=1e-9)
+        assert given[1] == pytest.approx(slopes[1], rel=1e-6)
+        a, b = mg.array(SQUARE), Value(0.3)
+        mg.compile(f, backend=backend)(a, b).backward()
+        assert mg.gradients(a) == pytest.approx(slopes[0], rel=1e-6, abs=1e-9)
+        assert b.grad == pytest.approx(slopes[1], rel=1e-6)
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+    def test_what_is_read_before_and_after_a_call_is_computed_once(self, backend):
+        computed = []
+
+        def forward(x):
+            computed.append(x)
+            return 2.0 * x
+
+        doubled = mg.primitive("doubled", "doubled", forward, lambda g, out, x: 2.0 * g, replace=True)
+
+        def f(a):
+            b = np.frompyfunc(doubled, 1, 1)(a)
+            return (np.linalg.eigvalsh(b) * b[0]).sum()
+
+        fast, a = mg.compile(f, backend=backend), mg.array(SYMMETRIC)
+        fast(a)
+        computed.clear()
+        found = fast(a)
+        assert len(computed) == SYMMETRIC.size
+        assert found.data == pytest.approx(f(a).data, rel=1e-12)
+
+    def test_two_calls_that_read_the_same_of_which_the_first_has_no_gradient(self):
+        def f(a):
+            b = a + a.T
+            with mg.no_grad():
+                size = np.linalg.eigvalsh(b)[-1]
+            return np.linalg.eigh(b)[0][0] * size + (np.linalg.svd(b)[1] * b[0]).sum()
+
+        a, c = mg.array(SQUARE), mg.array(SQUARE)
+        f(c).backward()
+        mg.compile(f, backend="numpy")(a).backward()
+        assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-10, abs=1e-12)
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+    def test_several_results_have_gradients_of_their_own(self, backend):
+        def f(a):
+            w, v = np.linalg.eigh(a + a.T)
+            return w.sum() * v[0, 0], (w * v[1]).sum(), a[0, 0] * 1.0
+
+        a, c = mg.array(SQUARE), mg.array(SQUARE)
+        fast = mg.compile(f, backend=backend)
+        for weights in ((1.0, 0.0, 0.0), (0.5, -2.0, 1.0)):
+            for x, function in ((a, fast), (c, f)):
+                for element in x.flat:
+                    element.grad = 0.0
+                sum(result * weight for result, weight in zip(function(x), weights, strict=True)).backward()
+            assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-9, abs=1e-10)
+
+    def test_in_float32(self):
+        def f(a):
+            return (np.linalg.eigh(a @ a.T)[1] * LADDER).sum() + np.linalg.svd(a + 1.0)[1].sum()
+
+        a, c = mg.array(SQUARE), mg.array(SQUARE)
+        mg.compile(f, backend="numpy", precision="float32")(a).backward()
+        f(c).backward()
+        assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-3, abs=1e-3)
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+    def test_what_overflows_before_a_call_raises_as_eagerly(self, backend):
+        def f(a):
+            return np.linalg.eigvalsh(1.0 / np.exp(a))[0]
+
+        fast = mg.compile(f, backend=backend)
+        assert fast(mg.array(SYMMETRIC)).data == pytest.approx(f(SYMMETRIC), rel=1e-12)
+        with pytest.raises(OverflowError, match="exp"):
+            fast(mg.array(SYMMETRIC + 1e3))
+
+    def test_a_rule_that_raises_says_so_after_the_results_of_others(self):
+        def f(a, b):
+            return np.linalg.eigh(a)[1][0, 0] + np.linalg.svd(b)[1].sum() * mg.exp(b[0, 0])
+
+        fast = mg.compile(f, backend="llvm")
+        a, b = mg.array(np.diag([2.0, 5.0, 2.0])), mg.array(SQUARE)
+        result = fast(a, b)
+        with pytest.raises(ValueError, match="the eigenvalues 0 and 1"):
+            result.backward()
+
     def test_singular_values_of_least_squares(self):
         fast = mg.compile(lambda a, b: np.linalg.lstsq(a, b, rcond=1e-10), backend="numpy")
         x, squares, rank, singular = fast(TALL, LONG)

@@ -86,12 +86,9 @@ def taken(numbers: Floats, part: Any) -> Floats:
 
 def all_finite(numbers: Floats) -> bool:
     """Whether there is neither an infinity nor a NaN."""
-    if len(numbers) <= _FEW and math.isfinite(sum(numbers.tolist())):  # 0.1 us for three, in place of 0.4
-        return True
-    finite = np.isfinite(numbers)
-    return (
-        b"\0" not in finite.tobytes() if len(numbers) < _MANY else bool(finite.all())
-    )  # for a few, it takes twice as long
+    # For three numbers, a list takes 0.1 us in place of 0.4; for 4,000, their product takes half as long as isfinite
+    total = sum(numbers.tolist()) if len(numbers) <= _FEW else np.vdot(numbers, numbers)
+    return math.isfinite(total) or bool(np.isfinite(numbers).all())
 
 
-_FEW, _MANY = 32, 10_000  # numbers: of more than a few, it is quicker to look at all of them at once
+_FEW = 16  # numbers, of which a list is made in less time

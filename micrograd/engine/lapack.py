@@ -148,8 +148,8 @@ def _twice_symmetric(factor: Any, gradient: Any) -> Any:
     count, blas = len(factor), _routines("blas")
     if count <= _SPLIT:
         upper = factor.T  # as LAPACK goes through memory
-        inner = (gradient * weights(count, 1.0)).T
-        inner = blas.dtrmm(1.0, upper, inner, side=1, trans_a=1, overwrite_b=1)
+        # Above the diagonal, the gradient counts for nothing in what is below it of this product
+        inner = blas.dtrmm(1.0, upper, gradient.T, side=1, trans_a=1)
         inner *= weights(count, 0.5).T
         half = blas.dtrsm(1.0, upper, inner, side=1, trans_a=1, overwrite_b=1)
         whole = blas.dtrsm(1.0, upper, half, overwrite_b=1)
@@ -173,7 +173,7 @@ def solve_triangular(a: Any, b: Any, lower: bool) -> Any:
     """
     if not _is_plain(a) or b.ndim != 2 or len(b) != len(a):
         return np.linalg.solve(np.tril(a) if lower else np.triu(a), b)
-    if not a.diagonal().all():
+    if np.count_nonzero(a.diagonal()) < len(a):
         raise np.linalg.LinAlgError("Singular matrix")
     is_turned, dtrsm = a.flags.c_contiguous, _routines("blas").dtrsm
     columns, is_lower = (a.T, not lower) if is_turned else (a, lower)

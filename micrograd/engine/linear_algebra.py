@@ -29,6 +29,8 @@ def _t(a: Any) -> Any:
 
 def _summed_to(gradient: Any, shape: tuple[int, ...]) -> Any:
     """The gradient of an operand that was broadcast from a shape."""
+    if gradient.shape == shape:
+        return gradient
     extra = gradient.ndim - len(shape)
     gradient = gradient.sum(axis=tuple(range(extra))) if extra else gradient
     axes = tuple(axis for axis, size in enumerate(shape) if size == 1 and gradient.shape[axis] != 1)
@@ -71,6 +73,8 @@ def _rule_of_product(gradients: Any, results: Any, operands: Any, needed: Any) -
 
 
 def _multiplied(a: Any, b: Any) -> tuple[Any]:
+    if a.ndim == b.ndim == 2:
+        return (np.dot(a, b),)
     return (a * b if a.shape[-1] == b.shape[-2] == 1 else np.matmul(a, b),)  # which takes half as long then
 
 

@@ -34,11 +34,13 @@ class Runner(ABC):
     Attributes:
         name: what stands in the table.
         needs: the packages without which it is left out.
+        loading: what a user's program runs before it can compute anything.
     """
 
     recursive = False
     name: str
     needs: tuple[str, ...] = ()
+    loading = "import numpy"
 
     @classmethod
     def installed(cls) -> bool:
@@ -62,8 +64,8 @@ class Runner(ABC):
         """The value and the gradient, in the order of the parameters; an empty one where it computes none."""
 
     def steps(self) -> dict[str, Step]:
-        """What is timed: "gradient" and "primal", which computes the value alone; this package has "values", too."""
-        found = {"gradient": self.gradient, "primal": self.primal, "values": self.values}
+        """What is timed: "gradient" and "primal", which computes the value alone; and "plain", a call of a user's."""
+        found = {"gradient": self.gradient, "primal": self.primal, "plain": self.plain}
         return {name: step for name, make in found.items() if (step := make()) is not None}
 
     def gradient(self) -> Step | None:
@@ -73,14 +75,15 @@ class Runner(ABC):
     def primal(self) -> Step | None:
         return None
 
-    def values(self) -> Step | None:
-        """A step that fills the grad of every Value."""
-        return None
+    def plain(self) -> Step | None:
+        """A step from arrays of NumPy to a float and arrays of NumPy."""
+        return self.gradient()
 
 
 class Ours(Runner):
     name = "micrograd, compiled"
     needs = ("numpy", "llvmlite")
+    loading = "import micrograd, micrograd.compiler.backends.llvm.llvm_backend"
 
     def load(self, program: Program) -> None:
         import micrograd as mg
@@ -121,7 +124,8 @@ class Ours(Runner):
         """From buffer to buffer."""
         return self.fast.program(*self.arguments).run
 
-    def values(self) -> Step:
+    def plain(self) -> Step:
+        """A call, and the gradients of its Values."""
         fast, arguments = self.fast, self.arguments
 
         def step() -> None:
@@ -157,6 +161,7 @@ class OnArrays(Runner):
 class JaxRunner(OnArrays):
     name = "JAX, jit"
     needs = ("jax",)
+    loading = "import jax; jax.config.update('jax_enable_x64', True); jax.numpy.zeros(1)"
     library = Jax
 
     def first_step(self) -> None:
@@ -185,10 +190,23 @@ class JaxRunner(OnArrays):
     def primal(self) -> Step:
         return self.stepped(self.xp.jax.jit(self.function))
 
+    def plain(self) -> Step:
+        """What is given and what is wanted are arrays of NumPy."""
+        import numpy as np
+
+        arguments = [{name: np.asarray(array) for name, array in each.items()} for each in self.arguments]
+
+        def step() -> tuple[float, list[Any]]:
+            value, gradients = self.with_gradient(*arguments)
+            return float(value), [*map(np.asarray, gradients.values())]
+
+        return step
+
 
 class TorchRunner(OnArrays):
     name = "PyTorch, eager"
     needs = ("torch",)
+    loading = "import torch"
     library = Torch
 
     def first_step(self) -> None:
@@ -216,6 +234,18 @@ class TorchRunner(OnArrays):
         def step() -> None:
             with self.xp.no_grad():
                 self.loss(self.weights)
+
+        return step
+
+    def plain(self) -> Step:
+        """What is given and what is wanted are arrays of NumPy."""
+        arrays = {name: weight.detach().numpy() for name, weight in self.weights.items()}
+
+        def step() -> tuple[float, list[Any]]:
+            weights = {name: self.xp.array(array, requires_grad=True) for name, array in arrays.items()}
+            value = self.loss(weights)
+            value.backward()
+            return value.item(), [weight.grad.numpy() for weight in weights.values() if weight.grad is not None]
 
         return step
 
@@ -249,6 +279,7 @@ class CasadiRunner(Runner):
 
     name = "CasADi, SX"
     needs = ("casadi", "numpy")
+    loading = "import casadi, numpy"
 
     def load(self, program: Program) -> None:
         """Make the data; the program's functions are CasADi's from here on."""
@@ -276,13 +307,14 @@ class CasadiRunner(Runner):
         self.loss = self.program.scalars(weights, self.given)
         self.vector = casadi.vertcat(*symbols)
         self.run, self.outputs = self.evaluator([self.loss, casadi.gradient(self.loss, self.vector)])
+        self.called = self.function
         self.run()
 
     def evaluator(self, outputs: list[Any]) -> tuple[Step, list[Any]]:
         """What computes outputs, from array to array, and its arrays."""
         import numpy as np
 
-        function = self.casadi.Function("f", [self.vector], outputs)
+        self.function = function = self.casadi.Function("f", [self.vector], outputs)
         arrays = [np.zeros(output.numel()) for output in outputs]
         buffer, evaluate = function.buffer()
         buffer.set_arg(0, memoryview(self.inputs))
@@ -306,6 +338,16 @@ class CasadiRunner(Runner):
     def primal(self) -> Step:
         self.run_primal, _ = self.evaluator([self.loss])
         return self.run_primal
+
+    def plain(self) -> Step:
+        """A call of the function: an array of NumPy is given, and what it gives becomes a float and another one."""
+        called, inputs = self.called, self.inputs
+
+        def step() -> tuple[float, Any]:
+            value, gradient = called(inputs)
+            return float(value), gradient.full()
+
+        return step
 
 
 class CRunner(Runner):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import micrograd as mg
 from micrograd.compiler.ir.graph import Terms
 from micrograd.compiler.passes.normalise import _followed, _in_order
 
@@ -52,6 +53,18 @@ def test_a_long_chain_is_followed_to_its_end():
     length = _followed(target, factor, np.arange(size - 1))
     assert (target == size - 1).all()
     assert length.tolist() == [*range(size - 1, -1, -1)]
+
+
+@pytest.mark.parametrize("x", [0.1, -0.0, 3e-320, 1.7e300])
+def test_a_sum_of_a_number_and_itself_is_one_term(x):
+    def square(x):
+        return x * x + x * x - x
+
+    fast = mg.compile(square, backend="numpy")
+    assert fast(x).hex() == square(x).hex()
+    assert len(fast.program(x).program.kernels) == 1
+    slope = mg.compile(mg.grad(lambda x: mg.sin(x) * mg.sin(x)), backend="numpy")
+    assert slope(0.3) == mg.grad(lambda x: mg.sin(x) * mg.sin(x))(0.3)
 
 
 @pytest.mark.parametrize("kind", ["up", "down", "any"])

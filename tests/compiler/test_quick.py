@@ -2,13 +2,14 @@
 
 import math
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.calling.quick import QuickOfArrays
+from micrograd.compiler.calling.quick import EAGER, QuickOfArrays
 
 
 def called(function, *calls):
@@ -378,6 +379,72 @@ class TestArraysWithoutCopies:
         assert (second.tolist(), third.tolist()) == ([0.0, 2.0, 4.0, 6.0], [0.0, 2.0, 4.0])
 
 
+def counted_calls(monkeypatch):
+    """What quick calls of arrays give, in order."""
+    quick, answers = QuickOfArrays.__call__, []
+
+    def call(self, arguments):
+        answers.append(quick(self, arguments))
+        return answers[-1]
+
+    monkeypatch.setattr(QuickOfArrays, "__call__", call)
+    return answers
+
+
+class TestArraysOfNumbers:
+    """A function from arrays of numbers to arrays of numbers, as a gradient is."""
+
+    POINTS = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
+
+    @pytest.fixture
+    def fast(self):
+        return mg.compile(mg.value_and_grad(lambda x, scale: (np.tanh(x) * x).sum() * scale))
+
+    def test_calls_are_quick_and_give_new_arrays(self, fast, monkeypatch):
+        answers = counted_calls(monkeypatch)
+        expected = mg.value_and_grad(lambda x: (np.tanh(x) * x).sum() * 3.0)
+        found = [fast(self.POINTS + number, 3.0) for number in range(4)]
+        assert len(answers) == 3
+        assert None not in answers
+        for number, (value, slopes) in enumerate(found):
+            assert type(value) is float
+            assert value == pytest.approx(expected(self.POINTS + number)[0], rel=1e-12)
+            assert slopes == pytest.approx(expected(self.POINTS + number)[1], rel=1e-12)
+        assert not any(np.shares_memory(a[1], b[1]) for a, b in pairwise(found))
+
+    @pytest.mark.parametrize(
+        "others",
+        [(POINTS[:2], 3.0), (POINTS.T, 3.0), (POINTS.astype(int), 3.0), (POINTS, 3)],
+        ids=["shape", "order", "ints", "int"],
+    )
+    def test_other_arguments_come_between(self, fast, others):
+        expected = mg.value_and_grad(lambda x, scale: (np.tanh(x) * x).sum() * scale)
+        for arguments in ((self.POINTS, 3.0), (self.POINTS, 4.0), others, (self.POINTS, 5.0), others):
+            (value, slopes), (other, other_slopes) = fast(*arguments), expected(*arguments)
+            assert value == pytest.approx(other, rel=1e-12)
+            assert np.array(slopes) == pytest.approx(np.array(other_slopes), rel=1e-12)
+
+    def test_what_raises_eagerly_raises(self, monkeypatch):
+        fast = mg.compile(mg.grad(lambda x: np.exp(x).sum()))
+        for _ in range(2):
+            fast(self.POINTS)
+        answers = counted_calls(monkeypatch)
+        with pytest.raises(OverflowError, match="exp"):
+            fast(self.POINTS + 1e3)
+        assert answers == [EAGER]
+
+    def test_with_a_call_of_a_function_of_arrays(self, monkeypatch):
+        f = mg.value_and_grad(lambda a: np.linalg.eigvalsh(a @ a.T)[0])
+        fast, matrix = mg.compile(f), self.POINTS[:3] + np.eye(3)
+        fast(matrix)
+        answers = counted_calls(monkeypatch)
+        value, slopes = fast(matrix + 1.0)
+        assert None not in answers
+        assert len(answers) == 1
+        assert value == pytest.approx(f(matrix + 1.0)[0], rel=1e-12)
+        assert slopes == pytest.approx(f(matrix + 1.0)[1], rel=1e-9)
+
+
 class TestLossesOfArrays:
     """A loss of arrays and lists, of parameters that an optimiser trains as arrays."""
 
@@ -395,14 +462,7 @@ class TestLossesOfArrays:
     @pytest.fixture
     def counted(self, monkeypatch):
         """Counts the calls that are quick."""
-        quick, answers = QuickOfArrays.__call__, []
-
-        def call(self, arguments):
-            answers.append(quick(self, arguments))
-            return answers[-1]
-
-        monkeypatch.setattr(QuickOfArrays, "__call__", call)
-        return answers
+        return counted_calls(monkeypatch)
 
     def test_a_training_loop_is_quick_and_the_same_as_eager(self, model, counted):
         def trained(loss):
@@ -513,3 +573,96 @@ class TestLossesOfArrays:
             assert {weight.grad for weight in more} == {0.0}
             optimizer.step()
         assert len(counted) == 2
+
+
+def total(weights, data):
+    """A sum over all numbers in lists and tuples, nested in any way, each with another factor."""
+    flat = [number for part in data for number in (part if isinstance(part, SEQUENCES) else [part])]
+    deep = [number for part in flat for number in (part if isinstance(part, SEQUENCES) else [part])]
+    return sum((weights[n % len(weights)] * (x + n) for n, x in enumerate(deep)), 0.0)
+
+
+SEQUENCES = list, tuple, np.ndarray
+ROWS = [[0.5, 2.0, -0.0], [1.0, 4.0, 3.0]]
+PAIRS = [([0.0, 1.0], 1.0), ([1.0, 0.0], 2.0), ([1.0, 1.0], 3.0)]
+
+
+class TestNestedLists:
+    """Data in nested lists, as tutorials have them, of a function that reads a few Values or many."""
+
+    @pytest.fixture(params=[2, 40])
+    def weights(self, request):
+        return [Value(0.1 * number + 0.5) for number in range(request.param)]
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            ROWS,
+            tuple(map(tuple, ROWS)),
+            PAIRS,
+            [[1, 2], [3, 4]],
+            [[1.0, 2], [3.0, -4]],
+            [[1.0], [2.0, 3.0]],
+            [ROWS, ROWS],
+            [[1.0, 2.0, 3.0]] * 50,
+        ],
+        ids=["rows", "tuples", "pairs", "ints", "floats and ints", "of two lengths", "deeper", "many"],
+    )
+    def test_calls_are_quick_and_give_what_eager_gives(self, weights, data, monkeypatch):
+        fast = mg.compile(lambda data: total(weights, data))
+        answers = counted_calls(monkeypatch)
+        for number in range(4):
+            weights[1].data = float(number)
+            found, expected = fast(data), total(weights, data)
+            assert found.data == pytest.approx(expected.data, rel=1e-12)
+            assert mg.gradient(found, weights) == pytest.approx(mg.gradient(expected, weights), rel=1e-12)
+        assert len(answers) == 3
+        assert None not in answers
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            [[0.5, 2.0, 1.0], [1.0, 4.0]],
+            [[0.5, 2.0], [1.0, 4.0]],
+            [*ROWS, [1.0, 2.0, 3.0]],
+            [ROWS[0], tuple(ROWS[1])],
+            [[0.5, 2.0, 1.0], [1.0, 4, 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, 2**31, 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, True, 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, np.float64(4.0), 3.0]],
+            [[0.5, 2.0, 1.0], [1.0, Value(4.0), 3.0]],
+            [[0.5, 2.0, 1.0], np.array([1.0, 4.0, 3.0])],
+            [0.5, 2.0],
+            [[], []],
+        ],
+        ids=str,
+    )
+    def test_other_arguments_come_between(self, weights, other):
+        fast = mg.compile(lambda data: total(weights, data))
+        for data in (ROWS, [[9.0, 8.0, 7.0], ROWS[0]], other, ROWS, other, ROWS):
+            assert float(mg.detach(fast(data))) == pytest.approx(float(mg.detach(total(weights, data))), rel=1e-12)
+
+    @pytest.mark.parametrize(
+        "data", [[[1.0], [2.0, 3.0]] * 20, [[1.0, True], [2.0, False]]], ids=["of many lengths", "bools"]
+    )
+    def test_those_that_are_not_alike_are_looked_at_one_by_one(self, weights, data, monkeypatch):
+        fast = mg.compile(lambda data: total(weights, data))
+        answers = counted_calls(monkeypatch)
+        for _ in range(3):
+            assert fast(data).data == pytest.approx(total(weights, data).data, rel=1e-12)
+        assert answers == []
+
+    def test_infinities_and_nan_are_computed_eagerly(self, weights):
+        fast = mg.compile(lambda data: total(weights, data))
+        assert fast(ROWS).data == fast(ROWS).data
+        assert fast([[math.inf, 2.0, 1.0], ROWS[1]]).data == math.inf
+        assert math.isnan(fast([[math.nan, 2.0, 1.0], ROWS[1]]).data)
+
+    def test_a_list_that_is_changed_later_is_noticed(self, weights):
+        data = [[1.0, 2.0], [3.0, 4.0]]
+        fast = mg.compile(lambda data: total(weights, data) * weights[0])
+        results = [fast(data) for _ in range(3)]
+        data[0][0] = 5.0
+        assert fast(data).data == pytest.approx((total(weights, data) * weights[0]).data, rel=1e-12)
+        with pytest.raises(ValueError, match="gives other numbers now"):
+            results[-1].backward(create_graph=True)

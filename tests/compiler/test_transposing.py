@@ -68,6 +68,44 @@ def test_numbers_of_many_samples_lie_side_by_side(backend):
         assert {getattr(access, step) for access in kernel.accesses} <= {0, 1}
 
 
+def test_so_do_those_that_would_be_computed_in_short_vectors():
+    """Each sample has 5 numbers side by side: 1,000 rows of them, and no gradient, which would need more."""
+    rng = random.Random(2)
+    points = [(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(1000)]
+    weights, means, scales = ([Value(rng.gauss(0, 1), requires_grad=False) for _ in range(5)] for _ in range(3))
+
+    def loss():
+        total = 0.0
+        for x, y in points:
+            turned = [[scale * (x - mean), scale * (y - mean) + x] for mean, scale in zip(means, scales, strict=True)]
+            total += mg.logsumexp([w - 0.5 * mg.dot(pair, pair) for w, pair in zip(weights, turned, strict=True)])
+        return total
+
+    fast = mg.compile(loss, backend="numpy")
+    assert float(fast()) == pytest.approx(float(loss()), rel=1e-12)
+    kernels = fast.program().program.kernels
+    assert not [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (1000, 5)]
+    assert [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (5, 1000)]
+
+
+def test_of_pairs_the_rows_may_be_samples_and_the_pairs_too():
+    """The differences of all pairs of points, of which each has two numbers side by side."""
+
+    def apart(points):
+        return mg.exp(-0.5 * ((points[:, None] - points) ** 2).sum(axis=2)).sum()
+
+    points = np.random.default_rng(0).normal(size=(64, 2))
+    fast = mg.compile(mg.value_and_grad(apart), backend="llvm")
+    (value, slopes), (expected, expected_slopes) = fast(points), mg.value_and_grad(apart)(points)
+    assert value == pytest.approx(expected, rel=1e-12)
+    assert slopes == pytest.approx(expected_slopes, rel=1e-9, abs=1e-12)
+    kernels = [kernel for kernel in fast.program(points).program.kernels if kernel.rows * kernel.columns == 64 * 64 * 2]
+    assert kernels
+    for kernel in kernels:
+        assert kernel.columns >= 64
+        assert {access.column_step for access in (kernel.target, *kernel.accesses)} <= {0, 1}
+
+
 def test_few_samples_stay_one_after_the_other():
     loss, _ = mixture(40)
     program = mg.compile(loss, backend="numpy").program().program
@@ -76,7 +114,7 @@ def test_few_samples_stay_one_after_the_other():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_is_worth_it")
-@pytest.mark.parametrize("count", [2, 7])
+@pytest.mark.parametrize("count", [3, 7])
 def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkeypatch):
     """Each sample has three numbers, the same program for each, and sums of one to three of the results."""
     moved = []

@@ -299,6 +299,23 @@ def test_what_moves_from_one_list_to_another_is_noticed(backend):
     check(lambda x: x * len(first) + second[0], lambda: second.insert(0, first.pop()), backend=backend)
 
 
+def test_rows_of_numbers(backend):
+    rows, row = [[float(number), 1.0, "a"] for number in range(20)], [0.5, 0.25]
+    check(
+        lambda x: x * rows[3][0] + len(rows) + sum(rows[-1][:2]) + len(rows[0]) + (rows[5] is row),
+        lambda: rows[3].__setitem__(0, 7.0),
+        lambda: rows.append([1.0, 2.0]),
+        lambda: rows[0].append(3.0),
+        lambda: rows.__setitem__(5, row),
+        lambda: rows.__setitem__(5, [0.5, 0.25]),
+        lambda: row.clear(),
+        lambda: rows[-1].__setitem__(0, Value(0.5)),
+        lambda: rows[-1].__setitem__(0, 0.5),
+        lambda: rows.pop(),
+        backend=backend,
+    )
+
+
 def test_attributes_that_the_function_does_not_name_are_not_watched():
     model, traces = Model(), Runs()
     fast = mg.compile(lambda x: (print(end="", file=traces), model(x))[1])
@@ -629,6 +646,15 @@ def test_equal_numbers_in_lists_of_any_length_are_told_apart(length, change):
     fast = mg.compile(lambda x: x + _told_by_text(numbers[-1]), backend="numpy")
     assert fast(1.0) == 1.0 + _told_by_text(0.0)
     numbers[-1] = change
+    assert fast(1.0) == 1.0 + _told_by_text(change)
+
+
+@pytest.mark.parametrize("change", [-0.0, 0, False, None, np.float64(0.0), 5e-324, Value(0.0)])
+def test_equal_numbers_in_rows_are_told_apart(change):
+    rows = [[0.0, 1.0] for _ in range(30)]
+    fast = mg.compile(lambda x: x + _told_by_text(rows[20][0]), backend="numpy")
+    assert fast(1.0) == 1.0 + _told_by_text(0.0)
+    rows[20][0] = change
     assert fast(1.0) == 1.0 + _told_by_text(change)
 
 

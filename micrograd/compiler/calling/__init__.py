@@ -9,6 +9,7 @@ of_rows.py          the same for arguments with many rows, from a few of them
 paths.py            the programs of a function that decides on numbers, one for each way through it
 mapped.py           programs in which mg.vmap runs a function in many iterations
 quick.py            calls with plain floats, for which nothing is looked up again
+nested_lists.py     the numbers of nested lists, read at once
 call.py             the primitive of a compiled function's result
 last_call.py        the last call as a Value, for a page that opens it
 pure_function.py    a pure function of JAX made of a function of Values

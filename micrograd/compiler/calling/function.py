@@ -654,7 +654,7 @@ class CompiledFunction(Generic[P, R]):
     def _quicken(self, special: Specialised, compiled: Compiled, given: Structure) -> None:
         """Do the next calls in a quicker way, if they are alike and that can be done."""
         owner = self._last
-        if owner is None or not special.gives_one_number:
+        if owner is None or not (special.gives_one_number or special.gives_numbers):
             return
         if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
             if special.quick is None:

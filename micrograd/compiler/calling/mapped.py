@@ -13,14 +13,15 @@ function of arrays are what its rule gives.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.traversals import Edges
-from micrograd.compiler.numbers import all_finite, distinct, no_integers, part_of, stretches_of, taken
+from micrograd.compiler.numbers import all_finite, distinct, no_integers, part_of, taken
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import part_of_graph
 from micrograd.compiler.passes.stages import Made, run_stages
@@ -28,9 +29,7 @@ from micrograd.contexts.no_grad import differentiating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
-    from micrograd.compiler.backends.shared.backend import Run
     from micrograd.compiler.ir.entries import Called
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
@@ -214,9 +213,6 @@ class ArrayCall:
 
     def __init__(self, called: Called, function: Any) -> None:
         self.mapped, self._function = called, function
-        self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
-        self._results = [_Elements(positions) for positions in called.results]
-        self._made = part_of(np.array(called.made))
 
     def reached(self, reached: Booleans) -> Integers:
         """The numbers of the results that a gradient flows from to some numbers."""
@@ -229,28 +225,45 @@ class ArrayCall:
         found = [given and reached[o].any() for given, o in zip(called.is_given, called.operands, strict=True)]
         return found if called.has_gradient and any(found) else None
 
-    def run(self, state: Floats) -> bool:
-        """Put the results where they belong, where all that is read is; whether all of them are finite."""
-        try:
-            found = self._function.forward(*self._given(state))
-        except (ArithmeticError, ValueError):  # eagerly, it says what is wrong
-            return False
-        for elements, numbers in zip(self._results, found, strict=True):
-            elements.of(state)[...] = numbers  # they lie one after the other
-        return all_finite(state[self._made])
+    def on(self, numbers: Floats, at: Integers) -> Callable[[], bool]:
+        """What puts the results where they belong, where all that is read is; whether all of them are finite.
 
-    def back(self, state: Floats, total: Floats, wanted: list[bool]) -> None:
-        """Add the gradients of what is read to the total, from those of the results there."""
-        seeds, results = ([elements.of(numbers) for elements in self._results] for numbers in (total, state))
-        with differentiating():
-            shares = self._function.rule(seeds, results, self._given(state), wanted)
-        for operand, share, is_wanted in zip(self._operands, shares, wanted, strict=True):
-            if is_wanted:
-                operand.add(total, share)
+        Args:
+            numbers: an array of both.
+            at: where in it each is, by its number.
+        """
+        called, forward = self.mapped.numbered(at), self._function.forward
+        operands = _operands(called, numbers)
+        results = [_Elements(positions, numbers).now() for positions in called.results]  # they lie one after the other
+        made = numbers[part_of(np.array(called.made))]
 
-    def _given(self, state: Floats) -> list[Floats]:
-        """The operands."""
-        return [operand.of(state) if isinstance(operand, _Elements) else operand for operand in self._operands]
+        def run() -> bool:
+            try:
+                found = forward(*[operand.now() for operand in operands])
+            except (ArithmeticError, ValueError):  # eagerly, it says what is wrong
+                return False
+            for result, part in zip(results, found, strict=True):
+                result[...] = part
+            return all_finite(made)
+
+        return run
+
+    def back_on(self, numbers: Floats, at: Integers, total: Floats, wanted: list[bool]) -> Callable[[], object]:
+        """What adds the gradients of what is read to a total, from those of the results there; see on."""
+        called = self.mapped.numbered(at)
+        operands, results = _operands(called, numbers), [_Elements(each, numbers) for each in called.results]
+        seeds = [_Elements(positions, total) for positions in self.mapped.results]
+        targets = _operands(self.mapped, total)
+
+        def back() -> None:
+            given = [[each.now() for each in group] for group in (seeds, results, operands)]
+            with differentiating():
+                shares = self._function.rule(*given, wanted)
+            for target, share, is_wanted in zip(targets, shares, wanted, strict=True):
+                if is_wanted:
+                    target.add(share)
+
+        return back
 
     def explain(self) -> str:
         """What is called."""
@@ -262,79 +275,44 @@ class ArrayCall:
         return [*self.mapped.operands, *self.mapped.results]
 
 
+def _operands(called: Called, numbers: Floats) -> list[_Elements]:
+    return [
+        _Elements(np.arange(each.size).reshape(each.shape), each.ravel())
+        if each.dtype == float
+        else _Elements(each, numbers)
+        for each in called.operands
+    ]
+
+
 class _Elements:
     """The elements of an array among the numbers of a program.
 
     Args:
         positions: where they are.
+        numbers: all of them.
     """
 
-    def __init__(self, positions: Integers) -> None:
-        self._positions, self._steps = positions, None
-        self._views: dict[int, tuple[Floats, Floats]] = {}  # by identity, the arrays of each run, and of each the view
-        self._first = int(positions.flat[0]) if positions.size else 0
-        evenly = np.full(positions.shape, self._first)
-        steps = []
+    def __init__(self, positions: Integers, numbers: Floats) -> None:
+        self._positions, self._numbers, self._view = positions, numbers, None
+        first = int(positions.flat[0]) if positions.size else 0
+        evenly, steps = np.full(positions.shape, first), []
         for axis, count in enumerate(positions.shape):
-            steps.append(int(positions.take(1, axis).flat[0]) - self._first if count > 1 and positions.size else 0)
+            steps.append(int(positions.take(1, axis).flat[0]) - first if count > 1 and positions.size else 0)
             evenly += np.expand_dims(steps[-1] * np.arange(count), tuple(range(1, positions.ndim - axis)))
         if np.array_equal(positions, evenly) and distinct(positions).size == positions.size:
-            self._steps = steps
+            strides = [step * numbers.itemsize for step in steps]
+            self._view = as_strided(numbers[first:], positions.shape, strides)
 
-    def of(self, numbers: Floats) -> Floats:
+    def now(self) -> Floats:
         """Their numbers: a view where they lie evenly, or a copy."""
-        if self._steps is None:
-            return numbers.take(self._positions)
-        if id(numbers) not in self._views:
-            steps = [step * numbers.itemsize for step in self._steps]
-            view = as_strided(numbers[self._first :], self._positions.shape, steps)
-            self._views[id(numbers)] = numbers, view
-        return self._views[id(numbers)][1]
+        return self._numbers.take(self._positions) if self._view is None else self._view
 
-    def add(self, total: Floats, numbers: Floats) -> None:
+    def add(self, numbers: Floats) -> None:
         """Add to their numbers; to one that is an element more than once, each time."""
-        if self._steps is None:
-            np.add.at(total, self._positions, numbers)
+        if self._view is None:
+            np.add.at(self._numbers, self._positions, numbers)
         else:
-            view = self.of(total)
-            view += numbers
-
-
-class _Part:
-    """A program that computes some outputs of a graph.
-
-    Args:
-        graph: the graph.
-        outputs: the numbers of the outputs.
-        checked: whether it looks for what is not finite.
-        wanted: the numbers of the inputs whose gradients it computes.
-        request: how to compile it.
-        made: how the graph was made.
-    """
-
-    def __init__(self, made: Made, outputs: Any, wanted: Integers, request: Request, *, checked: bool) -> None:
-        graph, kept = part_of_graph(made.thing, outputs, wanted, checked=checked)
-        self._inputs = [part for _, part in stretches_of(kept)]
-        request = replace(request, wanted=np.searchsorted(kept, wanted))
-        rolled = run_stages(made._replace(thing=graph), "transpose", request)
-        self.made = run_stages(rolled, "compile", request)
-        self.program: Program = rolled.thing
-        self._run: Run = self.made.thing
-        self._outputs = len(graph.differentiated)
-        self._has_seeds = self._outputs > 1 and len(wanted) > 0
-
-    def __call__(self, numbers: Floats, seeds: Floats | None = None) -> tuple[Floats, Floats]:
-        """The outputs and the gradients."""
-        if len(self._inputs) == 1:
-            numbers = taken(numbers, self._inputs[0])
-        else:
-            numbers = np.concatenate([numbers[part] for part in self._inputs])
-        if self._has_seeds:
-            return self._run(np.append(numbers, np.zeros(self._outputs) if seeds is None else seeds))
-        if seeds is None:
-            return self._run(numbers)
-        outputs, gradients = self._run(numbers)
-        return outputs, seeds.item() * gradients
+            self._view += numbers
 
 
 class Maps:
@@ -412,8 +390,27 @@ class Maps:
         return distinct(read[read >= self.inputs])
 
 
+class _Stop(NamedTuple):
+    """Where the program around stops: at a call of a function, or of its gradients.
+
+    Attributes:
+        each: the function.
+        made: the numbers of what it gives.
+        read: the numbers of what it reads, of all that the program computes, but for what a stop before has read; of
+            gradients, whose gradients are known after it.
+        wanted: which of the gradients of what it reads are computed; None where the function itself is called.
+    """
+
+    each: Iterations | ArrayCall
+    made: Integers
+    read: Integers
+    wanted: Any = None
+
+
 class RunOfMaps:
     """A run of a program with functions in it that run in many iterations.
+
+    One program computes all else. It stops where a function is called, or its gradients are.
 
     Args:
         maps: the functions.
@@ -423,31 +420,90 @@ class RunOfMaps:
         reached: from which numbers, of those that the functions read or give, a gradient flows to these.
 
     Attributes:
-        program: the one that computes the outputs; the results of the functions are its last inputs.
-        seconds: how long its passes took.
+        program: the one around; the results of the functions are inputs.
+        made: how it was made.
     """
 
     def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
-        self._maps, self._wanted = maps, wanted
-        self._given = maps.given
-        self._state, self._total = np.zeros((2, maps._nodes.size))  # calls run one at a time
-        end, self._stages = self._given, []
-        known = np.zeros(len(reached), dtype=bool)  # what one of those before reads, too
-        for each in maps.all:
-            needed = maps.needed(each.mapped)
-            needed = needed[~known[needed]]
-            known[needed] = True
-            sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
-            before = None
-            if len(needed):
-                outputs = maps.outputs + needed - maps.inputs
-                before = _Part(made, outputs, sources, request, checked=False)
-            end += len(each.mapped.made)
-            flows = before is not None and bool(reached[needed].any())
-            self._stages.append((each, part_of(needed), before, sources, each.wanted(reached), flows))
-        self._sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
-        self._last = _Part(made, slice(maps.outputs), self._sources, request, checked=True)
-        self.program, self.made = self._last.program, self._last.made
+        self._maps, self._wanted, given = maps, wanted, maps.given
+        self._state, self._total = np.zeros((2, maps.size))  # calls run one at a time
+        self._sources = np.concatenate([wanted, given + np.flatnonzero(reached[given : maps.inputs])])
+        self._stops = _stops(maps, reached)
+        request = replace(request, wanted=self._sources, calls=self._calls)
+        rolled = run_stages(made, "transpose", request)
+        self.made = run_stages(rolled, "compile", request)
+        self.program = replace(rolled.thing, outputs=rolled.thing.outputs[: maps.outputs])
+        run = self.made.thing
+        (*stretches, self._last), self._buffer, program = run.between_calls(), run.buffer, run.program
+        outputs, read = np.split(program.outputs, [maps.outputs])
+        seeds, seeds_of_read = np.split(program.seeds, [max(len(program.seeds) - len(read), 0)])
+        gradients = np.arange(program.gradients.start, program.gradients.stop)
+        self._given, self._outputs, self._seeds = map(part_of, (program.inputs[: maps.given], outputs, seeds))
+        self._gradients = part_of(gradients[: len(wanted)])
+        self._buffer[seeds_of_read] = 0.0
+        at = np.append(program.inputs[: maps.inputs], read)
+        self._there, self._back = [], []
+        for stretch, stop in zip(stretches, self._stops, strict=True):
+            if stop.wanted is None:
+                self._there.append((stretch, self._call(stop, at)))
+            else:
+                flowing = np.flatnonzero(np.isin(self._sources, stop.made))
+                found = self._sources[flowing], gradients[flowing]
+                flows = stop.read, seeds_of_read[stop.read - maps.inputs]
+                self._back.append((stretch, self._call_back(stop, at, *map(part_of, (*found, *flows)))))
+
+    def _call(self, stop: _Stop, at: Integers) -> Callable[[], bool]:
+        """What calls a function, and says whether its results count."""
+        buffer, state, each = self._buffer, self._state, stop.each
+        if isinstance(each, ArrayCall) and buffer.dtype == state.dtype:
+            return each.on(buffer, at)
+        run = each.on(state, np.arange(len(at))) if isinstance(each, ArrayCall) else partial(each.run, state)
+        reads = distinct(each.mapped.read())
+        read, read_at, made, made_at = map(part_of, (reads, at[reads], stop.made, at[stop.made]))
+
+        def call() -> bool:
+            state[read] = buffer[read_at]
+            is_right = run()
+            buffer[made_at] = state[made]
+            return is_right
+
+        return call
+
+    def _call_back(
+        self, stop: _Stop, at: Integers, made: Any, made_at: Any, read: Any, read_at: Any
+    ) -> Callable[[], bool]:
+        """What calls the gradients of a function, and says whether they count."""
+        buffer, state, total, each = self._buffer, self._state, self._total, stop.each
+        if not isinstance(each, ArrayCall):
+            back: Callable[[], object] = partial(each.back, state, total, stop.wanted)
+        elif buffer.dtype == state.dtype:
+            back = each.back_on(buffer, at, total, stop.wanted)
+        else:
+            back = each.back_on(state, np.arange(len(at)), total, stop.wanted)
+
+        def call() -> bool:
+            total[made] += buffer[made_at]
+            try:
+                back()
+            except (ArithmeticError, ValueError):  # of a rule: eagerly, it says what is wrong
+                return False
+            buffer[read_at] = total[read]
+            return True
+
+        return call
+
+    def _calls(self, graph: Graph) -> list[tuple[Integers, Integers]]:
+        """What each stop reads and gives in the graph around, which has gradients already."""
+        maps, found = self._maps, []
+        nodes = np.append(np.concatenate(graph.inputs), graph.outputs[maps.outputs :])
+        seeds = graph.seeds[len(graph.seeds) - maps.size + maps.inputs :]
+        for stop in self._stops:
+            if stop.wanted is None:
+                found.append((nodes[stop.each.mapped.read()], nodes[stop.made]))
+            else:
+                slopes = graph.gradients[np.isin(self._sources, stop.made)]
+                found.append((np.append(nodes[stop.made], slopes), seeds[stop.read - maps.inputs]))
+        return found
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
@@ -455,32 +511,42 @@ class RunOfMaps:
             return self._found(numbers)
 
     def _found(self, numbers: Floats) -> tuple[Floats, Floats]:
-        maps, seeds, state = self._maps, None, self._state
-        state[: self._given] = numbers[: self._given]
-        if len(numbers) > self._given:
-            seeds = numbers[self._given :]
-        for each, needed, before, *_ in self._stages:
-            if before is not None:
-                state[needed] = before(state[: maps.inputs])[0]
-            if not each.run(state):  # something raises, which the program around might not show
-                return np.full(maps.outputs, np.nan), np.zeros(len(self._wanted))
-        outputs, found = self._last(state[: maps.inputs], seeds)
-        if not len(self._wanted):
-            return outputs, found
-        try:
-            return outputs, self._back(state, found)
-        except (ArithmeticError, ValueError):  # of a rule: eagerly, it says what is wrong
+        buffer, given = self._buffer, self._maps.given
+        buffer[self._given] = numbers[:given]
+        if len(numbers) > given:
+            buffer[self._seeds] = numbers[given:]
+        if len(self._wanted):
+            self._total[:] = 0.0
+        for stretch, call in self._there:
+            stretch()
+            if not call():  # something raises, which the program around might not show
+                return np.full(self._maps.outputs, np.nan), np.zeros(len(self._wanted))
+        are_known = True
+        for stretch, call in self._back:
+            stretch()
+            are_known = are_known and call()
+        self._last()
+        outputs = taken(buffer, self._outputs)
+        if not are_known:
             return outputs, np.full(len(self._wanted), np.nan)
+        return outputs, self._total[self._wanted] + buffer[self._gradients]
 
-    def _back(self, state: Floats, found: Floats) -> Floats:
-        """The gradients of the inputs, from those of the last program."""
-        maps, total = self._maps, self._total
-        total[:] = 0.0
-        total[self._sources] = found
-        for each, needed, before, sources, wanted, flows in reversed(self._stages):
-            if wanted is not None:
-                each.back(state, total, wanted)
-            if flows:
-                of_needed = total[needed].copy()
-                total[sources] += before(state[: maps.inputs], of_needed)[1]
-        return total[self._wanted] + 0.0
+
+def _stops(maps: Maps, reached: Booleans) -> list[_Stop]:
+    """Where the program around stops, in order."""
+    calls = [(each, np.array(each.mapped.made, dtype=np.int64), each.wanted(reached)) for each in maps.all]
+    there = [_Stop(each, made, read) for (each, made, _), read in zip(calls, _first_reads(maps, maps.all), strict=True)]
+    through = [call for call in calls if call[2] is not None]
+    reads = _first_reads(maps, [each for each, *_ in through])
+    back = [_Stop(each, made, read, wanted) for (each, made, wanted), read in zip(through, reads, strict=True)]
+    return [*there, *reversed(back)]
+
+
+def _first_reads(maps: Maps, calls: Sequence[Iterations | ArrayCall]) -> list[Integers]:
+    """For each call the numbers that it reads, and none before it, of what the program around computes."""
+    known, found = np.zeros(maps.size, dtype=bool), []
+    for each in calls:
+        needed = maps.needed(each.mapped)
+        found.append(needed[~known[needed]])
+        known[needed] = True
+    return found

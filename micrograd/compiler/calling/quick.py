@@ -22,6 +22,8 @@ from micrograd.compiler.backends.shared.deciding import RunOfRegion
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.calling.call import Call
 from micrograd.compiler.calling.last_call import MOST_INPUTS
+from micrograd.compiler.calling.mapped import RunOfMaps
+from micrograd.compiler.calling.nested_lists import NestedLists
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite, part_of
 from micrograd.engine.primitive import CONSTANT
@@ -79,7 +81,9 @@ class Quick:
         self._run, (self._given, self._inputs), self._failed = ports.run, ports.inputs, ports.failed
         self._found, outputs = ports.outputs
         self._output, self._answers = int(outputs[0]), part_of(outputs[1:])
-        self._slopes, self._gradients = ports.gradients
+        slopes, positions = ports.gradients
+        # Of a slice, the view that each run writes to
+        self._gradients = slopes[positions].copy if isinstance(positions, slice) else partial(slopes.take, positions)
         self._as_written = partial(as_written, special)
 
     @classmethod
@@ -169,7 +173,7 @@ class Quick:
             return EAGER
         if not special.results.has_values:
             return number
-        gradients = ran._slopes[ran._gradients].copy()
+        gradients = ran._gradients()
         if not all_finite(gradients):
             return EAGER
         written = partial(ran._written, arguments, number)
@@ -180,51 +184,50 @@ class Quick:
 
 
 class QuickOfArrays:
-    """Runs a program of arrays, floats, and lists of floats or of ints, whose result is one number.
+    """Runs a program of arrays, floats, and lists of floats and ints, whose result is one Value, or plain numbers.
 
     Args:
         owner: what is kept for such arguments.
         compiled: the program that runs.
-        forms: of each argument the class; with the shape of an array, and of a list its length and what is in it.
+        forms: of each argument the class; with the shape of an array, of a list its length and what is in it, and of
+            nested lists what reads them.
         as_written: runs the function as it is written; see CompiledFunction.
 
     Attributes:
-        owner, last_call: as of Quick.
+        owner, last_call, takes_stored: as of Quick.
     """
 
     last_call: tuple[Specialised, Compiled, Floats] | None = None
-    takes_stored = True
 
     def __init__(
         self, owner: Specialised, compiled: Compiled, forms: list[tuple[Any, ...]], as_written: Callable[..., list[Any]]
     ) -> None:
         self.owner, self._compiled, self._forms = owner, compiled, forms
         self._as_written = partial(as_written, owner)
+        self.takes_stored = owner.stored is not None or not owner.values
 
     @classmethod
     def of(
         cls, owner: Specialised, compiled: Compiled, given: Structure, as_written: Callable[..., list[Any]]
     ) -> QuickOfArrays | None:
-        """The same; None where arguments or results are others, or the Values it reads are not stored together."""
+        """The same; None where arguments or results are others."""
         arguments, named = given.nested
-        forms = [form for form in map(_form_of, arguments) if form is not None]
         is_quick = (
             not named
             and 0 < len(arguments) <= _MOST
-            and len(forms) == len(arguments)
-            and owner.gives_one_number
+            and (owner.gives_one_number or owner.gives_numbers)
             and owner.paths is None
-            and (owner.stored is not None or not owner.values)
-            and type(compiled.run).__call__ is Executable.__call__
+            and type(compiled.run).__call__ in (Executable.__call__, RunOfMaps.__call__)
         )
-        return cls(owner, compiled, forms, as_written) if is_quick else None
+        forms = [form for form in map(_form_of, arguments) if form is not None] if is_quick else []
+        return cls(owner, compiled, forms, as_written) if is_quick and len(forms) == len(arguments) else None
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments; see Quick."""
         owner, compiled = self.owner, self._compiled
         if len(arguments) != len(self._forms):
             return None
-        parts: list[Any] = [] if owner.stored is None else [owner.stored.data()]
+        parts: list[Any] = [owner.stored.data() if owner.stored is not None else [*map(_number_of, owner.values)]]
         for argument, form in zip(arguments, self._forms, strict=True):
             if (part := _numbers_in(argument, form)) is None:
                 return None
@@ -235,13 +238,12 @@ class QuickOfArrays:
         outputs, gradients = compiled.run(inputs)
         owner.retraced = 0  # nothing was replaced
         self.last_call = (owner, compiled, inputs) if len(inputs) <= MOST_INPUTS else None
-        number = outputs.item()
-        if not (math.isfinite(number) and all_finite(gradients)):
+        if not (all_finite(outputs) and all_finite(gradients)):
             return EAGER
         if not owner.results.has_values:
-            return number
+            return owner.results.of(outputs, ())
         written = partial(self._written, arguments, outputs)
-        return Call(compiled.origin, inputs, gradients, written).node(number, owner.trained)
+        return Call(compiled.origin, inputs, gradients, written).node(outputs.item(), owner.trained)
 
     def end(self, result: Any) -> Any:
         """The result of a call that ran eagerly."""
@@ -256,6 +258,8 @@ def _form_of(argument: Any) -> tuple[Any, ...] | None:
     kind = type(argument)
     if kind is np.ndarray:
         form: tuple[Any, ...] = (kind, argument.shape, None)
+    elif (kind is list or kind is tuple) and argument and type(argument[0]) in (list, tuple):
+        form = kind, NestedLists.of(argument), None
     elif kind is list or kind is tuple:
         form = kind, len(argument), type(argument[0]) if argument else None
     else:
@@ -273,6 +277,8 @@ def _numbers_in(argument: Any, form: tuple[Any, ...]) -> Any:
         return argument.ravel() if as_before else None
     if kind is float:
         return (argument,)
+    if isinstance(shape, NestedLists):
+        return shape.numbers(argument)
     if shape is None or len(argument) != shape or countOf(map(type, argument), element) != shape:
         return None
     if element is float:

@@ -35,8 +35,8 @@ from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.trace import FollowedError, TraceError
-from micrograd.engine.node import requires_grad_version
 from micrograd.engine.storage import Stored
+from micrograd.engine.stored import requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import FEWEST_AT_ONCE
 
@@ -192,6 +192,7 @@ class Specialised:
             and self.results.kinds in ([None], [float])
             and self.results.has_values == self.is_differentiable
         )
+        self.gives_numbers = bool(self.results.kinds) and not (self.results.has_values or self.questions)
         self.is_of_few_numbers = self.gives_one_number and not many and not (trace.tells_apart and arguments.has_values)
         self._nodes = columns.nodes
         self.takes_numbers, self.remarks = trace.takes_numbers, trace.remarks

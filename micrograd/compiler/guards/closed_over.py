@@ -79,6 +79,10 @@ _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read 
 _ATOMS = frozenset((float, int, bool, complex, type(None), str, bytes))
 _OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
 _LONG = 256  # numbers and texts in a list that is compared by its pointers
+_FEW_ROWS, _SHORT = (
+    16,
+    32,
+)  # lists in a list, and numbers in each in the mean: fewer lists, or longer ones, are looked at
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _LONGEST = 200  # characters of how a position is written
 _BARE = frozenset(("builtins", "abc", "typing", "enum", "collections.abc", "numpy", "_io", "types"))  # bases' modules
@@ -115,6 +119,7 @@ _TOLD_OF_CODE = {
     "signature": "__annotations__",
     "__subclasses__": "__subclasses__",
 }
+_View = type(type.__dict__)
 _ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb", "expandvars"))
 _IMPORTERS = frozenset(("modules", "import_module", "__import__"))
 
@@ -181,6 +186,15 @@ class ClosedOver:
     def is_current(self) -> bool:
         """Whether all of it is still there."""
         return not self._has_new_attributes and self._comparison.is_same()
+
+    def watches_the_same(self, other: ClosedOver) -> bool:
+        """Whether it is current whenever the other is: both found the same objects, and code that asks the same."""
+        mine, theirs = (
+            [each._names, each._mentioned, each._bare, each._classes, each._has_new_attributes]
+            + [(w.path, w.keys, w.names, [*map(id, (_owner(w.container), *w.items))]) for w in each._watched]
+            for each in (self, other)
+        )
+        return mine == theirs and not any(is_array(one.container) for one in self._watched)
 
     def holds(self, value: Value) -> bool:
         """Whether a Value is among what is reached."""
@@ -583,7 +597,13 @@ class ClosedOver:
         views: list[Any] = []
         named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
         in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
+        tables = [watched.container for watched in self._watched if _is_table(watched)] if can_read_pointers() else []
+        in_tables = {id(each) for table in tables for each in (table, *table)}
+        for table in tables:
+            comparison.add_rows(table)
         for watched in self._watched:
+            if id(watched.container) in in_tables:
+                continue
             container, items = watched.container, watched.items
             kind = type(container)
             if kind is CellType and items[0] is not MISSING:
@@ -680,6 +700,11 @@ class ClosedOver:
         """The special methods that a class has from those above it."""
         above = [self._open[id(base)][-1] for base in kind.__mro__[1:] if id(base) in self._open]
         return {name: None for taken in above for name in taken if _is_special(name) and name not in vars(kind)}
+
+
+def _owner(container: Any) -> Any:
+    """A container; what all views of the attributes of classes have in common, for these."""
+    return type(container) if isinstance(container, _View) else container
 
 
 class _ByName:
@@ -848,6 +873,14 @@ def _are_told_apart(items: Sequence[Any], depth: int = 3) -> bool:
         return False
     parts = [item for item in items if type(item) in nested] if nested else ()
     return depth > 0 and all(_are_told_apart(part, depth - 1) for part in parts)
+
+
+def _is_table(watched: _Watched) -> bool:
+    """Whether it is a list of short lists of plain numbers and texts, and of some of them."""
+    rows = watched.items
+    if type(watched.container) is not list or len(rows) < _FEW_ROWS or set(map(type, rows)) != {list}:
+        return False
+    return sum(map(len, rows)) <= _SHORT * len(rows) and set(map(type, chain.from_iterable(rows))) <= _ATOMS
 
 
 def _are_bare(values: Collection[Value]) -> bool:

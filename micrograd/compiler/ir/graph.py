@@ -206,13 +206,26 @@ class Graph:
         terms = Terms.joined([self.terms, *parts]).by_owner() if parts else self.terms
         return replace(self, terms=terms, whole=tuple(kept))
 
-    def levels(self) -> Integers:
-        """For each node, how many steps it is from what is given."""
-        return self._edges_between_made().levels() + self.is_made()
+    def levels(self, calls: Sequence[tuple[Integers, Integers]] = ()) -> Integers:
+        """For each node, how many steps it is from what is given.
 
-    def _edges_between_made(self) -> Edges:
+        Args:
+            calls: the nodes that each call reads, and those that it gives, which count as made then. Each comes after
+                the one before it.
+        """
+        return self._edges_between_made(calls).levels() + self.is_made()
+
+    def _edges_between_made(self, calls: Sequence[tuple[Integers, Integers]]) -> Edges:
         """Those from what is used to what uses it. Large lists of them are forgotten before anybody walks along."""
-        users, used = self.edges(between_made=True)
+        made = self.is_made()
+        for _, given in calls:
+            made[given] = True
+        users, used = self.edges(between=made)
+        start = self.size + self.edges_of_whole()[2]
+        for stand_in, (read, given) in enumerate(calls, start):
+            before = np.arange(max(start, stand_in - 1), stand_in)
+            users += [given, np.full(len(read), stand_in), np.full(len(before), stand_in)]
+            used += [np.full(len(given), stand_in), read, before]
         return Edges(self.size, used, users)
 
     def is_made(self) -> Booleans:
@@ -232,17 +245,17 @@ class Graph:
         return Edges(self.size, users, used, self.terms.edges())
 
     def edges(
-        self, *, differentiable: bool = False, between_made: bool = False
+        self, *, differentiable: bool = False, between: Booleans | None = None
     ) -> tuple[list[Integers], list[Integers]]:
         """The same edges in parts; some of them lead through stand-ins.
 
         Args:
             differentiable: whether to leave out the edges that no gradient takes.
-            between_made: whether to leave out those to what is given.
+            between: the nodes between which they are; None for all.
         """
         users, used, stand_ins = self._edges_of_others(differentiable)
         users, used = [self.terms.owner, self.terms.owner, *users], [self.terms.first, self.terms.second, *used]
-        leads_on = self.is_made() if between_made else np.ones(self.size, dtype=bool)
+        leads_on = np.ones(self.size, dtype=bool) if between is None else between
         leads_on = np.concatenate([leads_on, np.ones(stand_ins, dtype=bool), [False]])  # the last is ONE
         chosen = [np.flatnonzero(leads_on[nodes]) for nodes in used]
         users, used = ([nodes[rows] for nodes, rows in zip(part, chosen, strict=True)] for part in (users, used))

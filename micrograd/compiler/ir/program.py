@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import islice, repeat
+from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,9 +136,12 @@ class Reduction(_Reading):
     from_zero: bool = False  # whether 0 is a term besides: then no sum of few terms is -0
 
     @staticmethod
-    def zero_if_finite(position: int, terms: int, access: Access) -> Reduction:
-        """The kernel that puts 0 at a position if all these terms are finite, and NaN otherwise, as 0 times them."""
-        return Reduction(1, 1, Access(position), (Segment(0.0, terms, access, None),))
+    def zero_if_finite(position: int, *parts: tuple[int, Access]) -> Reduction:
+        """The kernel that puts 0 at a position if all terms are finite, and NaN otherwise, as 0 times them.
+
+        Each part says how many terms there are, and where.
+        """
+        return Reduction(1, 1, Access(position), tuple(Segment(0.0, *part, None) for part in parts))
 
     @property
     def kind(self) -> str:
@@ -372,6 +375,8 @@ class Program:
         arrays: where each array begins in the buffer, and how many numbers it has, in order. What one kernel after the
             other computes in the same way is an array, and so is what a loop writes.
         answers: how many of the outputs answer questions.
+        calls: how many kernels come before each call of a function outside of the program: it reads outputs, and gives
+            inputs.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
     """
@@ -385,6 +390,7 @@ class Program:
     constants: tuple[tuple[int, Floats], ...] = ()
     arrays: Integers = field(default_factory=lambda: no_integers().reshape(0, 2))
     answers: int = 0
+    calls: tuple[int, ...] = ()
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -409,6 +415,10 @@ class Program:
     def described(self, nodes: int, seconds: dict[str, float]) -> Program:
         """The same program, with how many nodes were traced for it and how long the stages took."""
         return replace(self, nodes=nodes, seconds=seconds)
+
+    def stretches(self) -> list[slice]:
+        """Which kernels run one after the other, without a call of a function outside of the program between them."""
+        return [slice(begin, end) for begin, end in pairwise([0, *self.calls, len(self.kernels)])]
 
     @property
     def flops(self) -> int:

@@ -82,7 +82,8 @@ def to_look_at(graph: Graph) -> Integers:
     used = [*whole_used, *(application.operands[:, 0] for application in shows)]
     edges = Edges(graph.size, users, used, graph.terms.edges())
     edges.forget(graph.kind == MAXIMUM)  # a maximum may hide what is not finite
-    hidden = graph.checked[edges.out_of_reach(graph.results)[graph.checked]]
+    shown = np.append(graph.outputs[: len(graph.outputs) - graph.read], graph.gradients)
+    hidden = graph.checked[edges.out_of_reach(shown)[graph.checked]]
     if not len(hidden):
         return hidden
     return hidden[edges.out_of_reach(edges.leaving(hidden))[hidden]]  # of those in a row, the last shows the others

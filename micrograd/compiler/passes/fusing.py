@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from micrograd.compiler.ir.program import Access, Map, Reduction
 from micrograd.compiler.passes.allocate import Liveness, is_worth_it
 from micrograd.engine.primitive import PRIMITIVES, Primitive, composite
@@ -74,7 +76,8 @@ def fused(program: Program, has_code: Callable[[Primitive], object]) -> Program:
         if maker and reader and (together := _together(maker, reader)):
             each[second], kernels[second] = together, _map(together)
             del kernels[first]
-    return replace(program, kernels=tuple(kernels.values()))
+    calls = tuple(np.searchsorted([*kernels], program.calls).tolist())
+    return replace(program, kernels=tuple(kernels.values()), calls=calls)
 
 
 def _each(kernel: Kernel | Loop, has_code: Callable[[Primitive], object]) -> _Each | None:

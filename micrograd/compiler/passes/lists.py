@@ -58,7 +58,7 @@ COMMON = (
     Pass("batch", lambda graph, request: packed(graph, request.examples, request.packing), _as_it_is),
     Pass("adjoint", lambda graph, request: adjoint(graph, request.wanted)),
     Pass("split", lambda graph, request: in_pieces(graph)),
-    Pass("reroll", lambda graph, request: reroll(graph, request.start)),
+    Pass("reroll", lambda graph, request: reroll(graph, request.start, request.calls(graph))),
     Pass("transpose", lambda program, request: transposed(program), _as_it_is),
 )
 NATIVE = (

@@ -149,7 +149,7 @@ def flatten(graph: Graph, first: int = 0) -> Graph:
         graph: in normal form but for these.
         first: the nodes before this one are flat; their terms need not be in the graph.
     """
-    for step in (_without_zeros, _without_copies, _merged):
+    for step in (_without_zeros, _without_copies, _doubled, _merged):
         graph = step(graph, first)  # the one before is not needed any more, and may be large
     return graph
 
@@ -239,6 +239,22 @@ def _marks(size: int, nodes: Integers) -> Booleans:
     marks = np.zeros(size, dtype=bool)
     marks[nodes] = True
     return marks
+
+
+def _doubled(graph: Graph, first: int) -> Graph:
+    """Make one term of the first two of a sum where they are equal, as those of the gradient of ``x * x`` are."""
+    terms = graph.terms
+    starts = np.flatnonzero(np.append(True, terms.owner[1:] != terms.owner[:-1])[: len(terms.owner)])
+    starts = starts[graph.kind[terms.owner[starts]] == SUM]
+    seconds = (starts + 1) % len(terms.owner)  # that after the last is of another sum, or of the same one term
+    columns = (terms.owner, terms.first, terms.second, terms.coefficient)
+    equal = np.logical_and.reduce([column[starts] == column[seconds] for column in columns]) & (seconds != starts)
+    if not equal.any():
+        return graph
+    coefficient = terms.coefficient.copy()
+    coefficient[starts[equal]] *= 2.0
+    twice = replace(terms, coefficient=coefficient)
+    return replace(graph, terms=twice.kept(~_marks(len(terms.owner), seconds[equal])))
 
 
 def _merged(graph: Graph, first: int) -> Graph:

@@ -46,31 +46,35 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.alone import Made
     from micrograd.compiler.passes.iteration_graph import IterationGraph
+    from micrograd.compiler.passes.repeats import Repeat
 
 _IN_TABLE = CONSTANTS - 1  # the group of what a loop reads from its table
 _FEW = IN_ORDER - 1  # up to so many runs of numbers are checked by a kernel each: with a result they stay a short sum
 _MANY = 2048  # kernels, after which those of nodes that are like no others are made all at once
 
 
-def reroll(graph: Graph, start: int) -> Program:
+def reroll(graph: Graph, start: int, calls: Sequence[tuple[Integers, Integers]] = ()) -> Program:
     """Kernels for a graph.
 
     Args:
         graph: in normal form, and what is whole is of one piece; see in_pieces.
         start: the position from which on all but the first group of inputs lies. Programs that share a buffer have
             the first group in common, and begin each where the one before it ends.
+        calls: of each call of a function outside of the program, in order, the nodes that it reads, and the inputs that
+            it gives.
 
     Returns:
         The program. The inputs lie in its buffer in order, and the gradients one after the other.
     """
     rolling = _Rolling(graph, Layout(), numbers())
+    rolling.calls = calls
     for nodes in (*graph.inputs, graph.seeds):
         rolling.lay_out(nodes)
         rolling.layout.end = max(rolling.layout.end, start)
     gradients = rolling.reserve(graph.gradients)
     rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=True)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
-    outputs, count = rolling.outputs(graph.outputs), len(graph.differentiated)
+    outputs, count = rolling.outputs(graph.outputs), len(graph.outputs) - graph.answers - graph.read
     outputs = np.append(rolling.with_checks(outputs[:count], to_look_at(graph)), outputs[count:])
     return Program(
         size=rolling.layout.end,
@@ -78,6 +82,7 @@ def reroll(graph: Graph, start: int) -> Program:
         inputs=rolling.position[np.concatenate(given)],
         outputs=outputs,
         answers=graph.answers,
+        calls=tuple(rolling.called),
         seeds=rolling.position[graph.seeds],
         gradients=gradients,
         constants=tuple(rolling.layout.constants),
@@ -108,11 +113,17 @@ class _Rolling(Sums):
 
     Attributes:
         levels: of the nodes.
+        calls: of functions outside of the program.
+        last_levels: for each call, the last level before it.
+        called: how many kernels come before each call, as far as that is known.
         by_level: what is on each level and not alone.
         alone: the nodes that are, once they have been looked for.
     """
 
     levels: Integers
+    calls: Sequence[tuple[Integers, Integers]] = ()
+    last_levels: Integers
+    called: list[int]
     by_level: _ByLevel
     alone: Alone | None = None
 
@@ -123,18 +134,26 @@ class _Rolling(Sums):
             with_loops: whether there may be loops.
             with_singles: whether there may be single numbers.
         """
-        self.levels = levels = self.graph.levels()
+        given = self.graph.levels(self.calls)
+        latest = [int(given[np.concatenate(call)].max(initial=0)) for call in self.calls]
+        self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []
+        self.levels = levels = given * self.graph.is_made()
         self.by_level = self._by_level(self.owners(), self.graph.applications)
         done = 0
         for repeat in repeats(self.graph, levels) if with_loops else ():
             self._roll_levels(done, repeat.first, with_singles)
             done = repeat.first
             iteration = iteration_graph_of(self.graph, repeat, self.position, self.reserved != 0)
-            if iteration is not None:
+            if iteration is not None and not self._has_calls(iteration.repeat):
                 self._roll_levels(done, iteration.repeat.first, with_singles)
                 self._loop(iteration)
                 done = iteration.repeat.end
         self._roll_levels(done, int(levels.max(initial=-1)) + 1, with_singles)
+        self.called += [len(self.kernels)] * (len(self.calls) - len(self.called))
+
+    def _has_calls(self, repeat: Repeat) -> bool:
+        """Whether there are calls between its levels."""
+        return bool(((self.last_levels >= repeat.first) & (self.last_levels < repeat.end - 1)).any())
 
     def _by_level(self, owners: Owners, applications: Sequence[Applications]) -> _ByLevel:
         """What is on each level."""
@@ -156,6 +175,10 @@ class _Rolling(Sums):
         for level in range(begin, end):
             if with_singles and self.alone is None and len(self.kernels) >= _MANY:
                 self._part_the_alone(level)
+            if (count := np.searchsorted(self.last_levels, level)) > len(self.called):
+                self._singly(done, level)
+                done = level
+                self.called += [len(self.kernels)] * (count - len(self.called))
             if self.by_level.is_busy[level]:
                 self._singly(done, level + 1)
                 self._roll_level(level)
@@ -290,7 +313,7 @@ class _Rolling(Sums):
         start = self.layout.stretch(len(runs))
         for number, run in enumerate(runs):
             *_, (access,) = accesses(Positions.of(run[:1, None]), [Positions.of(run[None, :])])
-            self.kernels.append(Reduction.zero_if_finite(start + number, len(run), access))
+            self.kernels.append(Reduction.zero_if_finite(start + number, (len(run), access)))
         made = self.layout.stretch(len(outputs))
         apart = Access(int(outputs[0]), column_step=step(outputs))
         found = Segment(1.0, 1, apart if are_even(outputs) else Access(table=outputs[None, :, None]), None)

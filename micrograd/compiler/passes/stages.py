@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.guards.structure import Structure
+    from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.effects import Effect
@@ -104,6 +105,7 @@ class Request:
         disabled: the names of the passes that do not run.
         verify: whether each pass is checked; see verifier.py.
         arrays: makes what runs a function of whole arrays: that of a backend.
+        calls: finds the calls of functions outside of a program in its graph; see reroll.
     """
 
     lower: Callable[[Program], Any]
@@ -117,6 +119,7 @@ class Request:
     disabled: frozenset[str] = frozenset()
     verify: bool = False
     arrays: Callable[[ArrayFunction], Any] = lambda function: function
+    calls: Callable[[Graph], Sequence[tuple[Integers, Integers]]] = lambda graph: ()
 
 
 class Made(NamedTuple):

@@ -123,7 +123,7 @@ class GradientsInLanes:
             self._add(slice(added, end))
             added = end
             while done < len(pieces) and levels[pieces[done][0]] == level:
-                self._through(pieces[done])
+                self._through(pieces[done][::-1])  # in the order of the operations, so that they lie as these do
                 done += 1
         positions = {position: int(self._found[self._alias[position - self._begin]]) for position in wanted}
         return {position: self.tape._symbol(at, Symbol) for position, at in positions.items() if at != NO_POSITION}

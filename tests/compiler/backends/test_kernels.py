@@ -601,6 +601,16 @@ def test_the_code_of_a_sum_does_not_grow_with_its_segments():
     assert total(4).name != total(5).name == total(9).name
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("terms", [512, 545, 1001])
+def test_long_sums(columns, terms):
+    numbers = np.random.default_rng(terms).standard_normal(1 + terms * (1 + columns))
+    segment = Segment(0.5, terms, Access(1, term_step=1), Access(1 + terms, column_step=terms, term_step=1))
+    found = run([Reduction(1, columns, Access(len(numbers), column_step=1), (segment,))], numbers, 5000, "llvm")
+    vector, matrix = numbers[1 : 1 + terms], numbers[1 + terms :].reshape(columns, terms)
+    assert found[len(numbers) :][:columns] == pytest.approx([math.fsum(0.5 * vector * row) for row in matrix], 1e-12)
+
+
 ERRORS = {1.0: ValueError("domain"), 2.0: ZeroDivisionError("zero"), 3.0: LookupError("first"), 4.0: TypeError("other")}
 
 

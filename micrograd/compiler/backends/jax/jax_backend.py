@@ -189,13 +189,21 @@ class JaxExecutable(Executable):
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
-        alone = [
-            type(self)(replace(self.program, kernels=(kernel,), constants=(), seeds=no_integers()), self.buffer)
-            for kernel in self.program.kernels
+        return self._stretches([slice(number, number + 1) for number in range(len(self.program.kernels))])
+
+    def between_calls(self) -> list[Callable[[], object]]:
+        """For each stretch of kernels between calls of functions outside of the program a call that runs it."""
+        return self._stretches(self.program.stretches())
+
+    def _stretches(self, stretches: Sequence[slice]) -> list[Callable[[], object]]:
+        programs = [
+            replace(self.program, kernels=self.program.kernels[stretch], constants=(), seeds=no_integers(), calls=())
+            for stretch in stretches
         ]
-        for part in alone:
-            part._made_for_buffer()
-        return [part.run for part in alone]
+        made = [type(self)(program, self.buffer) for program in programs]
+        for each in made:
+            each._made_for_buffer()
+        return [each.run for each in made]
 
     def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -79,17 +79,20 @@ class NativeExecutable(Executable):
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._engines: list[Any] = []  # and so must its functions
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
-        neighbours = [(small, [*kernels]) for small, kernels in groupby(program.kernels, self._is_small)]
-        self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
+        stretches = [self._of_neighbours(program.kernels[stretch]) for stretch in program.stretches()]
+        self.table = self._table([*chain.from_iterable(stretches)])
+        self._ends = np.cumsum([*map(len, stretches)]).tolist()
         self._run = RUN(self._link())
-        addresses = map(ctypes.c_void_p, (self.buffer.ctypes.data, self.table.ctypes.data))
-        self._call = (*addresses, ctypes.c_int64(len(self.table)))  # they are made once
+        self._call = self._call_of(self.table)
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
-        self._run(*self._call)
-        if self.raised:
-            self.raise_what_was_raised()
+        self._run_rows(*self._call)
+
+    def between_calls(self) -> list[Callable[[], object]]:
+        """For each stretch of kernels between calls of functions outside of the program a call that runs it."""
+        stretches = [self.table[begin:end] for begin, end in pairwise([0, *self._ends])]
+        return [partial(self._run_rows, *self._call_of(rows)) for rows in stretches]
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, where none share positions."""
@@ -112,6 +115,21 @@ class NativeExecutable(Executable):
             error = self.raised[0]
             self.raised.clear()
             raise error
+
+    def _call_of(self, rows: Integers) -> tuple[Any, ...]:
+        """What the runner of some rows of the table is called with."""
+        addresses = map(ctypes.c_void_p, (self.buffer.ctypes.data, rows.ctypes.data))
+        return *addresses, ctypes.c_int64(len(rows))  # they are made once
+
+    def _run_rows(self, *call: Any) -> None:
+        self._run(*call)
+        if self.raised:
+            self.raise_what_was_raised()
+
+    def _of_neighbours(self, kernels: Sequence[Kernel | Loop | Singles]) -> list[tuple[_Function, int]]:
+        """The steps of some kernels: one of small neighbours."""
+        neighbours = [(small, [*some]) for small, some in groupby(kernels, self._is_small)]
+        return [step for small, some in neighbours for step in self._steps(some, small)]
 
     def _is_small(self, kernel: Kernel | Loop | Singles) -> bool:
         return isinstance(kernel, Singles) or is_small(kernel)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from micrograd.compiler.ir.program import Take
 from micrograd.compiler.numbers import part_of, stretches_of, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.backends.shared.batches import Batches
     from micrograd.compiler.ir.program import Kernel, Program, Singles
@@ -116,9 +117,19 @@ class Executable(ABC):
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
 
+    def between_calls(self) -> list[Callable[[], object]]:
+        """For each stretch of kernels between calls of functions outside of the program a call that runs it."""
+        parts = self.parts()
+        return [partial(_run_all, parts[stretch]) for stretch in self.program.stretches()]
+
     @abstractmethod
     def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
+
+
+def _run_all(parts: Sequence[Callable[[], object]]) -> None:
+    for part in parts:
+        part()
 
 
 class InFloat32(Executable):
