@@ -169,6 +169,7 @@ class TestConstants:
         result = made(loss, backend)(2.0)
         result.backward()
         assert (result.data, w.grad) == (300.0, 60.0)
+        assert made(loss, backend)(Value(2.0)).data == 300.0
 
     @eager_and_compiled
     def test_of_values_the_results_are_values_under_no_grad(self, backend):

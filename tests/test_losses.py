@@ -101,11 +101,6 @@ class TestHinge:
         for score in (1.0, 1.5, 1e4):
             assert gradients(hinge, [score], [1]) == (0.0, [0.0])
 
-    @pytest.mark.parametrize("target", [0, 2, 0.5, -1.5, math.nan, "1", None, [1, 1]], ids=repr)
-    def test_a_target_that_is_neither_minus_one_nor_one_is_refused(self, target):
-        with pytest.raises(ValueError, match=r"-1 or 1|one shape"):
-            hinge([Value(0.5)], [target])
-
 
 class TestBinaryCrossEntropy:
     @given(z=huge_logit, target=st.sampled_from([0, 1]))
@@ -143,11 +138,6 @@ class TestBinaryCrossEntropy:
     def test_a_confident_prediction_keeps_its_digits(self):
         loss, (slope,) = gradients(binary_cross_entropy, [40.0], [1])
         assert (loss, slope) == pytest.approx((math.exp(-40), -math.exp(-40)), rel=1e-14)
-
-    @pytest.mark.parametrize("target", [-0.1, 1.1, math.nan, math.inf, "1", None], ids=repr)
-    def test_a_target_that_is_no_probability_is_refused(self, target):
-        with pytest.raises(ValueError, match="from 0 to 1"):
-            binary_cross_entropy([Value(0.5)], [target])
 
 
 class TestCrossEntropy:
@@ -309,11 +299,6 @@ class TestShapes:
             loss(given_predictions, given_targets)
         with pytest.raises(ValueError, match="one shape"):
             loss(given_predictions, np.array(given_targets, dtype=object) if given_targets == [1] else given_targets)
-
-    @pytest.mark.parametrize("thing", ["1", None], ids=repr)
-    def test_a_prediction_that_is_no_number_is_refused(self, loss, predictions, targets, thing):
-        with pytest.raises(TypeError):
-            loss([thing], [1])
 
 
 def test_take_gives_elements_and_rows_and_says_what_is_wrong():

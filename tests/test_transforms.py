@@ -169,40 +169,8 @@ class TestArgnums:
     def test_the_other_arguments_may_be_anything(self):
         assert mg.grad(lambda x, name, none: x * len(name))(2.0, "abc", None) == 3.0
 
-    @pytest.mark.parametrize("argnums", [2, -3, (0, 2)])
-    def test_one_that_is_not_there_is_named(self, argnums):
-        with pytest.raises(ValueError, match=r"argnums has (2|-3), but there are 2 arguments"):
-            mg.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
-
-    @pytest.mark.parametrize("argnums", ["x", 1.0, None, [0, 1]], ids=repr)
-    def test_what_is_no_int_is_refused(self, argnums):
-        with pytest.raises(TypeError, match="argnums"):
-            mg.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
-
-    @pytest.mark.parametrize("argnums", [(0, 0), (0, -2)])
-    def test_an_argument_named_twice_is_an_error_not_a_gradient_of_zero(self, argnums):
-        with pytest.raises(ValueError, match="argnums"):
-            mg.grad(lambda x, y: x * y, argnums)(2.0, 3.0)
-
 
 class TestWrongInput:
-    @pytest.mark.parametrize(
-        "argument", ["x", None, {1.0, 2.0}, 1j, [1.0, None], {"a": "b"}, np.array(["a"])], ids=repr
-    )
-    def test_arguments_that_hold_no_numbers_are_named(self, argument):
-        with pytest.raises(TypeError, match="argument 0 must hold numbers in lists, tuples, dicts or arrays, not"):
-            mg.grad(lambda p: 1.0)(argument)
-
-    @pytest.mark.parametrize("output", [None, "x", [1.0], (1.0,), np.array([1.0, 2.0]), 1j], ids=repr)
-    def test_a_function_must_return_one_number(self, output):
-        for transform in (mg.grad, mg.value_and_grad, mg.hessian):
-            with pytest.raises(TypeError, match="must return one number, not"):
-                transform(lambda x: output)(1.0)
-
-    def test_no_argument_to_differentiate_by(self):
-        with pytest.raises(ValueError, match="0 arguments"):
-            mg.grad(lambda x: x)(x=3.0)
-
     @pytest.mark.parametrize("function", [math.sin, lambda x: math.exp(x) * x, lambda x: float(x) ** 2])
     def test_losing_the_gradient_in_a_float_is_an_error_not_a_wrong_gradient(self, function):
         with pytest.raises(TypeError, match="float"):
@@ -261,10 +229,6 @@ class TestJacobian:
 
     def test_no_outputs(self):
         assert mg.jacobian(lambda p: [])([1.0]) == []
-
-    def test_outputs_must_be_numbers(self):
-        with pytest.raises(TypeError, match="output of a function to differentiate must hold numbers"):
-            mg.jacobian(lambda p: [p, "x"])(1.0)
 
     @given(lists_of_numbers)
     @settings(max_examples=10)
@@ -339,24 +303,6 @@ class TestHvp:
     def test_a_dict_is_matched_by_its_keys_not_by_their_order(self):
         found = mg.hvp(lambda p: p["a"] ** 2 * p["b"] ** 3)({"a": 2.0, "b": 3.0}, {"b": 0.0, "a": 1.0})
         assert found == {"a": 54.0, "b": 108.0}
-
-    @pytest.mark.parametrize(
-        ("argument", "vector"),
-        [
-            ([1.0, 2.0], [1.0]),
-            ([1.0], [1.0, 2.0]),
-            ({"a": 1.0}, {"b": 1.0}),
-            (np.ones((2, 2)), np.ones(4)),
-            ([1.0, 2.0], [[1.0, 2.0]]),
-        ],
-    )
-    def test_a_vector_of_another_shape_is_an_error(self, argument, vector):
-        with pytest.raises(ValueError, match="the vector"):
-            mg.hvp(curved)(argument, vector)
-
-    def test_a_vector_of_no_numbers_is_an_error(self):
-        with pytest.raises(TypeError, match="the vector must hold numbers"):
-            mg.hvp(curved)(2.0, "x")
 
 
 class TestComposition:
@@ -598,8 +544,3 @@ class TestSciPy:
         assume(np.abs(found).max() < 1e4)
         differences = approx_fprime(np.array(program.inputs), lambda p: program(*map(float, p)))
         assert found == pytest.approx(differences, rel=1e-2, abs=1e-2 * (1 + np.abs(found).max()))
-
-
-def test_a_vector_for_a_number_must_be_a_number():
-    with pytest.raises(ValueError, match="the vector must have the shape of the argument"):
-        mg.hvp(lambda x: x * x)(1.0, [1.0])

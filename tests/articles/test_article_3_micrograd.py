@@ -139,20 +139,3 @@ class TestSeededNetwork:
         assert any(p.grad for p in in_order)
         model.zero_grad()
         assert not any(p.grad for p in in_order)
-
-    def test_micrograds_own_way_to_write_a_model_still_works(self):
-        class Line(Module):
-            def __init__(self):
-                self.slope, self.intercept = Value(2.0), Value(1.0)
-
-            def __call__(self, x):
-                return self.slope * x + self.intercept
-
-            def parameters(self):
-                return [self.slope, self.intercept]
-
-        line = Line()
-        line(3.0).backward()
-        assert [p.grad for p in line.parameters()] == [3.0, 1.0]
-        line.zero_grad()
-        assert [p.grad for p in line.parameters()] == [0.0, 0.0]

@@ -79,7 +79,7 @@ def bare() -> list[Any]:
         patch.object(functional, "_logsumexp", functional._logsumexp_of),
         patch.object(functional, "_mean", functional._mean_of),
         patch.object(losses, "_cross_entropy", losses._cross_entropy_of_row),
-        patch.object(loops, "remembering_turns", lambda *_: lambda results: None),
+        patch.object(loops, "remembering_iterations", lambda *_: lambda results: None),
         *(patch.object(of, "__call__", of.__call__.__wrapped__) for of in (Linear, names.Transformer)),
         patch.object(names.Transformer, "attention", names.Transformer.attention.__wrapped__),
         patch.object(names, "normalised", names.normalised.__wrapped__),

@@ -537,9 +537,9 @@ def run_two_processes(folder):
             for number in range(2)
         ]
         try:
-            leads = processes[0].communicate(timeout=300)
+            leads = processes[0].communicate(timeout=600)
             if processes[0].returncode != in_two_processes.PORT_IS_TAKEN:
-                texts = [leads, processes[1].communicate(timeout=60)]
+                texts = [leads, processes[1].communicate(timeout=600)]
                 break
         finally:
             for process in processes:

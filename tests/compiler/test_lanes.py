@@ -123,6 +123,7 @@ def outcome(function, x, y):
     return shapes_of(result), numbers_of(result), gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [*OF_ELEMENTS, *OF_AXES])
 def test_arrays_of_values_mean_what_they_mean_eagerly(function):
     shapes, values, gradients = outcome(function, X, Y)

@@ -28,10 +28,6 @@ TABLE = {"w": Value(2.0), "scale": 3.0}
 KEPT = None
 
 
-class Settings:
-    scale = 2.0
-
-
 class Model:
     """As users write them."""
 
@@ -81,14 +77,6 @@ def twice(x):
     return scaled(x) * 2
 
 
-def of_settings(x):
-    return x * Settings.scale
-
-
-def of_globals(x):
-    return W * x * TABLE["w"] + TABLE["scale"]
-
-
 def check(f, *changes, arguments=(1.5,), backend):
     """After each change, the compiled function gives what f gives; and without one, it is not traced again."""
     fast = mg.compile(f, backend=backend)
@@ -131,16 +119,6 @@ def test_variables_of_enclosing_functions(backend):
     check(f, replace_w, replace_scale, replace_mode, clear_flag, backend=backend)
 
 
-def test_numbers_that_are_equal_and_yet_others(backend):
-    sign, flag = 0.0, 1
-    fast = mg.compile(lambda x: x * math.copysign(1.0, sign) * (2.0 if flag is True else 3.0), backend=backend)
-    assert fast(1.0) == 3.0
-    sign = -0.0
-    assert fast(1.0) == -3.0
-    flag = True
-    assert fast(1.0) == -2.0
-
-
 def test_elements_of_lists_dicts_and_arrays(backend):
     w, table, nested = [Value(1.0), Value(2.0)], {"w": Value(3.0), "c": 2.0}, ([Value(1.0), 2.0], {"a": [Value(5.0)]})
     array, numbers, mixed = mg.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 2.0]), np.array([1.0, Value(2.0)])
@@ -177,6 +155,16 @@ def test_elements_of_lists_dicts_and_arrays(backend):
     )
 
 
+def test_globals_of_functions_that_are_called(backend, monkeypatch):
+    module = sys.modules[__name__]
+    check(
+        twice,
+        lambda: monkeypatch.setattr(module, "SCALE", 5.0),
+        lambda: monkeypatch.setattr(module, "scaled", lambda x: x + 1.0),
+        backend=backend,
+    )
+
+
 def test_attributes(backend):
     model, slotted, config, space = Model(), Slotted(), Config(), types.SimpleNamespace(scale=2.0)
 
@@ -207,96 +195,6 @@ def test_attributes(backend):
         lambda: setattr(model, "w", Value(3.0)),
         lambda: setattr(model, "scale", 8.0),
         arguments=(model, 2.0),
-        backend=backend,
-    )
-
-
-def test_globals_and_what_the_functions_that_are_called_read(backend, monkeypatch):
-    module = sys.modules[__name__]
-    check(twice, lambda: monkeypatch.setattr(module, "SCALE", 5.0), backend=backend)
-    check(
-        of_globals,
-        lambda: monkeypatch.setattr(module, "W", Value(5.0)),
-        lambda: monkeypatch.setitem(TABLE, "w", Value(7.0)),
-        lambda: monkeypatch.setitem(TABLE, "scale", 1.0),
-        lambda: monkeypatch.setattr(module, "TABLE", {"w": Value(1.0), "scale": 0.0}),
-        backend=backend,
-    )
-    check(of_settings, lambda: monkeypatch.setattr(Settings, "scale", 5.0), backend=backend)
-    check(twice, lambda: monkeypatch.setattr(module, "scaled", lambda x: x + 1.0), backend=backend)
-    other = types.ModuleType("a_module_of_the_user")
-    other.rate = 2.0
-    check(lambda x: x * other.rate, lambda: setattr(other, "rate", 3.0), backend=backend)
-
-
-def test_methods_defaults_partial_and_wrapped_functions(backend):
-    class Base:
-        scale = 2.0
-
-        def helper(self, x):
-            return x * self.scale
-
-        @property
-        def doubled(self):
-            return 2 * self.number
-
-        @staticmethod
-        def still(x):
-            return x * options["still"]
-
-        @classmethod
-        def of_class(cls, x):
-            return x * cls.scale
-
-    class Derived(Base):
-        def __call__(self, x, weights=[Value(2.0)]):  # noqa: B006, B008
-            return self.still(self.helper(x)) * self.doubled * weights[0] * Derived.of_class(x)
-
-    options, item = {"still": 3.0}, Derived()
-    item.number = 4.0
-    check(
-        item,
-        lambda: setattr(item, "number", 5.0),
-        lambda: setattr(Base, "scale", 6.0),
-        lambda: setattr(Derived, "scale", 7.0),
-        lambda: setattr(item, "scale", 8.0),
-        lambda: options.update(still=9.0),
-        lambda: Derived.__call__.__defaults__[0].__setitem__(0, Value(3.0)),
-        lambda: setattr(Base, "helper", lambda self, x: x),
-        lambda: setattr(item, "helper", lambda x: x * 3),
-        backend=backend,
-    )
-    weights = [Value(2.0)]
-    check(
-        functools.partial(lambda w, x: w[0] * x, weights), lambda: weights.__setitem__(0, Value(4.0)), backend=backend
-    )
-
-    @functools.wraps(scaled)
-    def wrapper(x):
-        return mg.compile(lambda y: y * weights[0])(x)
-
-    inner = mg.compile(lambda y: y * weights[0])
-    check(wrapper, lambda: weights.__setitem__(0, Value(5.0)), backend=backend)
-    check(lambda x: inner(x) + 1, lambda: weights.__setitem__(0, Value(6.0)), backend=backend)
-
-
-def test_derivatives_of_functions_that_close_over_numbers():
-    scale = [2.0]
-    fast = mg.compile(mg.vmap(lambda x: x * scale[0])) if hasattr(mg, "vmap") else mg.compile(lambda x: x * scale[0])
-    argument = [1.0] if hasattr(mg, "vmap") else 1.0
-    fast(argument)
-    scale[0] = 3.0
-    assert fast(argument) in (3.0, [3.0])
-
-
-def test_modules_of_micrograd(backend):
-    model = mg.nn.MLP(2, [3, 1])
-    check(
-        lambda x: model([x, 2.0]),
-        lambda: model.layers[0].neurons[0].w.__setitem__(0, Value(3.0)),
-        lambda: setattr(model.layers[0].neurons[1], "b", Value(3.0)),
-        lambda: setattr(model.layers[0].neurons[1], "nonlin", False),
-        lambda: model.layers.__setitem__(1, mg.nn.Layer(3, 1, nonlin=False)),
         backend=backend,
     )
 
@@ -399,17 +297,6 @@ def test_the_order_of_attributes_counts_where_code_goes_through_them(backend):
 def test_what_moves_from_one_list_to_another_is_noticed(backend):
     first, second = [[Value(1.0)], 2.0], [3.0]
     check(lambda x: x * len(first) + second[0], lambda: second.insert(0, first.pop()), backend=backend)
-
-
-def test_long_lists_and_arrays_of_plain_numbers(backend):
-    numbers, array, very_long = [float(i) for i in range(1000)], np.arange(200_000.0), [0.5] * 200_000
-    check(
-        lambda x: x * numbers[500] + len(numbers) + len(array) + len(very_long),
-        lambda: numbers.__setitem__(500, 7.0),
-        lambda: numbers.append(1.0),
-        lambda: very_long.append(1.0),
-        backend=backend,
-    )
 
 
 def test_rows_of_numbers(backend):
@@ -682,15 +569,6 @@ def test_an_object_of_which_nothing_is_read_hides_no_other(backend):
     check(lambda x: x * used.w if bare else x, lambda: setattr(used, "w", Value(5.0)), backend=backend)
 
 
-def _traces_after(model, change, traces):
-    """How often a model that counts its runs is traced, where something changes between two calls."""
-    fast = mg.compile(model, backend="numpy")
-    fast(1.0)
-    change()
-    fast(1.0)
-    return traces.times
-
-
 def test_what_no_code_of_a_module_names_may_change_without_a_trace():
     traces = Runs()
 
@@ -703,7 +581,11 @@ def test_what_no_code_of_a_module_names_may_change_without_a_trace():
             return self.w * x
 
     model = Line()
-    assert _traces_after(model, lambda: setattr(model, "note", "after"), traces) == 1
+    fast = mg.compile(model, backend="numpy")
+    fast(1.0)
+    model.note = "after"
+    fast(1.0)
+    assert traces.times == 1
 
 
 def test_a_variable_that_is_not_assigned_yet(backend):
@@ -748,18 +630,6 @@ def test_what_holds_no_number_of_a_refused_trace_stays():
     assert list(vars(model)) == [*names, "seen"]
 
 
-def test_attributes_whose_names_are_made_up_are_looked_at(backend):
-    class Numbered:
-        def __init__(self):
-            self.w0, self.w1 = Value(2.0), Value(3.0)
-
-        def __call__(self, x):
-            return sum(getattr(self, f"w{number}") * x for number in range(2))
-
-    model = Numbered()
-    check(model, lambda: setattr(model, "w1", Value(7.0)), backend=backend)
-
-
 def test_a_global_that_is_deleted_is_missed_as_eagerly(monkeypatch, backend):
     monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)
     fast = mg.compile(scaled, backend=backend)
@@ -767,23 +637,6 @@ def test_a_global_that_is_deleted_is_missed_as_eagerly(monkeypatch, backend):
     monkeypatch.delattr(sys.modules[__name__], "SCALE")
     with pytest.raises(NameError, match="SCALE"):
         fast(2.0)
-
-
-def test_what_no_code_names_may_change_without_a_trace():
-    traces = Runs()
-
-    class Labelled:
-        title = "before"
-
-        def __init__(self):
-            self.w = Value(2.0)
-
-        def __call__(self, x):
-            print(end="", file=traces)
-            return self.w * x
-
-    model = Labelled()
-    assert _traces_after(model, lambda: setattr(Labelled, "title", "after"), traces) == 1
 
 
 @pytest.mark.parametrize("length", [1, 257, 100_000])
@@ -906,27 +759,6 @@ def test_slots_that_are_set_and_that_are_empty(backend):
         lambda: delattr(pairs[1], "second"),
         backend=backend,
     )
-
-
-def test_sets_and_queues_that_grow_and_shrink(backend):
-    members, queue = {1.0}, deque([2.0])
-    check(
-        lambda x: x * len(members) + sum(queue),
-        lambda: members.add(2.0),
-        lambda: queue.append(3.0),
-        lambda: queue.popleft(),
-        lambda: members.clear(),
-        backend=backend,
-    )
-
-
-@pytest.mark.parametrize("length", [100_000, 100_001])
-def test_numbers_in_very_long_lists_and_arrays(length):
-    for numbers in ([0.0] * length, np.zeros(length), np.zeros((length, 2))[:, 0], np.zeros((2, length)).T[:, 0]):
-        fast = mg.compile(lambda x, numbers=numbers: x + numbers[5], backend="numpy")
-        fast(1.0)
-        numbers[5] = 5.0
-        assert fast(1.0) == 6.0
 
 
 def test_what_a_refused_trace_left_behind_is_put_back():

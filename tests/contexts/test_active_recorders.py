@@ -117,12 +117,12 @@ def test_another_thread_records_while_this_one_does_not_and_the_other_way_round(
     def silent():
         with mg.no_grad():
             inside.set()
-            leave.wait(60)
+            leave.wait(600)
             seen.append(records())
 
     thread = threading.Thread(target=silent)
     thread.start()
-    inside.wait(60)
+    inside.wait(600)
     assert active() == 1
     assert records()
     with mg.no_grad():

@@ -37,16 +37,6 @@ def test_generators_side_by_side_leave_recording_on(kinds):
     assert records()
 
 
-def test_a_block_that_ends_first_though_it_began_first_leaves_the_other_as_it_is():
-    first, second = silent(), silent()
-    next(first)
-    next(second)
-    first.close()
-    assert not records()
-    second.close()
-    assert records()
-
-
 def test_an_async_generator_that_is_broken_out_of_leaves_recording_on():
     async def numbers():
         with mg.no_grad():
@@ -62,15 +52,6 @@ def test_an_async_generator_that_is_broken_out_of_leaves_recording_on():
         return records()
 
     assert asyncio.run(program())
-
-
-def test_a_block_that_ends_in_another_context_is_over_there_and_here():
-    opened = silent()
-    elsewhere = contextvars.copy_context()
-    assert elsewhere.run(next, opened) is False
-    assert records()
-    opened.close()  # here, where it never began
-    assert elsewhere.run(records)
 
 
 def test_what_was_closed_elsewhere_is_passed_over_by_every_way_to_compute():

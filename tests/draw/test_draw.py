@@ -616,16 +616,6 @@ class TestSave:
         assert (tmp_path / name).read_bytes().startswith(start)
         assert [path.name for path in tmp_path.iterdir()] == [name]
 
-    @pytest.mark.parametrize("name", ["a.gif", "a", "svg", "a.svg.txt"])
-    def test_refuses_other_suffixes(self, tmp_path, name):
-        with pytest.raises(ValueError, match=re.escape(".svg, .png, .pdf, .dot")):
-            draw.save(small(), tmp_path / name)
-        assert list(tmp_path.iterdir()) == []
-
-    def test_needs_the_folder(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"a\.svg"):
-            draw.save(small(), tmp_path / "missing" / "a.svg")
-
     def test_leaves_the_old_picture_where_drawing_fails(self, tmp_path):
         (tmp_path / "a.svg").write_text("old")
         with pytest.raises(ValueError, match="nodes"):
@@ -677,6 +667,7 @@ class TestFonts:
 
     CODE = "import os, micrograd as mg; mg.draw_dot(mg.Value(1.0), format={!r}).pipe(); os.write(2, b'after')"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("format", ["svg", "png"])
     def test_the_first_picture_says_nothing(self, format, tmp_path):  # noqa: A002
         environment = {**os.environ, "FONTCONFIG_FILE": str(tmp_path / "none")}

@@ -1,43 +1,12 @@
-"""Gradients: against forward differentiation, over shared parts and several calls, and the order of the nodes."""
+"""Gradients over shared parts and several calls, and cycles. Random programs have a module of their own."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from tests.engine.common import programs, run, with_tangents
-from tests.strategies import micrograds_example
 
 
 class TestBackward:
-    @given(program=programs())
-    def test_gradients_agree_with_forward_differentiation(self, program):
-        leaves, result = run(program)
-        result.backward()
-        numbers, steps = program
-        duals = [(number, [float(index == leaf) for leaf in range(3)]) for index, number in enumerate(numbers)]
-        for number, first, second in steps:
-            duals.append(with_tangents(number, duals[first], duals[second]))
-        value, tangents = duals[-1]
-        size = max(abs(tangent) for _, row in duals for tangent in row) * max(1.0, *(abs(dual[0]) for dual in duals))
-        assert result.data == pytest.approx(value, rel=1e-9, abs=1e-9)
-        assert [leaf.grad for leaf in leaves] == pytest.approx(tangents, rel=1e-9, abs=1e-12 * max(size, 1.0))
-
-    @given(program=programs(), exponent=st.integers(-8, 8), sign=st.sampled_from([-1.0, 1.0]))
-    def test_the_gradient_argument_weighs_every_gradient(self, program, exponent, sign):
-        leaves, result = run(program)
-        result.backward()
-        once = [leaf.grad for leaf in leaves]
-        for leaf in leaves:
-            leaf.grad = 0.0
-        weight = sign * 2.0**exponent
-        result.backward(gradient=weight)
-        # a power of two scales exactly; only what becomes denormal is rounded
-        weighed = [weight * gradient for gradient in once]
-        assert [leaf.grad for leaf in leaves] == pytest.approx(weighed, rel=0, abs=1e-315)
-        assert result.grad == weight
-
     def test_leaves_accumulate_over_graphs_until_they_are_set_to_zero(self):
         a = Value(3.0)
         (a * a).backward()
@@ -72,24 +41,6 @@ class TestBackward:
             result = result + result
         result.backward()
         assert a.grad == 2.0**21
-
-    def test_the_example_of_micrograd_gives_its_numbers(self):
-        a, b = Value(-4.0), Value(2.0)
-        g = micrograds_example(a, b)
-        g.backward()
-        assert f"{g.data:.4f} {a.grad:.4f} {b.grad:.4f}" == "24.7041 138.8338 645.5773"
-
-
-class TestTopologicalOrder:
-    @given(program=programs())
-    def test_every_node_stands_once_after_its_operands_and_the_root_last(self, program):
-        _, result = run(program)
-        order = mg.topological_order(result)
-        position = {node: index for index, node in enumerate(order)}
-        assert len(position) == len(order)
-        assert order[-1] is result
-        for node in order:
-            assert all(position[operand] < position[node] for operand in node._prev)
 
 
 class TestCycles:

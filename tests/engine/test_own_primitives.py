@@ -470,25 +470,11 @@ class TestRegistering:
         second = mg.primitive("own", "own", lambda x, *, n: x + n, lambda g, out, x, *, n: g, replace=True)
         assert (second(Value(2.0), n=3).data, first(Value(2.0), n=3).data) == (5.0, 6.0)
 
-    @pytest.mark.parametrize("name", ["", "a b", "1x", "a-b"])
-    def test_a_name_must_be_an_identifier(self, name):
-        with pytest.raises(ValueError, match="identifier"):
-            mg.primitive(name, "own", math.sin, lambda g, out, x: g)
-
-    @pytest.mark.parametrize("name", [3, None])
-    def test_a_name_must_be_a_string(self, name):
-        with pytest.raises((TypeError, ValueError), match=r"identifier|name"):
-            mg.primitive(name, "own", math.sin, lambda g, out, x: g)
-
     @pytest.mark.parametrize(("forward", "rule"), [(3.0, lambda g, out, x: g), (math.sin, "cos"), (None, None)])
     def test_forward_and_rules_must_be_functions(self, registered, forward, rule):
         with pytest.raises(TypeError, match="primitive own needs functions"):
             mg.primitive("own", "own", forward, rule)
         assert "own" not in registered
-
-    def test_there_is_a_domain_for_each_operand_or_for_none(self):
-        with pytest.raises(ValueError, match="1 operands, but 2 domains"):
-            mg.primitive("own", "own", math.sin, lambda g, out, x: g, domain=((0, 1), (0, 1)))
 
     @pytest.mark.parametrize("output", ["x", None, 1j, [1.0], np.array(1.0)], ids=repr)
     def test_a_forward_function_that_gives_no_number_is_named(self, output):
@@ -507,6 +493,7 @@ class TestDecorator:
     def test_it_keeps_the_name_and_the_docstring(self):
         @mg.operation
         def product(x, y):
+            """The product."""
             return x * y, lambda g: (g * y, g * x)
 
         assert (product.__name__, product.__doc__) == ("product", "The product.")
@@ -623,12 +610,6 @@ class TestByHand:
         out._backward = clipped
         (out * 5).backward()
         assert x.grad == 1.0
-
-    def test_children_must_be_values_and_the_closure_a_function(self):
-        with pytest.raises(TypeError, match=r"a child must be a Value, not float: 2\.0"):
-            Value(4.0, (2.0,), "square")
-        with pytest.raises(TypeError, match="_backward must be a function of no arguments"):
-            Value(4.0, (Value(2.0),), "square")._backward = 3
 
     def test_an_error_in_the_closure_leaves_the_gradients_as_they_were(self):
         x = Value(2.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 
 import pytest
@@ -12,9 +11,9 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.command.grammar import ExpressionError, ParsedExpression
-from micrograd.testing import gradcheck, numerical_gradient
+from micrograd.testing import gradcheck
 from tests.engine.test_primitives import TRUTHS, exact, mp
-from tests.strategies import Program, by_hand, lecture_order, micrograds_example, programs
+from tests.strategies import Program, by_hand, lecture_order, programs
 
 pytestmark = pytest.mark.slow
 
@@ -211,96 +210,6 @@ def test_constants_among_the_leaves_change_no_other_gradient(program):
             root.backward()
         expected = [0.0 if index == frozen else leaf.grad for index, leaf in enumerate(leaves)]
         assert_close([leaf.grad for leaf in others], expected, sizes(program))
-
-
-# The articles' programs
-
-
-def test_micrograds_own_example():
-    a, b = Value(-4.0), Value(2.0)
-    g = micrograds_example(a, b)
-    g.backward()
-    assert f"{g.data:.4f}" == "24.7041"
-    assert f"{a.grad:.4f}" == "138.8338"
-    assert f"{b.grad:.4f}" == "645.5773"
-
-
-def test_on_backprop_implementation():
-    """c feeds d and e, which meet again in f."""
-    a, b, target = 1.5, 0.75, 4.0
-
-    def loss(a, b):
-        c = a + b
-        d = c * 2
-        e = c - 1
-        f = d / e
-        return f**2 - target
-
-    values = Value(a), Value(b)
-    loss(*values).backward()
-    c = a + b
-    slope = 2 * (2 * c / (c - 1)) * -2 / (c - 1) ** 2
-    assert [value.grad for value in values] == pytest.approx([slope, slope])
-    x = Value(3.0)
-    (x * x).backward()
-    assert x.grad == 6.0
-    x.grad = 0.0
-    (x + x).backward()
-    assert x.grad == 2.0
-
-
-def test_autograd_logarithm_of_a_product():
-    a, b, c = Value(1.0, label="a"), Value(2.0, label="b"), Value(3.0, label="c")
-    d, e = a * b, mg.log(c)
-    f = d * e
-    g = mg.log(f)
-    d.label, e.label, f.label, g.label = "defg"
-    g.backward()
-    assert [a.grad, b.grad, c.grad] == pytest.approx([1 / 1.0, 1 / 2.0, 1 / (3.0 * math.log(3.0))])
-    order = [node.label for node in mg.topological_order(g)]
-    uses = {"a": "d", "b": "d", "c": "e", "d": "f", "e": "f", "f": "g"}
-    assert sorted(order) == list("abcdefg")
-    assert all(order.index(operand) < order.index(result) for operand, result in uses.items())
-
-
-@pytest.mark.parametrize(("x", "slope"), [(1.5, -2 * math.exp(-3.0)), (0.1, -2 * math.exp(-0.2)), (-1.5, 0.0)])
-def test_autodiff_from_scratch(x, slope):
-    value = Value(x)
-    y = mg.exp(-2 * mg.maximum(value, 0))
-    y.backward()
-    assert value.grad == pytest.approx(slope)
-    assert y.data == pytest.approx(math.exp(-2 * max(x, 0)))
-
-
-def test_tape_based_autograd():
-    x, y, z = Value(2.0), Value(-3.0), Value(10.0)
-    a = x * y
-    f = a + z
-    f.backward()
-    assert (a.data, f.data) == (-6.0, 4.0)
-    assert [v.grad for v in (x, y, z, a, f)] == [-3.0, 2.0, 1.0, 1.0, 1.0]
-
-
-def two_neurons(w11, w12, w21, w22, b1, b2, x1, x2):
-    h1 = mg.tanh(w11 * x1 + w12 * x2 + b1)
-    h2 = mg.tanh(w21 * x1 + w22 * x2 + b2)
-    return (h1 + h2 - 1.0) ** 2
-
-
-@pytest.mark.parametrize(
-    ("f", "inputs"),
-    [
-        (lambda x: x**3 - 2 * x + 5, [2.5]),
-        (lambda x, y: mg.tanh(x * y + mg.exp(x)), [0.7, -0.4]),
-        (two_neurons, [0.5, -0.3, 0.8, 0.1, 0.0, 0.2, 1.0, 0.5]),
-    ],
-)
-def test_tape_based_autograd_verifies_three_programs(f, inputs):
-    values = [Value(x) for x in inputs]
-    f(*values).backward()
-    differences = numerical_gradient(f, inputs)
-    assert [round(value.grad, 6) for value in values] == [round(difference, 6) for difference in differences]
-    assert gradcheck(f, inputs)
 
 
 def test_text_that_no_parser_takes_is_refused():

@@ -290,6 +290,7 @@ class TestNamesOfSciPy:
         first, second = Value(0.2), Value(0.4)
         assert getattr(first, name)(second).data == ours(first, second).data == ours(0.2, 0.4)
 
+    @pytest.mark.slow
     @pytest.mark.unmeasured
     @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
     def test_compiled(self, backend):

@@ -93,6 +93,7 @@ def test_answers_are_judged_rightly(number, kind):
     assert [source for verdict, source in verdicts if bool(verdict) is not (kind == "right")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [n for n, exercise in EXERCISES.items() if isinstance(exercise.kind, Same)])
 def test_an_answer_that_knows_only_what_was_asked_before_is_wrong(number):
     right, known = answer_of(str(mg.learn.solution(number))), {}

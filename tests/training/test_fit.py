@@ -190,18 +190,6 @@ class TestData:
         with pytest.raises(ValueError, match="no data"):
             fit(loss, empty(), optimizer)
 
-    @pytest.mark.parametrize("name", ["epochs", "batch_size"])
-    @pytest.mark.parametrize(
-        ("wrong", "kind"),
-        [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError), (None, TypeError), (True, TypeError)],
-        ids=repr,
-    )
-    def test_wrong_epochs_and_batch_sizes_are_refused_by_name(self, name, wrong, kind):
-        leaves, optimizer, loss = line()
-        with pytest.raises(kind, match=f"{name} must be"):
-            fit(loss, POINTS, optimizer, **{name: wrong})
-        assert (numbers(leaves), optimizer.steps) == ([0.3, -0.2], 0)
-
 
 class TestHistory:
     def test_it_has_an_entry_for_each_step_and_epoch(self):

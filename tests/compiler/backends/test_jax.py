@@ -348,7 +348,7 @@ if not (child := os.fork()):
 os.waitpid(child, 0)
 print(fast(4.0))
 """
-        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
         first, refused, last = run.stdout.splitlines()
         assert (first, last) == ("9.0", "16.0")
         assert refused.startswith("JAX does not work in a process that was forked")

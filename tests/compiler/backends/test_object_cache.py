@@ -462,7 +462,7 @@ class TestPositions:
         found = []
         thread = threading.Thread(target=lambda: found.append(cached("key", lambda: b"again")), daemon=True)
         thread.start()
-        thread.join(20)  # whoever waits for a pipe waits for ever
+        thread.join(600)  # whoever waits for a pipe waits for ever
         assert found == [b"again"]
 
     @pytest.mark.parametrize("there", [True, False])
