@@ -7,7 +7,6 @@ composites.py    forward functions that are formulas over other primitives
 primitive.py     what a primitive is, and the registry of them
 node.py          the fields of a Value
 value.py         Value: operators that compute and remember
-methods.py       the functions as methods of a Value
 backward.py      the two passes: count the uses, pass the gradients on
 commit.py        all or nothing: many numbers set in one step
 
@@ -19,8 +18,8 @@ floats.py        forward functions that Python's math lacks
 special_functions.py    sinc, the gamma function, Bessel functions and other longer formulas
 operations.py    the primitives by their names, for composites
 custom.py        the user's own primitives and operations
+methods.py       the methods of a Value: the functions, and what a float can do besides
 applying.py      shorter ways to apply some primitives
-float_like.py    what a float can do beside: compare, round, convert, print
 history.py       micrograd's own names for how a Value was made
 failures.py      what clears a backpropagation that failed
 order.py         every Value after its operands

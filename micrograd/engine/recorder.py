@@ -85,7 +85,7 @@ def _running_task() -> Any:
 
 
 class Recorder:
-    """What a recorder may do in place of the operators and of backpropagation; the defaults change nothing.
+    """What a recorder may do in place of the operators and of backpropagation: six hooks; defaults change nothing.
 
     A recorder of numbers that are not known yet is a Tracer: see tracer.py.
 
@@ -112,11 +112,6 @@ class Recorder:
         """
         raise NotImplementedError
 
-    def passed_over(self, primitive: Primitive, operands: Sequence[Any]) -> Any:
-        """What the operators do where this recorder is not open."""
-        recorder_on_top()  # it takes those away that are not
-        return next(operand for operand in operands if isinstance(operand, Operand))._apply(primitive, *operands)
-
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Start + xs[0] * ys[0] + ... as one operation; None where there is no such operation."""
         return None
@@ -138,6 +133,12 @@ class Recorder:
         return None
 
 
+def passed_over(primitive: Primitive, operands: Sequence[Any]) -> Any:
+    """What the operators do where the recorder that they ask is not open any more."""
+    recorder_on_top()  # it takes those away that are not
+    return next(operand for operand in operands if isinstance(operand, Operand))._apply(primitive, *operands)
+
+
 class _Ended(Recorder):
     """What is in use where a block was ended elsewhere."""
 
@@ -145,7 +146,7 @@ class _Ended(Recorder):
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Do what the operators do without it."""
-        return self.passed_over(primitive, operands)
+        return passed_over(primitive, operands)
 
 
 _ENDED = _Ended()

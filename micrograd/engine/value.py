@@ -17,7 +17,6 @@ from micrograd._support.checks import explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.differentiation import check_no_gradient_is_lost, differentiation_in_use
-from micrograd.engine.float_like import FloatLike
 from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.history import History
 from micrograd.engine.methods import Methods
@@ -103,7 +102,7 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     return named(operator, primitive), named(reflected, primitive)
 
 
-class Value(Methods, History, FloatLike):
+class Value(Methods, History):
     """One float, its gradient, and how it was made.
 
     Args:

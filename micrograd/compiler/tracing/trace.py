@@ -68,7 +68,7 @@ from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.node import Node
 from micrograd.engine.operations import Operations
 from micrograd.engine.primitive import Primitive, named
-from micrograd.engine.recorder import Recorder, float_read, recording_in_use, using
+from micrograd.engine.recorder import Recorder, float_read, passed_over, recording_in_use, using
 from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
@@ -232,7 +232,7 @@ class Tape(Tracer):
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
         if not self.is_open:
-            return self.passed_over(primitive, operands)
+            return passed_over(primitive, operands)
         positions: tuple[int, ...]
         if len(operands) == 2:  # nearly all operations have two
             x, y = operands
@@ -1231,7 +1231,7 @@ class QuietTape(Tracer):
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down, detached."""
         if not self.is_open:
-            return self.passed_over(primitive, operands)
+            return passed_over(primitive, operands)
         result = self.tape.apply(primitive, *operands)
         return result if is_plain(result) else self.tape.apply(primitives.detach, result)
 
