@@ -11,6 +11,7 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.tracing.iterations import traced_once
+from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
 from micrograd.engine.primitive import Primitive
 
@@ -46,7 +47,7 @@ def program(steps, several):
 
 
 def columns_of(f, *more):
-    return in_columns(trace(f, Structure((([Value(0.5), Value(1.5), Value(2.5)], *more), {}))))
+    return in_columns(trace(Source(f, Structure((([Value(0.5), Value(1.5), Value(2.5)], *more), {})))))
 
 
 def counts(columns):
@@ -75,7 +76,7 @@ def test_numbers_are_those_of_eager(steps):
 def test_zeros_of_two_signs_are_two_literals():
     literals = []
     for zero in (0.0, -0.0):
-        entries = trace(lambda x, zero=zero: x * zero, Structure(((Value(1.0),), {}))).operations
+        entries = trace(Source(lambda x, zero=zero: x * zero, Structure(((Value(1.0),), {})))).operations
         literals.append(tuple(entries))
     assert literals[0] != literals[1]
 
@@ -126,7 +127,7 @@ def test_what_is_the_same_for_each_sample_is_not_written_again_for_each(compute)
                 total = total + h * (sample + 0.25)
             return total
 
-        return len(trace(f, Structure((([Value(0.5)],), {}))).operations)
+        return len(trace(Source(f, Structure((([Value(0.5)],), {})))).operations)
 
     assert entries(200) - entries(100) == 3 * 100  # a literal, a product and a sum
 
