@@ -136,16 +136,8 @@ class Specialised:
         leaves = [*self.values, *(arguments.leaves if arguments.has_values else ())]
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
         self.wanted = np.flatnonzero(given)
-        graph: Graph = self.graph.thing
         self.maps = Maps(self.graph, trace.maps, trace.needed, self._request) if trace.maps else None
-        if self.decisions:
-            is_wanted = np.zeros(sum(map(len, trace.inputs)), dtype=bool)
-            is_wanted[self.wanted] = True
-            self.requires_grad = self._reached(is_wanted.tolist())
-        elif self.maps:
-            self.requires_grad = self.maps.reached(self.wanted)[1].tolist()
-        else:
-            self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
+        self.requires_grad = self._outputs_reached()
         del self._reached
         self.is_differentiable = any(self.requires_grad)
         self.results = Results(self.result)
@@ -171,6 +163,20 @@ class Specialised:
         self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
         self.retraced = -1
+
+    def _outputs_reached(self) -> list[bool]:
+        """For each output, whether a gradient flows from it to one of the inputs whose gradients are wanted."""
+        graph: Graph = self.graph.thing
+        inputs, found = np.concatenate(graph.inputs), list[bool]()
+        if self.decisions:
+            is_wanted = np.zeros(len(inputs), dtype=bool)
+            is_wanted[self.wanted] = True
+            found = self._reached(is_wanted.tolist())
+        elif self.maps:
+            found = self.maps.reached(self.wanted)[1].tolist()
+        else:
+            found = _outputs_reached(graph, inputs[self.wanted])
+        return found
 
     def _tests_bools(self) -> bool:
         return tests_bools(self.closed_over.codes)

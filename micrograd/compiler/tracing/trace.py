@@ -1366,13 +1366,12 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
                         position = other._position
                         is_repeatable = is_repeatable and other._is_used
                         other._is_used = True
-                elif takes_numbers:
-                    if kind is float or kind is int:
-                        position = tape.placed.get(other)
-                        if not position:
-                            position, is_repeatable = tape.position(other), False
-                    elif kind is Value:
-                        position = tape.placed.get(other)  # where it is new, its role is noted
+                elif takes_numbers and (kind is float or kind is int):
+                    position = tape.placed.get(other)
+                    if not position:
+                        position, is_repeatable = tape.position(other), False
+                elif takes_numbers and kind is Value:
+                    position = tape.placed.get(other)  # where it is new, its role is noted
                 if position is not None:
                     first, second = (position, self._position) if reflected else (self._position, position)
                     if is_repeatable:
@@ -1834,16 +1833,7 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         for value in source.first:
             tape.position(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
-        bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
-        symbols: list[Symbol] = []
-        for holds, run in arguments.runs:
-            if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
-                kind, count = (float, len(run)) if holds is float else (run.dtype, run.size)
-                symbols += tape.inputs(range(len(symbols), len(symbols) + count), kind)
-                continue
-            leaves = run.ravel().tolist() if holds is ARRAY else run
-            for leaf, kind in zip(leaves, kinds_of(holds, run), strict=True):
-                symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
+        symbols = _symbols_of(tape, arguments)
         tape.all_given()
         if rounding is not None:
             tape.questions = ask(tape, arguments.leaves, rounding)
@@ -1890,6 +1880,21 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         questions=questions,
         remarks=tuple(tape.remarks),
     )
+
+
+def _symbols_of(tape: Tape, arguments: Structure) -> list[Symbol]:
+    """A symbol for each of the numbers in arguments."""
+    bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
+    symbols: list[Symbol] = []
+    for holds, run in arguments.runs:
+        if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
+            kind, count = (float, len(run)) if holds is float else (run.dtype, run.size)
+            symbols += tape.inputs(range(len(symbols), len(symbols) + count), kind)
+            continue
+        leaves = run.ravel().tolist() if holds is ARRAY else run
+        for leaf, kind in zip(leaves, kinds_of(holds, run), strict=True):
+            symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
+    return symbols
 
 
 _Made = TypeVar("_Made", Mapped | Called, Decided)
