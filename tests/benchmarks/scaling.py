@@ -34,6 +34,7 @@ from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_functions import PLAIN
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.tracing.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,7 +195,7 @@ def of_gradients() -> None:
         cases.append((title, loss, given[key], 1))
     for title, loss, argument, count in cases:
         forward, parameters = mg.to_jax(loss, argument)
-        special = Specialised(loss, Structure(((argument,), {})), BACKEND)
+        special = Specialised(Source(loss, Structure(((argument,), {}))), BACKEND)
         special.want(range(len(special.values)))
         program = special.program(True)
         positions = np.split(program.inputs, [len(special.values)])
@@ -302,7 +303,7 @@ def of_size() -> None:
     for name, (parameters, loss, examples) in made.items():
         begin = time.process_time()
         structure = Structure((examples[0], {}))
-        program = Specialised(loss, structure, BACKEND, parameters).program(False, start=len(parameters))
+        program = Specialised(Source(loss, structure, parameters), BACKEND).program(False, start=len(parameters))
         traced = time.process_time()
         compiled_steps(loss, examples, mg.optim.Adam(parameters), None, "jax", BATCH, 1)
         ready = time.process_time() - traced

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from micrograd.compiler.passes.alike import alike_rows, different_rows, sorted_by
+from micrograd.compiler.passes.alike import alike_rows, different_rows
 
 LARGE = 1 << 61
 
@@ -12,16 +12,12 @@ def matrix(rows, columns, below, seed=0):
     return np.random.default_rng(seed).integers(0, below, (rows, columns))
 
 
-# Few rows, short or long, and many whose keys fit into a narrow one or do not; rows that are the same; no rows.
+# Few rows, short or long, and many of small integers or of any; rows that are the same; no rows.
 MATRICES = {
     "few": matrix(12, 3, 2),
     "few and long": matrix(5, 40, 2)[[0, 1, 2, 1, 3, 0, 4]] - 1,
-    "narrow": matrix(1000, 3, 4),
-    "packed": matrix(1000, 3, 4) * 1000 - 2000,
+    "small": matrix(1000, 3, 4),
     "wide": matrix(1000, 3, 4) * LARGE - LARGE,
-    "any integers": matrix(1000, 2, LARGE) - matrix(1000, 2, LARGE, seed=1),
-    "32 bits": np.where(matrix(1000, 3, 2), (1 << 32) - 1, matrix(1000, 3, 3, seed=1)),
-    "33 bits": np.where(matrix(1000, 3, 2), 1 << 32, matrix(1000, 3, 3, seed=1)),
     "few, long and wide": (matrix(5, 4000, 2) * LARGE - (LARGE >> 1))[[0, 1, 2, 1, 3, 0, 4]],
     "ends of integers": np.where(matrix(1000, 2, 2), *np.iinfo(np.int64).max * np.array([1, -1])),
     "the same": np.full((1000, 4), 7),
@@ -49,9 +45,3 @@ def test_different_rows_are_those_of_numpy(name):
     _, expected, numbers = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     assert first.tolist() == expected.tolist()
     assert which.tolist() == numbers.ravel().tolist()
-
-
-@pytest.mark.parametrize("name", MATRICES)
-def test_keys_are_sorted_as_lexsort_sorts_them(name):
-    keys = MATRICES[name].T
-    assert sorted_by(*keys).tolist() == np.lexsort(keys).tolist()

@@ -20,6 +20,7 @@ from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes import normalise, packs
+from micrograd.compiler.tracing.source import Source
 from micrograd.training import rows
 from tests.compiler.backends.sparing import is_left_out
 from tests.strategies import programs
@@ -136,7 +137,7 @@ def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch
     parameters, loss, examples = program(random.Random(7))
     structures = [Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples]
     alike = [structure for structure in structures if structure.key == structures[0].key]
-    special = Specialised(loss, structures[0], backend_of("llvm"), parameters)
+    special = Specialised(Source(loss, structures[0], parameters), backend_of("llvm"))
     special.want(range(len(parameters)))
     one, several = special.program(True), special.program(True, examples=4, packing=packs.Packing(4, irregular=True))
     assert (len(one.outputs), len(several.outputs), len(several.seeds)) == (1, 4, 4)
@@ -158,7 +159,7 @@ def test_what_all_examples_share_is_computed_once():
     def loss(x):
         return mg.tanh(mg.dot([mg.exp(w) for w in weights], x))
 
-    special = Specialised(loss, Structure((([1.0] * 6,), {})), backend_of("llvm"), weights)
+    special = Specialised(Source(loss, Structure((([1.0] * 6,), {})), weights), backend_of("llvm"))
     special.want(range(6))
     one, several = special.program(True), special.program(True, examples=4, packing=packs.Packing(4, irregular=True))
     assert len(several.kernels) == len(one.kernels)

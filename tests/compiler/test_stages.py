@@ -11,7 +11,8 @@ from micrograd import Value
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.lists import COMMON
-from micrograd.compiler.passes.stages import Made, Source, run_stages
+from micrograd.compiler.passes.stages import Made, run_stages
+from micrograd.compiler.tracing.source import Source
 
 MODEL = mg.nn.MLP(2, [3, 2])
 

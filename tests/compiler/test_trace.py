@@ -19,6 +19,7 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import Trace
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.passes.normalise import normalise
+from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
 from tests.compiler.runs import Runs
 
@@ -82,7 +83,7 @@ def test_equal_operations_are_one_and_constants_fold():
         assert x * y is not x * y
         return mg.exp(x) * (x * y) + x.exp() * (x * y)
 
-    columns = in_columns(trace(f, Structure(((Value(1.0), Value(2.0)), {}))))
+    columns = in_columns(trace(Source(f, Structure(((Value(1.0), Value(2.0)), {})))))
     assert {column.primitive.name: len(column.positions) for column in columns.operations} == {
         "exp": 1,
         "mul": 2,
@@ -256,7 +257,7 @@ def test_a_compiled_function_inside_another_is_inlined():
 
 def test_values_that_shall_be_the_first_inputs_are_so_whether_they_are_read_or_not():
     read, other, unread = Value(1.0), Value(2.0), Value(3.0)
-    found = trace(lambda x: other * x + read, Structure(((4.0,), {})), first=[unread, read])
+    found = trace(Source(lambda x: other * x + read, Structure(((4.0,), {})), [unread, read]))
     assert found.values == (unread, read, other)
     assert list(map(len, found.inputs)) == [2, 1, 1]
 
@@ -663,7 +664,7 @@ def test_a_number_that_is_kept_somewhere_keeps_no_tape():
         kept.append(x)
         return x * 2 + 1
 
-    made = trace(f, Structure(((Value(3.0),), {})))
+    made = trace(Source(f, Structure(((Value(3.0),), {}))))
     assert [operation[0].name for operation in made.operations].count("mul") == 1
     assert not kept[0]._tape.operations
 
@@ -674,7 +675,8 @@ def positions_looked_at(monkeypatch, derivative, points):
     monkeypatch.setattr(
         Trace, "operands", lambda self, position: looked_at.append(position) or operands(self, position)
     )
-    trace(lambda xs: [derivative(lambda x: mg.tanh(x * x), x) for x in xs], Structure((([Value(0.5)] * points,), {})))
+    arguments = Structure((([Value(0.5)] * points,), {}))
+    trace(Source(lambda xs: [derivative(lambda x: mg.tanh(x * x), x) for x in xs], arguments))
     monkeypatch.undo()
     return len(looked_at)
 

@@ -16,6 +16,7 @@ from micrograd.compiler.ir.vectors import Combinations
 from micrograd.compiler.passes import normalise as stage
 from micrograd.compiler.passes.adjoint import adjoint
 from micrograd.compiler.passes.normalise import normalise
+from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import trace
 from micrograd.functional import sum_of_products
 from micrograd.nn import Layer
@@ -43,7 +44,7 @@ def flat(monkeypatch):
 
 
 def graph_of(function, *arguments):
-    return normalise(in_columns(trace(function, Structure((arguments, {})))))
+    return normalise(in_columns(trace(Source(function, Structure((arguments, {}))))))
 
 
 def numbers(seed, count):

@@ -15,8 +15,9 @@ from micrograd.compiler.passes import allocate, field
 from micrograd.compiler.passes.field import PRIME
 from micrograd.compiler.passes.interpreters import VerificationError, applied
 from micrograd.compiler.passes.lists import NATIVE
-from micrograd.compiler.passes.stages import Made, Pass, Source, run_stages
+from micrograd.compiler.passes.stages import Made, Pass, run_stages
 from micrograd.compiler.passes.verifier import check
+from micrograd.compiler.tracing.source import Source
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive, composite
 

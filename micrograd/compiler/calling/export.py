@@ -32,6 +32,7 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import COMMON
 from micrograd.compiler.passes.regions import region_of
+from micrograd.compiler.tracing.source import Source as TracedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -149,7 +150,7 @@ def _source(
         if value not in choices:
             raise ValueError(f'{option} must be "{choices[0]}" or "{choices[1]}", not {value!r:.80}')
     structure = Structure.of_call(*given)
-    special = Specialised(function, structure, _PLAIN, disable=disable, takes_decisions=True)
+    special = Specialised(TracedSource(function, structure, takes_decisions=True), _PLAIN, disable)
     if not special.results.kinds:
         raise ValueError(f"{special.name} computes nothing from its arguments: there is nothing to export")
     count, leaves = len(special.values), len(structure.leaves)

@@ -45,6 +45,7 @@ from micrograd.compiler.passes.listing import listing_of
 from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.questions import ROUNDING, UndecidedError
+from micrograd.compiler.tracing.source import Source
 from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
@@ -104,12 +105,10 @@ class CompiledFunction(Generic[P, R]):
             raise TypeError(f"verify is True or False, not {verify!r:.80}")
         self._disable, self._is_rounded = tuple(disable), precision != "float64"
         self._backend = backend_of(backend).in_precision(precision)
-        self._specialised = partial(
-            Specialised,
+        self._verify = verify
+        self._source = partial(
+            Source,
             function,
-            backend=self._backend,
-            disable=self._disable,
-            verify=verify,
             rounding=ROUNDING[precision],
             takes_maps=self._backend.name != "jax",
             takes_calls=True,
@@ -512,6 +511,9 @@ class CompiledFunction(Generic[P, R]):
                 raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
             special = self._specialise(given)
             return self._on_its_path(special, given, False)[0] if special.questions else special, given
+
+    def _specialised(self, given: Structure, **told: Any) -> Specialised:
+        return Specialised(self._source(given, **told), self._backend, self._disable, self._verify)
 
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         rows = self._rows.get(is_recorded)

@@ -8,6 +8,7 @@ import numpy as np
 
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.specialise import Specialised
+from micrograd.compiler.tracing.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +47,7 @@ def native_function(
 
     if signature is not None and signature not in SIGNATURES:
         raise ValueError(f"signature must be one of {', '.join(map(repr, SIGNATURES))}, not {signature!r:.80}")
-    special = Specialised(function, given, backend, disable=disable)
+    special = Specialised(Source(function, given), backend, disable)
     count, leaves = len(special.values), len(given.leaves)
     outputs = special.results.outputs
     if not leaves or not outputs or None in outputs:

@@ -28,6 +28,7 @@ from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.tracing.questions import ROUNDING
+from micrograd.compiler.tracing.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,8 +41,8 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     check_jax()
     arguments = _as_example(arguments)
     structure = Structure((arguments, {}))
-    told: Any = {"takes_calls": True, "rounding": ROUNDING["float64"], "every_path": 0}
-    special = Specialised(function, structure, BACKEND, as_floats=False, **told)  # JAX differentiates derivatives again
+    source = Source(function, structure, rounding=ROUNDING["float64"], takes_calls=True, every_path=0)
+    special = Specialised(source._replace(as_floats=False), BACKEND)  # JAX differentiates derivatives again
     trained = [value for value in special.values if value.requires_grad]
     if any(not value.is_leaf for value in trained):
         raise ValueError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakMethod
 
@@ -30,10 +29,11 @@ from micrograd.compiler.passes.effects import table_of
 from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import region_of
-from micrograd.compiler.passes.stages import Made, Source, run_stages
+from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
+from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import FollowedError, TraceError
 from micrograd.engine.storage import Stored
 from micrograd.engine.stored import requires_grad_version
@@ -41,7 +41,7 @@ from micrograd.engine.value import Value
 from micrograd.optim import FEWEST_AT_ONCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from micrograd.compiler.backends.shared.backend import Backend, Run
     from micrograd.compiler.ir.columns import Columns
@@ -68,27 +68,15 @@ class Specialised:
     """A function traced for one structure of its arguments: its programs, and where their numbers come from.
 
     Args:
-        function: the function as it was written.
-        arguments: those that it is traced for.
+        source: the function, and the arguments that it is traced for.
         backend: what its programs are compiled for.
-        first: Values that shall be its first inputs.
-        as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
-        is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
         disable: the names of passes that shall not run.
         verify: whether each pass is checked.
-        rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
-        takes_maps: whether what mg.vmap runs many times may be a program of its own.
-        takes_decisions: whether the program may decide on numbers itself, by mg.cond, mg.switch and mg.while_loop.
-        takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
-        in_lanes: whether gradients are written many at a time however few there are; see trace.
-        asked: if all that the function asks shall be data, how many questions there are; see histories.py.
-        every_path: if choices shall stand for decisions, for programs that run for many examples at a time, how many
-            numbers of an example stay as they are; those decide which of the others it may run with.
 
     Attributes:
         name: of the function.
-        is_recorded: as above.
-        maps: what there is of that.
+        is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
+        maps: what runs in many iterations, or calls functions of arrays, as programs of its own; None without any.
         values: the Values that the function read from outside.
         shapes: what the arguments with numbers are called, and the shape of each.
         result: what the function returned: symbols, where it computed numbers.
@@ -115,34 +103,16 @@ class Specialised:
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        arguments: Structure,
-        backend: Backend,
-        first: Sequence[Value] = (),
-        as_floats: bool = True,
-        is_recorded: bool = True,
-        disable: Sequence[str] = (),
-        verify: bool = False,
-        rounding: float | None = None,
-        takes_maps: bool = False,
-        takes_decisions: bool = False,
-        takes_calls: bool = False,
-        in_lanes: bool = False,
-        asked: int = 0,
-        every_path: int | None = None,
-    ) -> None:
-        self.is_recorded, self._function = is_recorded, function
-        self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
-        takes = {"takes_maps": takes_maps, "takes_decisions": takes_decisions, "takes_calls": takes_calls}
-        self._made_unrecorded = partial(self._made_anew, is_recorded=False, rounding=rounding, **takes)
-        self._rounding, self._decide = rounding, backend.decide
+    def __init__(self, source: Source, backend: Backend, disable: Sequence[str] = (), verify: bool = False) -> None:
+        function, arguments = source.function, source.arguments
+        self.is_recorded, self._function = source.is_recorded, function
+        self._made_by = backend, disable, verify
+        self._takes = {name: getattr(source, name) for name in ("takes_maps", "takes_decisions", "takes_calls")}
+        self._rounding, self._decide = source.rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls, in_lanes
         traced = self._traced(
-            Source(traced_once(function, self._tests_bools), arguments, *told, asked, every_path),
+            source._replace(function=traced_once(function, self._tests_bools)),
             [("", function), *_named(arguments.objects)],
         )
         self.graph = run_stages(traced, "normalise", self._request)
@@ -166,16 +136,8 @@ class Specialised:
         leaves = [*self.values, *(arguments.leaves if arguments.has_values else ())]
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
         self.wanted = np.flatnonzero(given)
-        graph: Graph = self.graph.thing
         self.maps = Maps(self.graph, trace.maps, trace.needed, self._request) if trace.maps else None
-        if self.decisions:
-            is_wanted = np.zeros(sum(map(len, trace.inputs)), dtype=bool)
-            is_wanted[self.wanted] = True
-            self.requires_grad = self._reached(is_wanted.tolist())
-        elif self.maps:
-            self.requires_grad = self.maps.reached(self.wanted)[1].tolist()
-        else:
-            self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
+        self.requires_grad = self._outputs_reached()
         del self._reached
         self.is_differentiable = any(self.requires_grad)
         self.results = Results(self.result)
@@ -203,6 +165,20 @@ class Specialised:
         self.only_eager = False
         self.retraced = -1
 
+    def _outputs_reached(self) -> list[bool]:
+        """For each output, whether a gradient flows from it to one of the inputs whose gradients are wanted."""
+        graph: Graph = self.graph.thing
+        inputs, found = np.concatenate(graph.inputs), list[bool]()
+        if self.decisions:
+            is_wanted = np.zeros(len(inputs), dtype=bool)
+            is_wanted[self.wanted] = True
+            found = self._reached(is_wanted.tolist())
+        elif self.maps:
+            found = self.maps.reached(self.wanted)[1].tolist()
+        else:
+            found = _outputs_reached(graph, inputs[self.wanted])
+        return found
+
     def _tests_bools(self) -> bool:
         return tests_bools(self.closed_over.codes)
 
@@ -228,7 +204,7 @@ class Specialised:
             self.closed_over.put_back()
             raise
         self.closed_over.notice_new_attributes()
-        if source.questions and not self.closed_over.is_current():
+        if source.asked and not self.closed_over.is_current():
             self.closed_over.put_back()
             raise UnlikeError  # what was changed may decide, too
         if not self.closed_over.is_current():
@@ -251,8 +227,12 @@ class Specialised:
             arguments: of the same structure as before.
         """
         if self._under_no_grad is None:
-            self._under_no_grad = self._made_unrecorded(arguments)
+            self._under_no_grad = self._made_anew(arguments, is_recorded=False, rounding=self._rounding, **self._takes)
         return self._under_no_grad
+
+    def _made_anew(self, arguments: Structure, **told: Any) -> Specialised:
+        """The programs for arguments, traced as told."""
+        return Specialised(Source(self._function, arguments, **told), *self._made_by)
 
     def written_out(self, arguments: Structure) -> Specialised:
         """The programs in which all iterations of mg.vmap are written out, and all decisions are followed.

@@ -28,6 +28,7 @@ from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS
 from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.passes.histories import Replay
 from micrograd.compiler.tracing.questions import Questions, UndecidedError
+from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import Symbol, Tape, refuse_int, trace, traced_on
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
@@ -142,38 +143,18 @@ def _refuse_many() -> None:
     )
 
 
-def trace_of_every_path(
-    function: Callable[..., Any],
-    arguments: Structure,
-    first: Sequence[Value],
-    as_floats: bool,
-    is_recorded: bool,
-    rounding: float,
-    takes_calls: bool = False,
-    stay: int = 0,
-) -> Trace:
+def trace_of_every_path(source: Source) -> Trace:
     """The trace of a function in which choices stand for its decisions.
-
-    Args:
-        function: whose operations are written down.
-        arguments: its positional and its named arguments.
-        first: see trace, as for the next three.
-        as_floats: see there.
-        is_recorded: see there.
-        rounding: see there.
-        takes_calls: whether functions of whole arrays may be left to the program.
-        stay: how many numbers of the arguments, the first ones, are the same at each run.
 
     Raises:
         TraceError: if there are too many paths, or they return what has two structures.
     """
-    told = first, as_floats, is_recorded, rounding, takes_calls, stay
-    paths, followed = _traced_paths(function, arguments, *told)
+    paths, followed = _traced_paths(source)
     if (made := paths.get(())) is None:
         whole = _Whole(paths)
-        made = trace(whole.run, arguments, first, as_floats, is_recorded, takes_calls=takes_calls)
+        made = trace(Source(whole.run, *source[1:5], takes_calls=source.takes_calls))
         made = made.made_of(each for each in paths.values() if each is not None)
-    return made if not followed else made._replace(serves=partial(_serves, followed, rounding))
+    return made if not followed else made._replace(serves=partial(_serves, followed, source.rounding or 0.0))
 
 
 def results_of_paths(function: Callable[..., Any], arguments: Structure, rounding: float) -> list[Any]:
@@ -187,19 +168,12 @@ def results_of_paths(function: Callable[..., Any], arguments: Structure, roundin
     Raises:
         TraceError: if there are too many paths.
     """
-    paths, _ = _traced_paths(function, arguments, (), True, True, rounding)
+    paths, _ = _traced_paths(Source(function, arguments, rounding=rounding, every_path=0))
     return [each.result.nested for each in paths.values() if each is not None]
 
 
 def _traced_paths(
-    function: Callable[..., Any],
-    arguments: Structure,
-    first: Sequence[Any],
-    as_floats: bool,
-    is_recorded: bool,
-    rounding: float,
-    takes_calls: bool = False,
-    stay: int = 0,
+    source: Source,
 ) -> tuple[dict[tuple[bool, ...], Trace | None], list[tuple[Trace, list[_Followed]]]]:
     """The trace of each path by its answers, or None where it raises; and what of each follows from the arguments."""
     paths: dict[tuple[bool, ...], Trace | None] = {}
@@ -208,10 +182,10 @@ def _traced_paths(
     while waiting:
         known = waiting.pop()
         answers, of_path = [*known], list[_Followed]()
-        tape = Tape(as_floats, is_recorded)
-        tape.takes_calls = takes_calls
+        tape = Tape(source.as_floats, source.is_recorded)
+        tape.takes_calls = source.takes_calls
         try:
-            found = traced_on(tape, function, arguments, first, rounding, partial(_Answering, answers, of_path, stay))
+            found = traced_on(tape, source, partial(_Answering, answers, of_path, source.every_path or 0))
         except UndecidedError as error:
             raised = error.__cause__ or error
             if of_path or isinstance(raised, TraceError):

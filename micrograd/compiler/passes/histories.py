@@ -34,6 +34,7 @@ from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.decisions import chosen, repeated
 from micrograd.compiler.tracing.questions import Questions
+from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import Symbol, Tape, trace, traced_on
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
@@ -213,48 +214,31 @@ class _History(NamedTuple):
     snapshots: list[_Snapshot]
 
 
-def merged(
-    function: Callable[..., Any],
-    arguments: Structure,
-    first: Sequence[Value],
-    as_floats: bool,
-    is_recorded: bool,
-    rounding: float,
-    most: int,
-) -> Trace:
+def merged(source: Source) -> Trace:
     """The trace of a function in which all that is asked is data.
-
-    Args:
-        function: whose operations are written down.
-        arguments: its positional and its named arguments.
-        first: see trace, as for the next three.
-        as_floats: see there.
-        is_recorded: see there.
-        rounding: see there.
-        most: how many questions there may be.
 
     Raises:
         UnlikeError: if that cannot be.
     """
     histories = []
     for answer in (True, False):
-        tape = Tape(as_floats, is_recorded)
+        tape = Tape(source.as_floats, source.is_recorded)
         asked: list[_Forced] = []
 
         def ask(*given: Any, answer: bool = answer, asked: list[_Forced] = asked) -> _Forced:
-            asked.append(_Forced(answer, most, *given))
+            asked.append(_Forced(answer, source.asked, *given))
             return asked[0]
 
         tape.known = _Forgetting()
         try:
-            found = traced_on(tape, function, arguments, first, rounding, ask)
+            found = traced_on(tape, source, ask)
         except Exception as error:
             raise UnlikeError from error
         look = _Look(tape)
         end = look.snapshot(look.at(found.result.nested))
         histories.append(_History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))]))
     whole = _Whole(*histories)
-    made = trace(whole.run, arguments, first, as_floats, is_recorded, takes_decisions=True)
+    made = trace(Source(whole.run, *source[1:5], takes_decisions=True))
     lines = Counter(os.path.basename(question.line) for question in histories[0].trace.questions)
     remarks = [f"asked  {line}: {count:,} times in a call; the answers are data" for line, count in lines.items()]
     return made.made_of(history.trace for history in histories)._replace(remarks=tuple(remarks))

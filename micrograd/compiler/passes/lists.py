@@ -36,7 +36,7 @@ from micrograd.compiler.tracing.trace import trace
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.entries import Trace
-    from micrograd.compiler.passes.stages import Source
+    from micrograd.compiler.tracing.source import Source
 
 
 def _as_it_is(thing: Any, request: Request) -> Any:
@@ -44,11 +44,9 @@ def _as_it_is(thing: Any, request: Request) -> Any:
 
 
 def _traced(source: Source) -> Trace:
-    if source.questions:
-        return merged(*source[:5], source.rounding or 0.0, source.questions)
-    if source.every_path is not None:
-        return trace_of_every_path(*source[:5], source.rounding or 0.0, source.takes_calls, source.every_path)
-    return trace(*source[:-2])
+    if source.asked:
+        return merged(source)
+    return trace(source) if source.every_path is None else trace_of_every_path(source)
 
 
 COMMON = (

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
-from micrograd.compiler.passes.alike import different_rows, sorted_by
+from micrograd.compiler.passes.alike import different_rows
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.graph import Graph
@@ -87,7 +87,7 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side
     first_terms = np.cumsum(counts) - counts
     kinds = _kinds(graph, made_by, counts)
-    order = nodes[sorted_by(kinds[nodes], levels[nodes])]
+    order = nodes[np.lexsort((kinds[nodes], levels[nodes]))]
     starts = np.searchsorted(levels[order], np.arange(count + 1))
     described = _described(kinds[order], starts)
     found = []

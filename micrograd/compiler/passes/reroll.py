@@ -50,7 +50,9 @@ if TYPE_CHECKING:
 
 _IN_TABLE = CONSTANTS - 1  # the group of what a loop reads from its table
 _FEW = IN_ORDER - 1  # up to so many runs of numbers are checked by a kernel each: with a result they stay a short sum
-_MANY = 2048  # kernels, after which those of nodes that are like no others are made all at once
+# Kernels, after which those of nodes that are like no others are made all at once. If they never are, the irregular
+# program of the suite takes 0.41 s in place of 0.15 at the first call, and the Gaussian process 1.7 s in place of 1.25.
+_MANY = 2048
 
 
 def reroll(graph: Graph, start: int, calls: Sequence[tuple[Integers, Integers]] = ()) -> Program:

@@ -24,46 +24,12 @@ from micrograd.compiler.tracing.trace import without_collecting
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.effects import Effect
     from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.primitive import Primitive
-    from micrograd.engine.value import Value
-
-
-class Source(NamedTuple):
-    """What the first stage is handed: a function, and the arguments that it is traced for.
-
-    Attributes:
-        function: as it was written.
-        arguments: its positional and its named arguments.
-        first: Values that shall be the first inputs; see trace.
-        as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
-        is_recorded: whether calls are recorded; see trace.
-        rounding: where the function may decide on numbers, the relative errors of its program; see trace.
-        takes_maps: whether functions that run in many iterations may be written once; see trace.
-        takes_decisions: whether some decisions may be left to the program; see trace.
-        takes_calls: whether functions of whole arrays may be; see trace.
-        in_lanes: whether gradients are written many at a time however few there are; see trace.
-        questions: if all that is asked shall be data, how many questions there are; see histories.py.
-        every_path: if choices shall stand for decisions, how many of the numbers stay; see every_path.py.
-    """
-
-    function: Callable[..., Any]
-    arguments: Structure
-    first: Sequence[Value] = ()
-    as_floats: bool = True
-    is_recorded: bool = True
-    rounding: float | None = None
-    takes_maps: bool = False
-    takes_decisions: bool = False
-    takes_calls: bool = False
-    in_lanes: bool = False
-    questions: int = 0
-    every_path: int | None = None
 
 
 class Pass(NamedTuple):

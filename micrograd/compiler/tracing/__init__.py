@@ -1,5 +1,6 @@
 """Tracing: a function runs once on symbols, which write down what is done to them.
 
+source.py          what is traced, and how
 trace.py           the tape, the symbols, and the trace of a function
 questions.py       the decisions of a function on numbers, and how a program answers them
 indexing.py        table[i] of a list with an index that is an argument

@@ -264,13 +264,7 @@ def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
-        value_arrays.check_arrays(out)
-        for array in out:
-            _check_room(array, operands)
-        if any(array is not None and array.dtype != object for array in out):
-            refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
-        if function is None and any(map(is_of_bools, out)):
-            refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
+        _check_out(name, out, operands, function)
         settings["out"] = tuple(map(plain, out))
     finish = None
     if function is not None and settings.get("dtype") is not None:
@@ -290,6 +284,17 @@ def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings
     if is_of_truths and function is not None and (result.size or name in TRUTHS):
         return result.astype(bool)
     return arranged(result)
+
+
+def _check_out(name: str, out: tuple[Any, ...], operands: list[Any], function: Any) -> None:
+    """Refuse arrays that results cannot be written to."""
+    value_arrays.check_arrays(out)
+    for array in out:
+        _check_room(array, operands)
+    if any(array is not None and array.dtype != object for array in out):
+        refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
+    if function is None and any(map(is_of_bools, out)):
+        refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
 
 
 def _in_lanes(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Iterator, Mapping, Sequence
     from types import ModuleType
 
+    from micrograd.compiler.tracing.source import Source
     from micrograd.engine.array_calls import ArrayFunction
 
 AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
@@ -1374,13 +1375,12 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
                         position = other._position
                         is_repeatable = is_repeatable and other._is_used
                         other._is_used = True
-                elif takes_numbers:
-                    if kind is float or kind is int:
-                        position = tape.placed.get(other)
-                        if not position:
-                            position, is_repeatable = tape.position(other), False
-                    elif kind is Value:
-                        position = tape.placed.get(other)  # where it is new, its role is noted
+                elif takes_numbers and (kind is float or kind is int):
+                    position = tape.placed.get(other)
+                    if not position:
+                        position, is_repeatable = tape.position(other), False
+                elif takes_numbers and kind is Value:
+                    position = tape.placed.get(other)  # where it is new, its role is noted
                 if position is not None:
                     first, second = (position, self._position) if reflected else (self._position, position)
                     if is_repeatable:
@@ -1809,33 +1809,8 @@ REWRITES: dict[Primitive, Callable[..., Any]] = {
 }
 
 
-def trace(
-    function: Callable[..., Any],
-    arguments: Structure,
-    first: Sequence[Value] = (),
-    as_floats: bool = True,
-    is_recorded: bool = True,
-    rounding: float | None = None,
-    takes_maps: bool = False,
-    takes_decisions: bool = False,
-    takes_calls: bool = False,
-    in_lanes: bool = False,
-    writes_out: bool = False,
-) -> Trace:
+def trace(source: Source) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
-
-    Args:
-        function: whose operations are written down.
-        arguments: its positional and its named arguments.
-        first: Values that shall be the first inputs, in this order, whether it reads them or not.
-        as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
-        is_recorded: whether calls are recorded, and not under no_grad; see Tape.
-        rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
-        takes_maps: whether what ``mg.vmap`` runs many times may be written once.
-        takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
-        takes_calls: whether functions of whole arrays may be.
-        in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
-        writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
@@ -1844,45 +1819,30 @@ def trace(
     Raises:
         FollowedError: if the function takes questions, and a decision cannot be left to the program.
     """
-    tape = Tape(as_floats, is_recorded)
-    tape.takes_maps, tape.takes_decisions, tape.takes_calls = takes_maps, takes_decisions, takes_calls
-    tape.in_lanes, tape.writes_out = in_lanes, writes_out
+    tape = Tape(source.as_floats, source.is_recorded)
+    tape.takes_maps, tape.takes_calls = source.takes_maps, source.takes_calls
+    tape.takes_decisions = source.takes_decisions
+    tape.in_lanes, tape.writes_out = source.in_lanes, source.writes_out
     try:
-        written = traced_on(tape, function, arguments, first, rounding)
+        written = traced_on(tape, source)
     except Exception:
         if not (tape.looks_into_maps or tape.follows):
             raise
     if tape.follows:
         raise FollowedError
     if tape.looks_into_maps:
-        told = first, as_floats, is_recorded, rounding, takes_maps
-        return trace(function, arguments, *told, takes_calls=takes_calls, in_lanes=in_lanes, writes_out=True)
+        return trace(source._replace(takes_decisions=False, writes_out=True))
     return written
 
 
-def traced_on(
-    tape: Tape,
-    function: Callable[..., Any],
-    arguments: Structure,
-    first: Sequence[Value],
-    rounding: float | None,
-    ask: Callable[..., Questions] = Questions,
-) -> Trace:
+def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questions) -> Trace:
     """What a function writes on a tape; ask makes what answers its questions."""
+    arguments, rounding = source.arguments, source.rounding
     with tracing(tape):
-        for value in first:
+        for value in source.first:
             tape.position(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
-        bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
-        symbols: list[Symbol] = []
-        for holds, run in arguments.runs:
-            if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
-                kind, count = (float, len(run)) if holds is float else (run.dtype, run.size)
-                symbols += tape.inputs(range(len(symbols), len(symbols) + count), kind)
-                continue
-            leaves = run.ravel().tolist() if holds is ARRAY else run
-            for leaf, kind in zip(leaves, kinds_of(holds, run), strict=True):
-                symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
+        symbols = _symbols_of(tape, arguments)
         tape.all_given()
         if rounding is not None:
             tape.questions = ask(tape, arguments.leaves, rounding)
@@ -1893,7 +1853,7 @@ def traced_on(
             given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
         positional, named = arguments.rebuilt(given, _array)
         with tape.questions.undecided_by_errors() if tape.questions else nullcontext(), in_place_of_others():
-            result = Structure(function(*positional, **named), returned=True)
+            result = Structure(source.function(*positional, **named), returned=True)
         if not is_unchanged((positional, named), arguments.rebuilt(given, _array)):
             raise TraceError(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
@@ -1929,6 +1889,21 @@ def traced_on(
         questions=questions,
         remarks=tuple(tape.remarks),
     )
+
+
+def _symbols_of(tape: Tape, arguments: Structure) -> list[Symbol]:
+    """A symbol for each of the numbers in arguments."""
+    bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
+    symbols: list[Symbol] = []
+    for holds, run in arguments.runs:
+        if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
+            kind, count = (float, len(run)) if holds is float else (run.dtype, run.size)
+            symbols += tape.inputs(range(len(symbols), len(symbols) + count), kind)
+            continue
+        leaves = run.ravel().tolist() if holds is ARRAY else run
+        for leaf, kind in zip(leaves, kinds_of(holds, run), strict=True):
+            symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
+    return symbols
 
 
 _Made = TypeVar("_Made", Mapped | Called, Decided)

@@ -30,6 +30,7 @@ from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.tracing.questions import ROUNDING
+from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import is_plain
 from micrograd.compiler.training.update import Update, update_of
 from micrograd.engine.commit import changing_gradients, commit, setting
@@ -256,8 +257,8 @@ class CompiledSteps(ABC):
         return self._specialised(structure, 0)
 
     def _specialised(self, structure: Structure, stay: int) -> Specialised:
-        told = self._loss, structure, self._backend, self._parameters
-        special = Specialised(*told, rounding=ROUNDING["float64"], every_path=stay)
+        source = Source(self._loss, structure, self._parameters, rounding=ROUNDING["float64"], every_path=stay)
+        special = Specialised(source, self._backend)
         result = special.result.nested
         if not isinstance(result, Value) or is_plain(result):
             raise TypeError(f"loss must return a Value, not {result.__class__.__name__}")

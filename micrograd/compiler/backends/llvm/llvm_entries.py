@@ -17,6 +17,7 @@ from llvmlite import ir
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import runner
+from micrograd.compiler.backends.llvm.llvm_writer import Loops
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.llvm.llvm_backend import NativeExecutable
@@ -83,7 +84,8 @@ def _module(
     """The module with the function."""
     module = ir.Module()
     function = ir.Function(module, ir.FunctionType(signature.result, signature.arguments), "micrograd_entry")
-    builder = ir.IRBuilder(function.append_basic_block())
+    code = Loops(function)
+    builder = code.builder
 
     def constant(address: int, kind: Any) -> Any:
         return builder.inttoptr(integer(address), kind)
@@ -105,20 +107,10 @@ def _module(
 
     def each(table: Integers, outside: Any, *, comes_in: bool) -> None:
         """Copy numbers between the positions of a table and an array of the caller."""
-        if not len(table):
-            return
-        before, body, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-        builder.branch(body)
-        builder.position_at_end(body)
-        number = builder.phi(INTEGER)
-        position = builder.load(builder.gep(constant(table.ctypes.data, INTEGER.as_pointer()), [number]))
-        inside, other = builder.gep(buffer, [position]), builder.gep(outside, [number])
-        builder.store(builder.load(other if comes_in else inside), inside if comes_in else other)
-        following = builder.add(number, integer(1))
-        number.add_incoming(integer(0), before)
-        number.add_incoming(following, body)
-        builder.cbranch(builder.icmp_signed("<", following, integer(len(table))), body, after)
-        builder.position_at_end(after)
+        with code.loop(integer(0), integer(len(table)), 1) as number:
+            position = builder.load(builder.gep(constant(table.ctypes.data, INTEGER.as_pointer()), [number]))
+            inside, other = builder.gep(buffer, [position]), builder.gep(outside, [number])
+            builder.store(builder.load(other if comes_in else inside), inside if comes_in else other)
 
     inputs, outputs, gradients = positions
     pointers = [argument for argument in function.args if argument.type == _POINTER]

@@ -1,0 +1,47 @@
+"""Source: what is traced, and how. The first pass makes a trace of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.guards.structure import Structure
+    from micrograd.engine.value import Value
+
+
+class Source(NamedTuple):
+    """A function, and the arguments that it is traced for.
+
+    Attributes:
+        function: as it was written.
+        arguments: its positional and its named arguments.
+        first: Values that shall be the first inputs, in this order, whether it reads them or not.
+        as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
+        is_recorded: whether calls are recorded, and not under no_grad; see Tape.
+        rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
+        takes_maps: whether what ``mg.vmap`` runs many times may be written once.
+        takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
+        takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
+        in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
+        writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
+        asked: if all that the function asks shall be data, how many questions there are; see histories.py.
+        every_path: if choices shall stand for decisions, for programs that run for many examples at a time, how many
+            numbers of an example, the first ones, stay as they are; those decide which of the others it may run with.
+            See every_path.py.
+    """
+
+    function: Callable[..., Any]
+    arguments: Structure
+    first: Sequence[Value] = ()
+    as_floats: bool = True
+    is_recorded: bool = True
+    rounding: float | None = None
+    takes_maps: bool = False
+    takes_decisions: bool = False
+    takes_calls: bool = False
+    in_lanes: bool = False
+    writes_out: bool = False
+    asked: int = 0
+    every_path: int | None = None
