@@ -2,11 +2,11 @@
 
 The function of a vmap has a program of its own, for some iterations at a time. A function of whole arrays, such as the
 solution of linear equations, is LAPACK's, or JAX's. All else is in the program around, to which the results of both are
-inputs. What they read is computed before, by a program of its own if it is computed:
+inputs, and what they read are outputs. It stops where they run:
 
-    inputs -> what the iterations read -> the iterations, block by block -> outputs
+    inputs -> what the iterations read -> stop: the iterations, block by block -> outputs
 
-Gradients take the same way back. Those of what all iterations read are added up block by block, in order; those of a
+Gradients take the same way back, in the same program. Those of what all iterations read are added up block by block, in order; those of a
 function of arrays are what its rule gives.
 """
 
