@@ -233,7 +233,8 @@ class ArrayCall:
         """
         called, forward = self.mapped.numbered(at), self._function.forward
         operands = _operands(called, numbers)
-        results = [_Elements(positions, numbers).view for positions in called.results]  # they lie one after the other
+        # They lie one after the other
+        results: list[Any] = [_Elements(positions, numbers).view for positions in called.results]
         made = numbers[part_of(np.array(called.made))]
 
         def run() -> bool:
@@ -393,7 +394,7 @@ class Maps:
                 found.append((nodes[stop.each.mapped.read()], nodes[stop.made]))
             else:
                 slopes = graph.gradients[np.isin(sources, stop.made)]
-                found.append((np.append(nodes[stop.made], slopes), seeds[stop.read - self.inputs]))
+                found.append((np.append(nodes[stop.made], slopes), seeds[stop.flows - self.inputs]))
         return found
 
     def needed(self, mapped: Mapped | Called) -> Integers:
@@ -408,14 +409,13 @@ class _Stop(NamedTuple):
     Attributes:
         each: the function.
         made: the numbers of what it gives.
-        read: the numbers of what it reads, of all that the program computes, but for what a stop before has read; of
-            gradients, whose gradients are known after it.
+        flows: the numbers of what the program computes, and whose gradients are known after a stop at gradients.
         wanted: which of the gradients of what it reads are computed; None where the function itself is called.
     """
 
     each: Iterations | ArrayCall
     made: Integers
-    read: Integers
+    flows: Integers = no_integers()  # nobody writes into it
     wanted: Any = None
 
 
@@ -439,9 +439,9 @@ class RunOfMaps:
     def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
         self._maps, self._wanted, given = maps, wanted, maps.given
         self._state, self._total = np.zeros((2, maps.size))  # calls run one at a time
-        self._sources = np.concatenate([wanted, given + np.flatnonzero(reached[given : maps.inputs])])
+        sources = np.concatenate([wanted, given + np.flatnonzero(reached[given : maps.inputs])])
         stops = _stops(maps, reached)
-        request = replace(request, wanted=self._sources, calls=partial(maps.calls, stops, self._sources))
+        request = replace(request, wanted=sources, calls=partial(maps.calls, stops, sources))
         rolled = run_stages(made, "transpose", request)
         self.made = run_stages(rolled, "compile", request)
         self.program = replace(rolled.thing, outputs=rolled.thing.outputs[: maps.outputs])
@@ -459,9 +459,9 @@ class RunOfMaps:
             if stop.wanted is None:
                 self._there.append((stretch, self._call(stop, at)))
             else:
-                flowing = np.flatnonzero(np.isin(self._sources, stop.made))
-                found = self._sources[flowing], gradients[flowing]
-                flows = stop.read, seeds_of_read[stop.read - maps.inputs]
+                flowing = np.flatnonzero(np.isin(sources, stop.made))
+                found = sources[flowing], gradients[flowing]
+                flows = stop.flows, seeds_of_read[stop.flows - maps.inputs]
                 self._back.append((stretch, self._call_back(stop, at, *map(part_of, (*found, *flows)))))
 
     def _call(self, stop: _Stop, at: Integers) -> Callable[[], bool]:
@@ -469,8 +469,7 @@ class RunOfMaps:
         buffer, state, each = self._buffer, self._state, stop.each
         if isinstance(each, ArrayCall):
             return each.on(buffer, at)
-        run = each.run
-        reads = distinct(each.mapped.read())
+        run, reads = each.run, distinct(each.mapped.read())
         read, read_at, made, made_at = map(part_of, (reads, at[reads], stop.made, at[stop.made]))
 
         def call() -> bool:
@@ -482,7 +481,7 @@ class RunOfMaps:
         return call
 
     def _call_back(
-        self, stop: _Stop, at: Integers, made: Any, made_at: Any, read: Any, read_at: Any
+        self, stop: _Stop, at: Integers, made: Any, made_at: Any, flows: Any, flows_at: Any
     ) -> Callable[[], bool]:
         """What calls the gradients of a function, and says whether they count."""
         buffer, state, total, each = self._buffer, self._state, self._total, stop.each
@@ -497,7 +496,7 @@ class RunOfMaps:
                 back()
             except (ArithmeticError, ValueError):  # of a rule: eagerly, it says what is wrong
                 return False
-            buffer[read_at] = total[read]
+            buffer[flows_at] = total[flows]
             return True
 
         return call
@@ -531,19 +530,11 @@ class RunOfMaps:
 
 def _stops(maps: Maps, reached: Booleans) -> list[_Stop]:
     """Where the program around stops, in order."""
-    calls = [(each, np.array(each.mapped.made, dtype=np.int64), each.wanted(reached)) for each in maps.all]
-    there = [_Stop(each, made, read) for (each, made, _), read in zip(calls, _first_reads(maps, maps.all), strict=True)]
-    through = [call for call in calls if call[2] is not None]
-    reads = _first_reads(maps, [each for each, *_ in through])
-    back = [_Stop(each, made, read, wanted) for (each, made, wanted), read in zip(through, reads, strict=True)]
+    there = [_Stop(each, np.array(each.mapped.made, dtype=np.int64)) for each in maps.all]
+    known, back = np.zeros(maps.size, dtype=bool), []
+    for stop in there:
+        if (wanted := stop.each.wanted(reached)) is not None:
+            needed = maps.needed(stop.each.mapped)
+            back.append(stop._replace(flows=needed[~known[needed]], wanted=wanted))
+            known[needed] = True
     return [*there, *reversed(back)]
-
-
-def _first_reads(maps: Maps, calls: Sequence[Iterations | ArrayCall]) -> list[Integers]:
-    """For each call the numbers that it reads, and none before it, of what the program around computes."""
-    known, found = np.zeros(maps.size, dtype=bool), []
-    for each in calls:
-        needed = maps.needed(each.mapped)
-        found.append(needed[~known[needed]])
-        known[needed] = True
-    return found
