@@ -19,10 +19,9 @@ from micrograd.contexts.errors import errors
 from micrograd.contexts.no_grad import no_grad
 from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.graph import draw_dot, save, trace
-from micrograd.engine.closures import operation
+from micrograd.engine.custom import operation, primitive
 from micrograd.engine.lost_gradients import GradientWarning
 from micrograd.engine.order import topological_order
-from micrograd.engine.primitive import primitive
 from micrograd.engine.value import Value
 from micrograd.functional import *
 from micrograd.loops import cond, scan, switch, vmap, while_loop

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import further_primitives, primitives
+from micrograd.engine.applying import applied_with
 from micrograd.engine.calls import remembered_for_terms
 from micrograd.engine.choices import note_choice
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.tracer import tracer_on_top
-from micrograd.engine.value import Value, applied_with
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

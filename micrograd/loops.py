@@ -29,7 +29,7 @@ from micrograd.engine.calls import remembering_iterations
 from micrograd.engine.recorder import ContextEntry, holding, on_top
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import ParamSpec
 
     Take = Callable[[int], Any]
@@ -42,8 +42,14 @@ def scan(
     inputs: Any = None,
     length: int | None = None,
     reverse: bool = False,
+    checkpoint: int | None = None,
 ) -> tuple[Any, Any]:
     """Hand a state from iteration to iteration: ``state, output = step(state, input)`` for each of the inputs.
+
+    The gradient of a loop needs what each iteration has computed. With ``checkpoint=k``, a compiled function keeps the
+    state before every k-th iteration only. On the way back it computes the k iterations behind it again, so the time
+    of one more run buys the memory: some n / k states and the numbers of k iterations, in place of those of all n. The
+    root of n is a good k. Results and gradients are the same, up to rounding.
 
     Args:
         step: takes the state and the input of an iteration, and returns the next state and an output, as a tuple. The
@@ -53,6 +59,11 @@ def scan(
             length, of which step gets a tuple or dict of items. None: step gets None, and there must be a length.
         length: how many iterations there are; where inputs say it, it may be left out.
         reverse: go from the last input to the first. The outputs stay at the positions of their inputs.
+        checkpoint: of how many iterations a compiled function keeps one state; None for what all iterations compute.
+            Not compiled, every operation is kept for ``backward()``, so it changes nothing. Nor does it where a
+            function is exported, given to JAX by ``mg.to_jax``, trained by ``mg.fit`` or compiled in float32, where it
+            decides on numbers, inside of ``mg.vmap``, and where there are fewer than two times k
+            iterations.
 
     Returns:
         The last state, and the outputs: a list of them. Where they are arrays, one array with an axis more, the
@@ -61,8 +72,9 @@ def scan(
 
     Raises:
         TypeError: if step is not callable or returns no pair, inputs hold something to go through that is neither list
-            nor array, or there is neither an input nor a length.
-        ValueError: if there is no iteration, lengths differ, or the state or the output changes its structure.
+            nor array, there is neither an input nor a length, or length or checkpoint is no int.
+        ValueError: if there is no iteration, lengths differ, the state or the output changes its structure, or
+            checkpoint is not positive.
 
     Example:
         >>> scan(lambda total, x: (total + x, total * x), 0.0, [1.0, 2.0, 3.0])
@@ -77,21 +89,35 @@ def scan(
     _check_function(step, "scan")
     sequences = _Sequences()
     take = sequences.through(inputs, 0, "inputs")
+    iterations = on_top(_iterations)
+    every = None if checkpoint is None else required_count(checkpoint, "checkpoint")
+    keeps_some = every is not None and iterations is not None and iterations.keeps_some()
     if length is not None:
-        lengths = on_top(_lengths)
+        lengths = None if keeps_some else on_top(_lengths)
         given = required_count(length, "length")
         sequences.lengths["length"] = given if lengths is None else lengths.of(given)
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
-    iterations = on_top(_iterations)
     if iterations is not None and (found := iterations.handed_on(step, state, take, count, reverse)) is not None:
         return found
-    iteration, remember = _iterations_of(step, count), remembering_iterations(step, "scan iteration", (state, inputs))
-    form, pairs = form_of(state), []
-    outputs: list[Any] = [None] * count
-    for index in reversed(range(count)) if reverse else range(count):
-        pair = iteration(_copied(state), take(index))
+    order = range(count)[::-1] if reverse else range(count)
+    if iterations is not None and keeps_some and every is not None and count >= 2 * every:
+        state, outputs = iterations.in_blocks(partial(_handed_on, step), state, take, order, every)
+    else:
+        remember = remembering_iterations(step, "scan iteration", (state, inputs))
+        iteration = step if iterations is None else iterations.of(step, count)
+        pairs = list(_handed_on(iteration, state, take, order))
+        remember(pairs)
+        state, outputs = pairs[-1][0], [output for _, output in pairs]
+    return state, _stacked(_alike(outputs[::-1] if reverse else outputs), 0, sequences.in_arrays)
+
+
+def _handed_on(step: Callable[[Any, Any], Any], state: Any, take: Take, order: Iterable[int]) -> Iterator[Any]:
+    """The state after each iteration, and its output."""
+    form = form_of(state)
+    for index in order:
+        pair = step(_copied(state), take(index))
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"step must return a tuple of the next state and an output, not {pair!r:.80}")
         if form_of(pair[0]) != form:
@@ -99,10 +125,8 @@ def scan(
                 f"the state must keep its structure: iteration {index} was given {state!r:.60}, "
                 f"and returns {pair[0]!r:.60}"
             )
-        state, outputs[index] = pair
-        pairs.append(pair)
-    remember(pairs)
-    return state, _stacked(_alike(outputs), 0, sequences.in_arrays)
+        state = pair[0]
+        yield pair
 
 
 def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]:
@@ -171,7 +195,7 @@ def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: A
         return found
     remember = remembering_iterations(run, "vmap iteration", (arguments, named))
     outputs = [] if iterations is None else iterations.mapped(run, item, count)
-    iteration = _iterations_of(run, count - len(outputs))
+    iteration = run if iterations is None else iterations.of(run, count - len(outputs), keeps_all=True)
     outputs += [iteration(item(index)) for index in range(len(outputs), count)]
     remember(outputs)
     return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
@@ -298,8 +322,14 @@ def while_loop(
 class Iterations(ContextEntry):
     """Another way of running a function iteration after iteration; one is in use for one thread or asyncio task."""
 
-    def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
-        """What to call in the place of a function that is to be called count times."""
+    def of(self, function: Callable[..., Any], count: int, keeps_all: bool = False) -> Callable[..., Any]:
+        """What to call in the place of a function that is to be called count times.
+
+        Args:
+            function: the function.
+            count: how often.
+            keeps_all: whether the scans in it keep all states.
+        """
         raise NotImplementedError
 
     def mapped(self, function: Callable[..., Any], item: Take, count: int) -> list[Any]:
@@ -319,6 +349,24 @@ class Iterations(ContextEntry):
     def handed_on(self, step: Callable[[Any, Any], Any], state: Any, take: Take, count: int, reverse: bool) -> Any:
         """The last state of a scan and its outputs; None where the iterations are run."""
         return None
+
+    def keeps_some(self) -> bool:
+        """Whether a program may keep some of the states of a scan, and compute the others again."""
+        raise NotImplementedError
+
+    def in_blocks(
+        self, run: Callable[..., Any], state: Any, take: Take, order: range, size: int
+    ) -> tuple[Any, list[Any]]:
+        """The last state of a scan and all outputs, where states between blocks are kept.
+
+        Args:
+            run: gives the state and the output of each iteration, for a state, what gives items, and their numbers.
+            state: the first one.
+            take: gives the item of each iteration.
+            order: the numbers of these.
+            size: how many iterations a block has.
+        """
+        raise NotImplementedError
 
     def leave(self, number: Any) -> bool:
         """Whether a decision on a number is left to a program."""
@@ -360,11 +408,6 @@ _lengths: ContextVar[_Lengths | None] = ContextVar("lengths", default=None)
 def lengths_from(of: Callable[[int], int]) -> Iterator[None]:
     """Let loops inside that are given a length have another one, or raise something."""
     yield from holding(_lengths, _Lengths(of))
-
-
-def _iterations_of(function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    iterations = on_top(_iterations)
-    return function if iterations is None else iterations.of(function, count)
 
 
 # What is gone through

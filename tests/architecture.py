@@ -264,7 +264,6 @@ def architectures() -> tuple[Architecture, Architecture]:
 
 
 def page() -> str:
-    """The page of both maps."""
     package, compiler = architectures()
     return TEXT.format(rows=package.map(), rows_of_compiler=compiler.map(), command=COMMAND)
 
@@ -291,7 +290,6 @@ def without_lines(text: str) -> str:
 
 
 def main() -> None:
-    """Draw the map."""
     for architecture, picture in zip(architectures(), (PICTURE, PICTURE_OF_COMPILER), strict=True):
         if _loop(architecture.below()):
             raise SystemExit(

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 
@@ -44,6 +45,9 @@ CASES_ON_JAX = {
 }
 
 
+ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
+
+
 def _measures_coverage():
     return type(sys.gettrace()).__module__.split(".")[0] == "coverage"
 
@@ -58,15 +62,38 @@ def _unmeasured():
         sys.settrace(tracer)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Where slow tests are left out, leave out modules that are slow as a whole without importing them."""
+    if config.option.markexpr.startswith("not slow") and collection_path.name.startswith("test_"):
+        return bool(ALL_SLOW.search(collection_path.read_text("utf-8"))) or None
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path, parent):
+    """Look for no examples in the docstrings of test modules: there are none."""
+    collectors = yield
+    if file_path.name.startswith("test_"):
+        return [collector for collector in collectors if type(collector) is pytest.Module]
+    return collectors
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
-    """Measure no coverage while tests are looked for, which would take half as long again, but that of all imports."""
+    """Measure no coverage while tests are looked for, which would take half as long again, but that of all imports.
+
+    What is made meanwhile stays: the garbage collector would look through it in vain.
+    """
     looks_itself = not session.config.pluginmanager.hasplugin("dsession")  # of pytest-xdist: its processes look
-    if not (looks_itself and _measures_coverage()):
-        return (yield)
-    load_all()
-    with _unmeasured():
-        return (yield)
+    gc.disable()
+    try:
+        if not (looks_itself and _measures_coverage()):
+            return (yield)
+        load_all()
+        with _unmeasured():
+            return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -59,7 +59,6 @@ def lecture(path: Path) -> None:
 
 
 def main() -> None:
-    """Draw the pictures again."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 

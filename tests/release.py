@@ -35,7 +35,6 @@ def build(source: Path, into: Path, *kinds: str) -> dict[str, Path]:
 
 
 def digest(file: Path) -> str:
-    """The SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

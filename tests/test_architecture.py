@@ -39,13 +39,11 @@ def architecture(which):
 
 @pytest.fixture
 def text(which):
-    """Its map in docs."""
     return maps(TEXT)[which]
 
 
 @pytest.fixture
 def picture(which):
-    """Its picture in docs."""
     return (PICTURE, PICTURE_OF_COMPILER)[which]
 
 

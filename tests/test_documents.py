@@ -22,7 +22,8 @@ from tests.pages import PAGES
 
 MADE_BY_RECIPES = ("contributing.md",)  # names in the text that micrograd does not have
 TABLES = {"penguins.csv": DATA / "penguins.csv", "data.csv": DATA / "penguins.csv", "more.csv": DATA / "penguins.csv"}
-TAKE_SECONDS = ("api.md", "from-jax.md", "scaling.md", "testing.md")
+TAKE_SECONDS = ("api.md", "compiler.md", "export.md", "from-jax.md", "gallery.md", "scaling.md", "sparse.md",
+                "testing.md")  # fmt: skip
 RECIPES = "contributing.md"  # changes the package: test_contributing.py makes a copy for it
 
 
@@ -81,11 +82,43 @@ def test_the_page_of_the_engine_lists_its_modules_with_their_lines():
     assert {name: count for name, count in listed.items() if abs(count - lines(name)) > 15} == {}
 
 
-def test_readme_says_how_many_lines_there_are_to_read():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    ((modules, count),) = re.findall(r"modules: ([^:]*), (\d+) lines together", text.replace("\n", " "))
-    names = re.findall(r"`(\w+\.py)`", modules)
-    assert len(names) == 3
+TRACED = """
+import os, sys
+import micrograd
+from micrograd import Value
+
+files = set()
+
+def trace(frame, event, argument):
+    files.add(frame.f_code.co_filename)
+
+def program():
+    a, b = Value(2.0), Value(3.0)
+    c = (a * b + a).tanh()
+    c.backward()
+    return a.grad
+
+program()  # imports, and what is made once
+sys.settrace(trace)
+program()
+sys.settrace(None)
+package = os.path.dirname(micrograd.__file__)
+print(*(os.path.relpath(name, package) for name in files if name.startswith(package)), sep="\\n")
+"""
+
+
+def test_the_reading_path_is_all_that_an_expression_and_its_backward_run():
+    text = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
+    names = re.findall(r"^\| `(\w+\.py)` \|", text.partition("| read it for |")[2].partition("\n\n")[0], re.MULTILINE)
+    done = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, check=True)
+    assert f"engine{os.sep}backward.py" in (run := set(done.stdout.split()))
+    assert run <= {os.path.join("engine", name) for name in names}
+    assert sum(map(lines, names)) <= 900
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((count, listed),) = re.findall(r"seven modules, (\d+) lines together, in(.*?\.)\n- ", readme, re.DOTALL)
+    assert re.findall(r"`(\w+\.py)`", listed) == names
+    assert len(names) == 7
     assert int(count) - 20 < sum(map(lines, names)) <= int(count)
 
 

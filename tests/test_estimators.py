@@ -81,6 +81,7 @@ def test_scikit_learns_own_checks_pass(estimator):
 
 
 class TestBesideScikitLearn:
+    @pytest.mark.slow
     @pytest.mark.parametrize("target", TARGETS)
     @pytest.mark.parametrize(
         "settings",

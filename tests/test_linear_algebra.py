@@ -123,7 +123,6 @@ def of_one_point(function, operands):
 
 
 def differences(f, point, step=1e-6):
-    """The gradient by differences."""
     steps = step * np.eye(len(point))
     return np.array([(np.array(f((point + s).tolist())) - f((point - s).tolist())) / (2 * step) for s in steps])
 
@@ -141,6 +140,7 @@ class TestOfEach:
             constants = np.ravel(ours(*map(mg.array, operands)))
         assert not any(getattr(x, "requires_grad", False) for x in constants)
 
+    @pytest.mark.slow
     def test_derivatives_of_both_orders_are_those_of_differences(self, name):
         ours, theirs, *operands = EVERY[name]
         f, point = of_one_point(ours, operands)
@@ -161,6 +161,7 @@ BACKENDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "backend"), BACKENDS)
 def test_compiled_as_eagerly(name, backend):
     ours, _, *operands = EVERY[name]
@@ -230,6 +231,7 @@ def test_derivatives_in_compiled_functions_by_calls_of_lapack(name, derivative, 
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["solve", "det", "cholesky", "eigh", "svd", "expm"])
 def test_large_matrices_are_called_when_the_program_runs(name):
     size = 30
@@ -315,6 +317,7 @@ class TestCallsInPrograms:
             assert fast(a) == pytest.approx(f(a), rel=1e-12)
         assert fast.has_paths()
 
+    @pytest.mark.slow
     def test_iterations_and_calls_in_one_function(self):
         def f(a):
             return sum(mg.vmap(lambda x: mg.sin(x) * mg.exp(x) * x)(list(np.linalg.eigvalsh(a @ a.T))))
@@ -745,6 +748,7 @@ SPECIAL_MATRICES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECIAL_MATRICES)
 @pytest.mark.parametrize(
     "function",

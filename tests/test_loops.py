@@ -54,7 +54,6 @@ class TestScan:
             results.append((mg.value_and_grad(loss)(numbers), mg.hessian(loss)(numbers)))
         assert repr(results[0]) == repr(results[1])  # also where there is a -0
 
-    @pytest.mark.slow
     @given(programs(SMOOTH, 0.0, fractions))
     def test_its_derivatives_are_those_of_finite_differences(self, program):
         body, count, numbers = program

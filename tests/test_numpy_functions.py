@@ -145,6 +145,7 @@ def outcome(function):
     return shown, mg.gradients(x).ravel().tolist() + mg.gradients(y).ravel().tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_compiled_as_eagerly(backend, name):
@@ -314,6 +315,7 @@ EXPRESSIONS = [expression for expression in expressions() if expression not in D
 NAMESPACE = [expression for expression in of_namespace() if expression not in DIFFERENT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", [*EXPRESSIONS[::25], *NAMESPACE[::123]])
 def test_some_expressions(expression):
     assert differences(expression, "signs") == []
@@ -558,6 +560,7 @@ EMPTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMPTY)
 @pytest.mark.parametrize("kind", [np.array, mg.array, np.float32, np.int8], ids=["floats", "Values", "float32", "int8"])
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "part"])

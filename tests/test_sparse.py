@@ -302,6 +302,7 @@ def of_kinds(x: Any, index: Any) -> list[Any]:
     return [kind(k) for k in range(len(x) - 1) for kind in kinds]
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_rows_that_are_computed_alike_have_the_numbers_of_rules_that_are_asked_for_each(way: Any) -> None:
     x = 1.0 + np.sin(np.arange(9.0))
@@ -381,6 +382,7 @@ def test_gradients_that_depend_on_no_variable_are_empty_rows(way: Any) -> None:
     assert (found.nnz, found.toarray()[0, 0]) == (1, 2.0)
 
 
+@pytest.mark.slow
 def test_long_rows_are_asked_one_by_one() -> None:
     def f(x: Any) -> list[Any]:
         rows = list(x)
@@ -425,6 +427,7 @@ def arrowhead(x: Any) -> Any:
     return sum((chain * each**2 for each in x[1:]), 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("triangle", [None, "upper", "lower"])
 def test_a_hessian_takes_the_directions_of_a_star_colouring(triangle: str | None) -> None:
     x = np.linspace(0.5, 1.5, 30)
@@ -506,6 +509,7 @@ def test_in_a_star_colouring_each_entry_or_its_mirror_image_stands_alone(pairs: 
     assert all(is_alone(i, j) or is_alone(j, i) for i in rows for j in rows[i])
 
 
+@pytest.mark.slow
 def test_rows_with_much_in_common_whose_columns_need_more_colours_are_computed_one_by_one() -> None:
     def f(x: Any) -> list[Any]:
         chains = list(x)
@@ -643,6 +647,7 @@ BODIES: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_iterations_of_a_vmap_that_are_written_at_once_have_the_derivatives_of_those_that_run(name: str) -> None:
     body = BODIES[name]
@@ -721,6 +726,7 @@ def test_what_raises_in_an_iteration_raises_what_it_raises_eagerly() -> None:
         fast(x)
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_entries() -> None:
     sizes = []
     for n in (250, 500, 1000):

@@ -7,7 +7,6 @@ import math
 import re
 import shlex
 from collections import Counter
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -136,19 +135,6 @@ COUNTS = [
 def test_there_are_about_as_many_as_a_page_says(name, says, so):
     (found,) = re.findall(says, on_one_line(name))
     assert number(found) < so < 1.4 * number(found)
-
-
-def test_the_page_counts_the_scalars_of_the_transformer_and_the_gradients_that_reach_its_weights(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
-    transformer, engine = import_module("transformer"), import_module("engines").Ours()
-    weights = transformer.parameters(engine.leaf)
-    parameters = {weight for matrix in weights.values() for row in matrix for weight in row}
-    loss = transformer.loss(weights, engine.leaf)
-    text = on_one_line("performance.md")
-    assert (
-        f"({engine.nodes(loss, parameters):,} of them), {transformer.WIDTH} wide with {transformer.HEADS} heads" in text
-    )
-    assert f"the {len(parameters.intersection(mg.topological_order(loss))):,} `grad`s that the word reaches" in text
 
 
 # Names and lists

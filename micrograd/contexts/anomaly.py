@@ -14,9 +14,10 @@ from weakref import WeakKeyDictionary
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import shown_call
 from micrograd.contexts.no_grad import Everything, quiet
+from micrograd.engine.applying import record
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import Recorder, RecorderContext
-from micrograd.engine.value import Value, record
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

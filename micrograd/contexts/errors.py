@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from micrograd._support.axes import required_numpy
 from micrograd.contexts.no_grad import quiet
-from micrograd.engine.primitive import Operations, Primitive
+from micrograd.engine.applying import record
+from micrograd.engine.operations import Operations
+from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import Recorder, RecorderContext, using
 from micrograd.engine.tracer import Tracer
-from micrograd.engine.value import Value, record
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

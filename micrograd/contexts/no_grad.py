@@ -11,10 +11,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine.node import evaluated, forget
+from micrograd.engine.applying import evaluated, record
+from micrograd.engine.node import forget
 from micrograd.engine.recorder import Recorder, RecorderContext, recorder_on_top, using
 from micrograd.engine.stored import bring_up_to_date
-from micrograd.engine.value import Value, record
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

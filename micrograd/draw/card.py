@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from micrograd.draw.style import GREY, INK, NEGATIVE, NOT_A_NUMBER, PALE, POSITIVE, WARNING, mixed
 from micrograd.draw.text import label_text, readable, tooltip_text
-from micrograd.engine.closures import HandWritten
+from micrograd.engine.history import HandWritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

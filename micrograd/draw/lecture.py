@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.text import readable
 from micrograd.engine import primitives
-from micrograd.engine.closures import HandWritten
+from micrograd.engine.history import HandWritten
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:

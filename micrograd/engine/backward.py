@@ -9,25 +9,30 @@ No order is stored, no node is visited before its uses, and no recursion limits 
 from __future__ import annotations
 
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import explained
-from micrograd.engine.commit import ABOVE, changing_gradients, clear, commit, keeping_gradients, setting, traversal
-from micrograd.engine.higher_order import contributions, set_adjoints
+from micrograd.engine.commit import ABOVE, changing_gradients, commit, keeping_gradients, setting, traversal
+from micrograd.engine.failures import clear
+from micrograd.engine.higher_order import pass_watched_gradients, set_adjoints
 from micrograd.engine.primitive import CONSTANT, LEAF, times_first, times_second, unchanged
-from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
-from micrograd.engine.stored import bring_up_to_date, changing
+from micrograd.engine.primitive_base import passed_on
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date, forget_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from micrograd.engine.node import Node
+    from micrograd.engine.value import Value
+
+_storage_of = attrgetter("_y")  # a leaf's, where an array has its number; else ()
 
 
 # Each pass follows one operand at once, and lets others wait. The two operands are written out, because a loop over
 # them would take a quarter as long again. The loops have no condition, because CPython 3.11 makes a function fast when
 # it has been called, or has jumped back, eight times; and it counts only jumps without a condition.
-def _count_uses(root: Node, floor: int, leaves: list[Node], before: list[Any]) -> int:
+def _count_uses(root: Value, floor: int, leaves: list[Value], before: list[Any]) -> int:
     """Count from floor on in _uses how often each node under root is used there, and set its gradient to 0."""
     node, waiting, count, once = root, list[Any](), 0, floor + 1
     while True:
@@ -67,7 +72,7 @@ def _count_uses(root: Node, floor: int, leaves: list[Node], before: list[Any]) -
             return count
 
 
-def _pass_gradients(root: Node, floor: int) -> list[Node]:
+def _pass_gradients(root: Value, floor: int) -> list[Value]:
     """Let each node pass its gradient on, once all of its uses have passed theirs to it; the nodes as visited."""
     node, waiting, visited, once = root, list[Any](), list[Any](), floor + 1
     try:
@@ -90,7 +95,7 @@ def _pass_gradients(root: Node, floor: int) -> list[Node]:
                 else:
                     operand._uses = uses - 1
             elif primitive.variadic:
-                waiting += _passed_on(primitive.contributions(node, gradient), floor)
+                waiting += passed_on(primitive.contributions(node, gradient), floor)
             operand = node._second
             if (uses := operand._uses) > floor:
                 if (rule := primitive.second) is unchanged:
@@ -116,37 +121,17 @@ def _pass_gradients(root: Node, floor: int) -> list[Node]:
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
-def _passed_on(given: Iterable[tuple[Node, Any]], floor: int) -> list[Node]:
-    """Add what a node gives to the gradients of its operands; those of them whose gradients are complete now."""
-    complete = []
-    for operand, contribution in given:
-        operand._grad += contribution
-        operand._uses -= 1
-        if operand._uses == floor:
-            complete.append(operand)
-    return complete
-
-
-def _pass_watched_gradients(root: Node, floor: int) -> list[Node]:
-    """As _pass_gradients does, where the recorder in use looks at what each node gives."""
-    waiting, visited = [root], list[Any]()
-    while waiting:
-        node = waiting.pop()
-        visited.append(node)
-        waiting += _passed_on(contributions(node, node._grad), floor)
-    return visited
-
-
-def backpropagate(root: Node, gradient: float) -> Iterable[Node]:
+def backpropagate(root: Value, gradient: float) -> Iterable[Value]:
     """Run the chain rule from root to the leaves, which add up what they are given over calls: all of it, or nothing.
 
     Returns the nodes that gradients flow to, in the order in which they were visited. Whatever is raised, every
     leaf has the gradient it had before.
     """
     with changing_gradients:  # the counts are in the nodes, so no two threads may walk shared nodes at a time
-        if root._primitive.backpropagates_at_once(root, gradient):
+        if (primitive := root._primitive).variadic and primitive.backpropagates_at_once(root, gradient):
             return chain([root], root._x)
-        bring_up_to_date()
+        if LATER:
+            bring_up_to_date()
         if traversal.undo is not None:  # a derivative starts this inside of another traversal, whose counts must stay
             return list(set_adjoints(root, gradient, create_graph=False))
         floor, above = traversal.floor, traversal.floor + ABOVE
@@ -157,13 +142,14 @@ def backpropagate(root: Node, gradient: float) -> Iterable[Node]:
             traversal.undo = undo
             count = _count_uses(root, floor, leaves, before)
             root._grad = gradient
-            watched = (recorder_on_top() or NO_RECORDER).watches_gradients
-            visited = _pass_watched_gradients(root, floor) if watched else _pass_gradients(root, floor)
+            watched = SPECIAL and (recorder := recorder_on_top()) is not None and recorder.watches_gradients
+            visited = pass_watched_gradients(root, floor) if watched else _pass_gradients(root, floor)
             if len(visited) != count:  # in a cycle each waits for another
                 raise ValueError(f"the graph of {root!r} has a cycle")
             sums = [leaf._grad + earlier for leaf, earlier in zip(leaves, before, strict=True)]
-            with changing(leaves):
-                commit(setting(leaves, "_grad", sums))
+            if any(map(_storage_of, leaves)):
+                forget_stored(leaves)
+            commit(setting(leaves, "_grad", sums))
         except BaseException:
             traversal.floor = above  # no count is trusted any more
             commit(undo)

@@ -17,13 +17,22 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from micrograd.engine.node import Node, user_attributes
+from micrograd.engine.node import Node
 from micrograd.engine.order import topological_order
 from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def user_attributes(node: Node) -> dict[str, Any]:
+    """The attributes that the user has set on a node, by name, beside the label."""
+    attributes = node.__dict__
+    return {name: item for name, item in attributes.items() if name not in _OURS} if attributes else attributes
+
+
+_OURS = ("label", "_call", "_calls", "_scope")
 
 
 class _Graph(list[Value]):

@@ -41,6 +41,7 @@ class Differentiation(ContextEntry):
 
 
 _differentiation: ContextVar[Differentiation | None] = ContextVar("differentiation", default=None)
+differentiation_in_use = _differentiation.get  # backward() calls this: it may be over
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any
 
-from micrograd.engine import composites, floats, special_functions
+from micrograd.engine import floats, special_functions
 from micrograd.engine.primitive import PRIMITIVES, REAL_LINE, Primitive, define, unchanged
 from micrograd.engine.primitives import (
     POSITIVE,
@@ -74,9 +74,9 @@ floor_divide = define("floor_divide", operator.floordiv, None, None, symbol="//"
 remainder = define("remainder", operator.mod, unchanged, lambda g, out, x, y: -g * floor_divide(x, y),
     symbol="%", domain=(REAL_LINE, *POSITIVE))
 # Steps, through which no gradient flows
-sign = define("sign", composites.sign, None)
+sign = define("sign", special_functions.sign, None)
 floor = define("floor", floats.floor, None)
-ceil = define("ceil", composites.ceil, None)
+ceil = define("ceil", special_functions.ceil, None)
 # Sines over their angle, and the gamma function; each has slopes that are functions of their own
 sinc = define("sinc", special_functions.sinc, lambda g, out, x: -math.pi * g * spherical_bessel(x, order=1))
 spherical_bessel: Primitive = define("spherical_bessel", special_functions.spherical_bessel,

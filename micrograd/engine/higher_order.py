@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_unchanged, explained
 from micrograd.engine.commit import changing_gradients, commit, setting, traversal
-from micrograd.engine.node import Node
+from micrograd.engine.history import History
 from micrograd.engine.order import order_of, topological_order
+from micrograd.engine.primitive_base import passed_on
 from micrograd.engine.recorder import recorder_on_top, refusing_floats
 from micrograd.engine.stored import bring_up_to_date, changing
 from micrograd.engine.tracer import tracer_on_top
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from micrograd.engine.recorder import Contributions
+    from micrograd.engine.value import Value
 
 _is_leaf = attrgetter("is_leaf")
 
 
 def contributions(
-    node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None
+    node: Value, gradient: Any, create_graph: bool = False, useful: Collection[Value] | None = None
 ) -> Contributions:
     """What a node with this gradient gives to each of its operands, or to the useful ones."""
     recorder = recorder_on_top()
@@ -37,10 +39,10 @@ def contributions(
 
 
 def adjoints(
-    root: Node,
+    root: Any,
     start: Any,
     create_graph: bool,
-    wanted: Collection[Node] | None = None,
+    wanted: Collection[Value] | None = None,
     give: Callable[..., Contributions] = contributions,
 ) -> dict[Any, Any]:
     """The adjoints under root: its gradient, times start, with respect to each Value there; floats, or graphs.
@@ -63,12 +65,12 @@ def adjoints(
 
 
 def partial_gradients(
-    root: Node, start: Any, operands: Collection[Node], wanted: Collection[Node], create_graph: bool = True
+    root: Value, start: Any, operands: Collection[Value], wanted: Collection[Value], create_graph: bool = True
 ) -> dict[Any, Any]:
     """The gradient of a root, times start, by some of its operands, while the others stand still; 0 is left out."""
     standing = set(operands)
 
-    def give(node: Node, *settings: Any) -> Contributions:
+    def give(node: Value, *settings: Any) -> Contributions:
         return [] if node in standing else contributions(node, *settings)
 
     found = adjoints(root, start, create_graph, wanted, give)
@@ -82,7 +84,7 @@ def jacobian(outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) 
     start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph and inputs else 1.0
     wanted = frozenset(inputs)
     return [
-        adjoints(output, start, create_graph, wanted) if isinstance(output, Node) and output.requires_grad else {}
+        adjoints(output, start, create_graph, wanted) if isinstance(output, History) and output.requires_grad else {}
         for output in outputs
     ]
 
@@ -111,7 +113,9 @@ def sparse_entries(
     return [row for row, _, _ in found], [column for _, column, _ in found], [slope for _, _, slope in found]
 
 
-def tangents(outputs: Sequence[Node], directions: Sequence[Mapping[Node, Any]], create_graph: bool) -> list[list[Any]]:
+def tangents(
+    outputs: Sequence[Value], directions: Sequence[Mapping[Value, Any]], create_graph: bool
+) -> list[list[Any]]:
     """How fast outputs change where some Values change as fast as given: the chain rule from the operands on.
 
     Args:
@@ -129,11 +133,11 @@ def tangents(outputs: Sequence[Node], directions: Sequence[Mapping[Node, Any]], 
         return list(tracer.tangents(outputs, directions, create_graph))
     bring_up_to_date()
     given = {node for direction in directions for node in direction}
-    found: dict[Node, dict[int, Any]] = {}  # of each node, by the number of the direction
+    found: dict[Value, dict[int, Any]] = {}  # of each node, by the number of the direction
     for number, direction in enumerate(directions):
         for node, tangent in direction.items():
-            if isinstance(tangent, Node) or tangent:
-                if create_graph and not isinstance(tangent, Node):
+            if isinstance(tangent, History) or tangent:
+                if create_graph and not isinstance(tangent, History):
                     constant: Any = type(node)  # Value
                     tangent = constant(tangent, requires_grad=False)
                 found.setdefault(node, {})[number] = tangent
@@ -146,7 +150,7 @@ def tangents(outputs: Sequence[Node], directions: Sequence[Mapping[Node, Any]], 
     return [[found.get(output, {}).get(number, 0.0) for output in outputs] for number in range(len(directions))]
 
 
-def _terms(node: Node, moving: list[Node], found: Mapping[Node, Any], create_graph: bool) -> list[Any]:
+def _terms(node: Value, moving: list[Value], found: Mapping[Value, Any], create_graph: bool) -> list[Any]:
     """What the tangents of the operands that move add to that of a node."""
     if (tangents := node._primitive.tangents(node, found, create_graph, _gradients)) is not None:
         return tangents
@@ -160,12 +164,13 @@ def _terms(node: Node, moving: list[Node], found: Mapping[Node, Any], create_gra
     ]
 
 
-def _gradients(root: Node, wanted: Sequence[Node], create_graph: bool) -> dict[Any, Any]:
-    start: Any = type(root)(1.0, requires_grad=False) if create_graph else 1.0
+def _gradients(root: Value, wanted: Sequence[Value], create_graph: bool) -> dict[Any, Any]:
+    kind: Any = type(root)  # Value
+    start = kind(1.0, requires_grad=False) if create_graph else 1.0
     return adjoints(root, start, create_graph, frozenset(wanted))
 
 
-def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
+def set_adjoints(root: Value, start: Any, create_graph: bool) -> dict[Any, Any]:
     """Set the gradients of all the Values under root, leaves added up over calls; all of them, or none."""
     with changing_gradients:
         running = traversal.undo is not None
@@ -175,15 +180,15 @@ def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
         leaves = list(filter(_is_leaf, found))
         with changing(leaves):
             for leaf in leaves:
-                found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
+                found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, History) or leaf._grad else found[leaf]
             commit(setting(list(found), "_grad", list(found.values())))
     return found
 
 
-def _leading_to(wanted: frozenset[Node], order: list[Node]) -> tuple[set[Node], set[Node]]:
+def _leading_to(wanted: frozenset[Value], order: list[Value]) -> tuple[set[Value], set[Value]]:
     """The nodes that a wanted Value was an operand of, directly or further down; and these with the wanted ones."""
-    leading: set[Node] = set()
-    useful: set[Node] = set()
+    leading: set[Value] = set()
+    useful: set[Value] = set()
     for node in order:
         if not useful.isdisjoint(node._operands()):
             leading.add(node)
@@ -193,7 +198,7 @@ def _leading_to(wanted: frozenset[Node], order: list[Node]) -> tuple[set[Node], 
     return leading, useful
 
 
-def _contributions(node: Node, gradient: Any, create_graph: bool, useful: Collection[Node] | None) -> Contributions:
+def _contributions(node: Value, gradient: Any, create_graph: bool, useful: Collection[Value] | None) -> Contributions:
     if node.is_leaf:
         return []
     primitive = node._primitive
@@ -203,7 +208,7 @@ def _contributions(node: Node, gradient: Any, create_graph: bool, useful: Collec
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
-def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Contributions:
+def _graphs(node: Value, gradient: Any, useful: Collection[Value] | None) -> Contributions:
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
     primitive.check_differentiable_again()
@@ -219,3 +224,13 @@ def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Contr
     ]
     with refusing_floats("a rule must be written with operators and mg.exp, not math.exp, to be differentiated again"):
         return [(operand, rule(gradient, node, *operands)) for operand, rule in asked]
+
+
+def pass_watched_gradients(root: Value, floor: int) -> list[Value]:
+    """As _pass_gradients in backward.py does, where the recorder in use looks at what each node gives."""
+    waiting, visited = [root], list[Any]()
+    while waiting:
+        node = waiting.pop()
+        visited.append(node)
+        waiting += passed_on(contributions(node, node._grad), floor)
+    return visited

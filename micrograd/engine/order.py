@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from micrograd.engine.node import Node
+from micrograd.engine.history import History
 from micrograd.engine.primitive import CONSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-AnyNode = TypeVar("AnyNode", bound=Node)
+AnyNode = TypeVar("AnyNode", bound=History)
 
 
 def topological_order(root: AnyNode) -> list[AnyNode]:
@@ -26,7 +26,7 @@ def topological_order(root: AnyNode) -> list[AnyNode]:
         >>> [node.label or node._op for node in topological_order(a * a + a)]
         ['a', '*', '+']
     """
-    if not isinstance(root, Node):
+    if not isinstance(root, History):
         raise TypeError(f"topological_order takes a Value, not {type(root).__name__}: {root!r:.80}")
     return order_of([root])
 
@@ -54,7 +54,7 @@ def order_of(roots: Iterable[AnyNode]) -> list[AnyNode]:
 def recorded(roots: Iterable[AnyNode]) -> Iterator[AnyNode]:
     """Every Value that gradients flow to from one of several, and these, each once and in no particular order."""
     stack = [node for node in dict.fromkeys(roots) if node._primitive is not CONSTANT]
-    seen: set[Node] = set(stack)
+    seen: set[History] = set(stack)
     while stack:
         node = stack.pop()
         yield node

@@ -22,7 +22,7 @@ import math
 import operator
 from typing import Any
 
-from micrograd.engine import composites, floats
+from micrograd.engine import composites, floats, special_functions
 from micrograd.engine.primitive import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
 POSITIVE, UNIT, HYPERBOLIC = ((0.0, math.inf),), ((-1.0, 1.0),), ((-710.0, 710.0),)
@@ -55,7 +55,7 @@ div = define("div", operator.truediv, lambda g, out, x, y: g / y, lambda g, out,
 pow = define("pow", floats.power, lambda g, out, x, y: g * lower_power(x, y, 1.0) * y,
     lambda g, out, x, y: g * out * log(where(is_zero(x), 1.0, x)), symbol="**", domain=(*POSITIVE, REAL_LINE))
 # x ** (y - k), which exists at x = 0 where the factor that the k-th derivative of x ** y has beside it is 0.
-lower_power: Primitive = define("lower_power", composites.lower_power,
+lower_power: Primitive = define("lower_power", special_functions.lower_power,
     lambda g, out, x, y, k: g * lower_power(where(_at_pole(x, y, k), 1.0, x), y, k + 1) * (y - k),
     lambda g, out, x, y, k: g * out * log(where(is_zero(x), 1.0, x)), None, domain=(*POSITIVE, REAL_LINE, REAL_LINE))
 # Exponentials, logarithms and roots
@@ -88,12 +88,12 @@ gelu = define("gelu", composites.gelu, lambda g, out, x: g * (normal_cdf(x) + _b
 # The error function and the normal distribution
 erf = define("erf", math.erf, lambda g, out, x: g * (2 / math.sqrt(math.pi)) * gaussian(x))
 erfc = define("erfc", math.erfc, lambda g, out, x: -g * (2 / math.sqrt(math.pi)) * gaussian(x))
-normal_cdf: Primitive = define("normal_cdf", composites.normal_cdf, lambda g, out, x: g * normal_pdf(x))
+normal_cdf: Primitive = define("normal_cdf", special_functions.normal_cdf, lambda g, out, x: g * normal_pdf(x))
 # Bells: the slopes of sigmoid, of normal_cdf, of erf and of atan. Written out above, they would lose digits.
 logistic_pdf: Primitive = define("logistic_pdf", composites.logistic_pdf, lambda g, out, x: -g * out * tanh(0.5 * x))
-normal_pdf: Primitive = define("normal_pdf", composites.normal_pdf, lambda g, out, x: -g * out * _bounded(x))
-gaussian: Primitive = define("gaussian", composites.gaussian, lambda g, out, x: -2 * g * out * _bounded(x))
-lorentzian: Primitive = define("lorentzian", composites.lorentzian,
+normal_pdf: Primitive = define("normal_pdf", special_functions.normal_pdf, lambda g, out, x: -g * out * _bounded(x))
+gaussian: Primitive = define("gaussian", special_functions.gaussian, lambda g, out, x: -2 * g * out * _bounded(x))
+lorentzian: Primitive = define("lorentzian", special_functions.lorentzian,
     lambda g, out, x: -2 * g * out * _bounded(x, 1e200) * out)
 # Choices; x <= x does not hold for NaN
 abs: Primitive = define("abs", math.fabs, lambda g, out, x: g * where(x > 0, 1.0, where(x < 0, -1.0, 0.0)))

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
 from micrograd.engine.commit import changing_gradients, commit, setting, traversal
-from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import LEAF
-from micrograd.engine.stored import LATER, changing, drop, note, temporary
+from micrograd.engine.stored import LATER, changing, drop, note, requires_grad_version, temporary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -66,6 +66,20 @@ def set_on(leaf: Any, name: str, number: Any) -> None:
         setattr(leaf, name, number)
 
 
+# Not an attribute of the class Value: when a class changes, the interpreter drops what it has cached for it.
+_version: list[object] = [object()]
+
+
+def requires_grad_was_set() -> None:
+    """Note that requires_grad of some Value was set."""
+    _version[0] = object()
+
+
+def requires_grad_version() -> object:
+    """An object that is replaced whenever requires_grad is set, so that caches can tell that they are stale."""
+    return _version[0]
+
+
 class Temporary:
     """Whether Values have other numbers or gradients for a while, which storages must not keep.
 

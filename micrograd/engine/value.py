@@ -16,27 +16,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from micrograd._support.checks import explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
-from micrograd.engine.differentiation import check_no_gradient_is_lost
+from micrograd.engine.differentiation import check_no_gradient_is_lost, differentiation_in_use
+from micrograd.engine.float_like import FloatLike
 from micrograd.engine.higher_order import set_adjoints
-from micrograd.engine.methods import Methods, method, named
-from micrograd.engine.node import NUMBER, Node, evaluated, forget
-from micrograd.engine.primitive import CONSTANT, Primitive
+from micrograd.engine.history import History
+from micrograd.engine.methods import Methods
+from micrograd.engine.node import NUMBER, forget
+from micrograd.engine.primitive import CONSTANT, LEAF, Primitive, method, named
 from micrograd.engine.recorder import recording_in_use
 from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from micrograd.engine.recorder import Recorder
 
 _new = object.__new__
-
-
-def apply(primitive: Primitive, *operands: Any) -> Any:
-    """Apply a primitive to Values and real numbers: what every operator does."""
-    if SPECIAL and (recorder := _recorder()) is not None:
-        return recorder.apply(primitive, *operands)
-    return record(primitive, operands)
+_NO_CHILDREN: tuple[Any, ...] = ()
 
 
 def _recorder() -> Recorder | None:
@@ -45,17 +41,6 @@ def _recorder() -> Recorder | None:
         bring_up_to_date()
     recording = recording_in_use()
     return None if recording is None else recording.recorder
-
-
-def record(primitive: Primitive, operands: tuple[Any, ...]) -> Value:
-    """Compute, and remember."""
-    data, inputs = evaluated(primitive, operands)
-    if primitive.variadic:
-        return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
-    nodes = [operand if isinstance(operand, Value) else NUMBER for operand in operands]
-    if len(nodes) == 1:
-        nodes, inputs = [*nodes, NUMBER], (*inputs, 0.0)
-    return _node(primitive, data, *nodes, *inputs)
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
@@ -75,7 +60,7 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     """The operator that applies a primitive of two operands, and its reflection, with the Value on the right."""
     forward = primitive.forward
 
-    def operator(self: Value, other: Any) -> Any:  # as apply does, for two operands: nearly all nodes are made here
+    def operator(self: Value, other: Any) -> Any:  # nearly all nodes are made here
         if SPECIAL and (recorder := _recorder()) is not None:
             known = isinstance(other, Value) or real_number(other) is not None
             return recorder.apply(primitive, self, other) if known else NotImplemented
@@ -118,40 +103,7 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     return named(operator, primitive), named(reflected, primitive)
 
 
-def applied_with(first: Any, primitive: Primitive, second: Any) -> Any:
-    """What ``primitive(first, second)`` gives, faster for Values and floats; for primitives of the table."""
-    if SPECIAL:
-        return primitive(first, second)
-    if type(first) is Value:
-        x = first._data
-        if type(second) is Value:
-            y, operands = second._data, (first, second)
-        elif type(second) is float:
-            y, operands = second, (first, NUMBER)
-        else:
-            return primitive(first, second)
-    elif type(first) is float and type(second) is Value:
-        x, y, operands = first, second._data, (NUMBER, second)
-    else:
-        return primitive(first, second)
-    data = primitive.computed((x, y), (first, second))
-    return _node(primitive, data, *operands, x, y)
-
-
-def picked(chosen: Any, other: Any) -> Any:
-    """What ``where(1.0, chosen, other)`` gives, faster where the other one alone requires a gradient."""
-    if SPECIAL or other._primitive is CONSTANT:
-        return apply(primitives.where, 1.0, chosen, other)
-    data = chosen if type(chosen) is float else chosen._data
-    node = _new(Value)  # as in _node, which would look for what requires a gradient
-    node._data, node._grad, node._uses = data, 0.0, 0
-    node._primitive = primitives.where
-    node._first = node._second = NUMBER
-    node._x, node._y = (1.0, chosen, other), (1.0, data, other._data)
-    return node
-
-
-class Value(Methods, Node):
+class Value(Methods, History, FloatLike):
     """One float, its gradient, and how it was made.
 
     Args:
@@ -169,6 +121,26 @@ class Value(Methods, Node):
 
     __slots__ = ()
 
+    def __init__(
+        self,
+        data: Any,
+        _children: Iterable[Any] = (),
+        _op: str = "",
+        *,
+        label: str = "",
+        requires_grad: bool = True,
+    ) -> None:
+        self._data = data if type(data) is float else required_number(data, "the data of a Value")
+        self._grad = 0.0
+        self._uses = 0
+        if label:
+            self.label = label
+        self._primitive = LEAF if requires_grad else CONSTANT
+        self._first = self._second = NUMBER
+        self._x = self._y = ()
+        if _children is not _NO_CHILDREN:
+            self._made_by_hand(_children, _op)
+
     __add__, __radd__ = _operators(primitives.add)
     __sub__, __rsub__ = _operators(primitives.sub)
     __mul__, __rmul__ = _operators(primitives.mul)
@@ -179,7 +151,7 @@ class Value(Methods, Node):
 
     def _applied(self, primitive: Primitive) -> Any:  # as apply does, for one operand
         if SPECIAL or primitive.variadic:
-            return apply(primitive, self)
+            return self._apply(primitive, self)
         x = self._data
         try:
             data = primitive.forward(x)
@@ -187,9 +159,9 @@ class Value(Methods, Node):
             raise explained(error, primitive, (x,), (self,)) from error
         return _node(primitive, data, self, NUMBER, x, 0.0)
 
-    _applied_with = applied_with
-    _picked = staticmethod(picked)
-    _apply = staticmethod(apply)  # a primitive that is called with a Value calls this
+    _applied_with: Any  # handed over, like the next two, by applying.py
+    _picked: ClassVar[Callable[[Any, Any], Any]]
+    _apply: ClassVar[Callable[..., Any]]  # a primitive that is called with a Value calls this
     _repr_svg_: ClassVar[Callable[[Any], str | None]]  # the picture that a notebook shows: draw hands it over
 
     def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
@@ -213,5 +185,7 @@ class Value(Methods, Node):
             start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
             set_adjoints(self, start, create_graph=True)
         else:
-            check_no_gradient_is_lost(self, "backward()")
-            backpropagate(self, required_number(gradient, "the gradient of a Value"))
+            if SPECIAL or differentiation_in_use() is not None:
+                check_no_gradient_is_lost(self, "backward()")
+            number = gradient if type(gradient) is float else required_number(gradient, "the gradient of a Value")
+            backpropagate(self, number)

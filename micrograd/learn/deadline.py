@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from micrograd.learn.exercise import Exercise
 
 LONGEST_WAIT = 1e6  # seconds; timers of the system take no more than a few years
+LONGEST_SLEEP = 0.05  # seconds; a Ctrl-C that comes between Python's last look and the sleep is noticed after it only
 
 _timer: Callable[[float], object] | None = None
 
@@ -138,11 +139,13 @@ def _message(reading: int, deadline: float) -> bytes | None:
     with selectors.DefaultSelector() as selector:
         selector.register(reading, selectors.EVENT_READ)
         while not said.endswith(b"\n"):
-            if not selector.select(max(deadline - time.monotonic(), 0.0)):
-                return None
-            if not (part := os.read(reading, 1 << 16)):
+            if not selector.select(min(max(deadline - time.monotonic(), 0.0), LONGEST_SLEEP)):
+                if time.monotonic() >= deadline:
+                    return None
+            elif part := os.read(reading, 1 << 16):
+                said += part
+            else:
                 break
-            said += part
     return said
 
 

@@ -62,7 +62,7 @@ def turns(root: Value) -> list[Value]:
     """The Values under a root in the order of the engine's backward pass, which fills their gradients again."""
     for node in topological_order(root):
         node.grad = 0.0
-    return list(backpropagate(root, 1.0))  # type: ignore[arg-type]  # from a Value all nodes are Values
+    return list(backpropagate(root, 1.0))
 
 
 def shares_under(root: Value) -> list[Share]:

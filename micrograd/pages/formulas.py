@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from micrograd._support.checks import Operand
 from micrograd.engine import primitives
 from micrograd.engine.further_primitives import TABLE
-from micrograd.engine.primitive import Operations, Primitive
+from micrograd.engine.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from micrograd.engine.primitive import Primitive
 
 Formula: TypeAlias = "str | float | list[Any]"
 

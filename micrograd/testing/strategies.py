@@ -33,7 +33,7 @@ from micrograd.testing.programs import Expression, Program, grow, registered
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.engine.primitive import Interval
+    from micrograd.engine.primitive_base import Interval
 
 T = TypeVar("T")
 

@@ -1,7 +1,5 @@
 """The article on a PyTorch-style framework: arrays as variables, dot, relu and a sum, and higher orders."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -62,41 +60,3 @@ class TestHigherOrders:
         # Each row of slopes is the second matrix, so the sum of their squares is twice that of its elements.
         again = mg.gradient((slopes * slopes).sum(), second.ravel())
         assert again.tolist() == [4 * number for number in (-2.0, -1.0, 0.0, 1.0)]
-
-    def test_the_second_derivatives_of_the_product_are_the_ones_of_a_bilinear_form(self):
-        first, second = np.arange(-4.0, 4.0).reshape(2, 4), np.arange(-2.0, 2.0).reshape(4, 1)
-        mixed = mg.jacobian(mg.grad(network, argnums=1), argnums=0)(first, second)
-        assert mixed.shape == (4, 1, 2, 4)
-        for place, row, column in itertools.product(range(4), range(2), range(4)):
-            assert mixed[place, 0, row, column] == float(place == column)
-        assert not np.any(mg.hessian(network)(first, second))
-
-    def test_the_gradient_of_the_gradient_goes_to_any_order(self):
-        f = derivative = lambda x: mg.relu(x) ** 4
-        found = []
-        for _ in range(5):
-            derivative = mg.grad(derivative)
-            found.append(derivative(2.0))
-        assert found == [32.0, 48.0, 48.0, 24.0, 0.0]
-        assert mg.grad(mg.grad(f))(-2.0) == 0.0
-
-
-class TestNoDerivative:
-    def test_a_primitive_without_a_derivative_raises_when_backpropagation_reaches_it_and_is_named(self, own_registry):
-        count = mg.primitive("count_positive", "count_positive", lambda x, y: float((x > 0) + (y > 0)))
-        x, y = Value(2.0, label="x"), Value(-3.0)
-        out = count(x, y) * x
-        assert out.data == 2.0
-        with pytest.raises(ValueError, match=r"count_positive\D*x = 2\.0.*no derivative"):
-            out.backward()
-        with pytest.raises(ValueError, match="no derivative"):
-            out.backward(create_graph=True)
-        with pytest.raises(ValueError, match="no derivative"):
-            mg.gradient(out, [x, y])
-        assert (x.grad, y.grad) == (0.0, 0.0)
-
-    def test_it_does_not_raise_where_no_gradient_would_reach_it(self, own_registry):
-        count = mg.primitive("count_positive", "count_positive", lambda x: float(x > 0))
-        x = Value(2.0)
-        (mg.detach(count(x)) * x).backward()
-        assert x.grad == 1.0

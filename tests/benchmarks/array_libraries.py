@@ -36,8 +36,6 @@ class ArrayLibrary:
 
 
 class Numpy(ArrayLibrary):
-    """NumPy."""
-
     def __init__(self) -> None:
         import numpy as np
 
@@ -48,11 +46,9 @@ class Numpy(ArrayLibrary):
         return self.library.array(numbers)[()]  # a single one is a float, which is faster
 
     def relu(self, x: Any) -> Any:
-        """The positive part."""
         return self.maximum(x, 0)
 
     def sigmoid(self, x: Any) -> Any:
-        """The logistic function."""
         return 1 / (1 + self.exp(-x))
 
     def logsumexp(self, x: Any, axis: int) -> Any:
@@ -66,7 +62,6 @@ class Numpy(ArrayLibrary):
         return powers / powers.sum(-1, keepdims=True)
 
     def cross_entropy(self, scores: Any, classes: Any) -> Any:
-        """The mean over rows."""
         return (self.logsumexp(scores, 1) - scores[self.arange(len(scores)), classes]).mean()
 
     def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:
@@ -95,7 +90,6 @@ class Jax(ArrayLibrary):
         self.scan, self.logsumexp = jax.lax.scan, jax.scipy.special.logsumexp
 
     def cross_entropy(self, scores: Any, classes: Any) -> Any:
-        """The mean over rows."""
         return -self.jax.nn.log_softmax(scores)[self.arange(len(scores)), classes].mean()
 
     def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:

@@ -67,7 +67,6 @@ def programs() -> dict[str, tuple[Callable[[Any], Any], list[float]]]:
 
 
 def timed(call: Callable[[], object], calls: int) -> float:
-    """How many seconds a call takes."""
     begin = process_time()
     for _ in range(calls):
         call()
@@ -93,7 +92,6 @@ def price(call: Callable[[], object], rounds: int) -> tuple[float, float]:
 
 
 def row(name: str, backend: str, program: Callable[[Any], Any], inputs: list[float], rounds: int) -> list[str]:
-    """A line of the table."""
     fast = mg.compile(program, backend=backend)
     alone, ratio = price(lambda: fast(inputs), rounds)
     _, with_backward = price(lambda: fast(inputs).backward(), rounds)
@@ -101,7 +99,6 @@ def row(name: str, backend: str, program: Callable[[Any], Any], inputs: list[flo
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=51, help="pairs for each figure")
     rounds = parser.parse_args(words).rounds

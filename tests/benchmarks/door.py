@@ -27,8 +27,6 @@ os.environ |= {  # before NumPy and JAX read them
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 
-import steps
-from engines import CACHE, Engine, Ours, Pypi
 from run import processor, show, table
 from workers import Worker
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-BEFORE = "526f4af"  # the commit that eager steps are compared with
 SAMPLE = 0.01  # seconds of calls that are timed together
 
 
@@ -62,7 +59,6 @@ class Case(NamedTuple):
     recursive = False
 
     def __call__(self) -> Side:
-        """Make the side."""
         return self.make(*self.arguments)
 
 
@@ -120,7 +116,6 @@ def check(found: list[float], expected: list[float], what: str) -> None:
 
 
 def rosenbrock(x: Any) -> Any:
-    """Rosenbrock's function of an array."""
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()
 
 
@@ -184,14 +179,12 @@ def minimised(value_and_slope: Callable[[Any], Any]) -> Side:
 
 
 def bfgs_by_ours() -> Side:
-    """With a compiled gradient."""
     import micrograd as mg
 
     return minimised(mg.compile(mg.value_and_grad(rosenbrock)))
 
 
 def bfgs_by_jax() -> Side:
-    """With a jitted gradient."""
     import jax
     import numpy as np
 
@@ -505,7 +498,6 @@ def serve(side: Side) -> Iterator[Any]:
 
 
 def measured(row: Row, rounds: int) -> list[str]:
-    """The cells of a row."""
     cases = [row.ours]
     if row.peer is not None and importlib.util.find_spec(row.peer.needs):
         cases.append(row.peer)
@@ -544,53 +536,7 @@ def shown(seconds: float) -> str:
     return f"{1e6 * seconds:.3g} us" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
 
 
-class Before(Ours):
-    """This package at an earlier commit."""
-
-    name = f"micrograd at {BEFORE}"
-
-    def __init__(self) -> None:
-        folder = CACHE / BEFORE
-        if not (folder / "micrograd").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            archive = subprocess.run(["git", "archive", BEFORE, "micrograd"], cwd=ROOT, check=True, capture_output=True)
-            subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
-        sys.path.insert(0, str(folder))
-        super().__init__()
-
-
-class FirstOurs(Ours):
-    """This package, from the first step of a process on."""
-
-    warm_up = 0
-
-
-class FirstBefore(Before):
-    """The earlier commit, from the first step of a process on."""
-
-    warm_up = 0
-
-
-def eager_rows(rounds: int) -> list[list[str]]:
-    """How long an eager step takes, beside others: the processor's seconds."""
-
-    def line(what: str, ours: type[Engine], peer: type[Engine], bar: float, processes: int, count: int) -> list[str]:
-        found = [result for _ in range(processes) for result in [steps.compare("perceptron", [ours, peer], count)[1]]]
-        mine = statistics.median(seconds for result in found for seconds in result.before)
-        others = statistics.median(seconds for result in found for seconds in result.seconds)
-        ratio = mine / others
-        cells = [what, shown(mine), f"{shown(others)} ({peer.name})", f"{ratio:.2f}", f"{bar:.2g} times"]
-        return [*cells, verdict(ratio, bar)]
-
-    return [
-        line("eager steps, the first eight of a process", FirstOurs, FirstBefore, 0.9, 3, 8),
-        line("eager steps, later ones", Ours, Before, 0.9, 1, rounds),
-        line("eager steps, later ones", Ours, Pypi, 1 / 9, 1, rounds),
-    ]
-
-
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description="Measure calls from the user's side.")
     parser.add_argument("--rounds", type=int, default=31, help="how many samples to take of each side (default: 31)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only the rows with this in their name")
@@ -604,8 +550,6 @@ def main() -> None:
     if options.only in "memory":
         lines.append(memory_row())
         show(" | ".join(lines[-1]))
-    if options.only in "eager steps":
-        lines += eager_rows(options.rounds)
     table("a call from the user's side, medians", lines)
 
 

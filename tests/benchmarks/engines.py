@@ -46,8 +46,6 @@ class Engine(ABC):
 
 
 class Ours(Engine):
-    """This package."""
-
     name = "this micrograd"
 
     def __init__(self) -> None:
@@ -108,8 +106,6 @@ class Taped(Engine):
 
 
 class IndexTape(Taped):
-    """The tape in tape.py."""
-
     name = "tape: indices and local gradients"
 
     def __init__(self) -> None:
@@ -123,8 +119,6 @@ class IndexTape(Taped):
 
 
 class ObjectTape(Taped):
-    """The tape in object_tape.py."""
-
     name = "tape: objects and local gradients"
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 Programs of the suite, by name; all with their gradients by the parameters, which are an argument. The C compiler gets
 ``-O3 -march=native`` for each. What is called is called from Python, through ctypes, in turns; the fastest of the
 rounds counts. Seconds of cc are processor time. Without CasADi its rows are left out; where its file takes the compiler
-longer than ten minutes, there is no number.
+longer than two minutes, there is no number.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from array_libraries import casadi_functions
 from programs import PROGRAMS
+from programs.bundle import projected
 from programs.program import flat, mapped
 from programs.runge_kutta import runge_kutta
 from run import table
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from programs.program import Program
 
 FLAGS = ["-O3", "-march=native"]
-ROUNDS, LIMIT = 15, 600
+ROUNDS, LIMIT = 15, 120
 ALL = {"rk-50": runge_kutta(50), **PROGRAMS}
 HEADING = ["program", "by", "step, us", "times our kernels", "source, kB", "object, kB", "cc, s", "work, kB"]
 HERE = Path(__file__).resolve().parent
@@ -80,7 +81,6 @@ def seconds_of_children() -> float:
 
 
 def pointer(array: Any) -> ctypes.c_void_p:
-    """The address of an array."""
     return ctypes.c_void_p(array.ctypes.data)
 
 
@@ -111,49 +111,48 @@ def ours(program: Program, folder: Path) -> tuple[Callable[[], object], Any, Cal
     return step, results[1], kernels.run, built.cells(work)
 
 
-def by_casadi(program: Program, folder: Path, expected: Any) -> tuple[Callable[[], object], list[str]]:
-    """What CasADi generates for the same scalars."""
+def by_casadi(name: str, program: Program, folder: Path, expected: Any) -> tuple[Callable[[], object], list[str]]:
+    """What CasADi generates, for matrices where there is a program in them, and for the scalars where not."""
     import casadi
+    from programs.in_matrices import IN_MATRICES, parameters
 
     numbers, given = program.data()
-    symbols: list[Any] = []
-
-    def symbol(_: float) -> Any:
-        symbols.append(casadi.SX.sym("p"))
-        return symbols[-1]
-
-    weights = {name: mapped(symbol, nested) for name, nested in numbers.items()}
-    globals_ = getattr(program.scalars, "func", program.scalars).__globals__
-    before = globals_.get("mg")
-    globals_["mg"] = casadi_functions()
+    scalars = getattr(program.scalars, "func", program.scalars).__globals__
+    shared = projected.__globals__  # of the one program of which both use a part
+    before = scalars.get("mg"), shared["mg"]
+    scalars["mg"] = shared["mg"] = casadi_functions()
     try:
-        loss = program.scalars(weights, given)
+        if name in IN_MATRICES:
+            vector = casadi.MX.sym("p", len(flat(numbers)))
+            loss = IN_MATRICES[name](parameters(numbers, vector), given)
+        else:
+            vector = casadi.SX.sym("p", len(flat(numbers)))
+            symbols = iter(casadi.vertsplit(vector))
+            loss = program.scalars(
+                {name: mapped(lambda _: next(symbols), each) for name, each in numbers.items()}, given
+            )
     finally:
-        globals_["mg"] = before
-    vector = casadi.vertcat(*symbols)
+        scalars["mg"], shared["mg"] = before
     function = casadi.Function("theirs", [vector], [loss, casadi.gradient(loss, vector)])
     with contextlib.chdir(folder) if hasattr(contextlib, "chdir") else contextlib.nullcontext():
         function.generate("theirs.c")
     built = Built(folder / "theirs.c")
-    inputs, value, gradient = np.array(flat(numbers), dtype=float), np.zeros(1), np.zeros(len(symbols))
-    given_, results = (
-        (ctypes.c_void_p * 1)(inputs.ctypes.data),
-        (ctypes.c_void_p * 2)(*(a.ctypes.data for a in (value, gradient))),
-    )
-    work = np.zeros(function.sz_w() + 1)
+    inputs, value, gradient = np.array(flat(numbers), dtype=float), np.zeros(1), np.zeros(vector.numel())
+    given_, results = (ctypes.c_void_p * function.sz_arg())(), (ctypes.c_void_p * function.sz_res())()
+    given_[0], results[0], results[1] = (array.ctypes.data for array in (inputs, value, gradient))
+    work, whole = np.zeros(function.sz_w() + 1), np.zeros(function.sz_iw() + 1, dtype=np.int64)
     run = built.library.theirs
-    arguments = given_, results, None, pointer(work), 0
+    arguments = given_, results, pointer(whole), pointer(work), 0
 
-    def step(kept: Any = (inputs, value, gradient, work)) -> None:
+    def step(kept: Any = (inputs, value, gradient, work, whole)) -> None:
         run(*arguments)
 
     step()
-    np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
     return step, built.cells(function.sz_w())
 
 
 def by_hand(program: Program, folder: Path, expected: Any) -> tuple[Callable[[], object], list[str]]:
-    """Runge-Kutta's method by hand."""
     numbers, given = program.data()
     source = folder / "runge_kutta.c"
     source.write_bytes((HERE / "programs" / "runge_kutta.c").read_bytes())
@@ -178,7 +177,7 @@ def rows(name: str, folder: Path) -> list[list[str]]:
     steps, described = {"exported": step, "our kernels": kernels}, {"exported": cells, "our kernels": ["-"] * 4}
     if importlib.util.find_spec("casadi") and not name.endswith("scan"):
         try:
-            steps["CasADi's C"], described["CasADi's C"] = by_casadi(program, folder, gradient)
+            steps["CasADi's C"], described["CasADi's C"] = by_casadi(name, program, folder, gradient)
         except Exception as error:  # what it cannot trace, or not compile in time, has no number
             described["CasADi's C"] = [type(error).__name__, "-", "-", "-"]
     if name.startswith("rk"):
@@ -217,7 +216,6 @@ def in_turns(steps: list[Callable[[], object]]) -> list[float]:
 
 
 def main() -> None:
-    """Print the table."""
     os.environ.setdefault("MICROGRAD_THREADS", "1")
     lines = []
     for name in sys.argv[1:] or ALL:

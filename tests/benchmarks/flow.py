@@ -337,7 +337,6 @@ def costs(rounds: int) -> list[list[str]]:
 
 
 def main() -> None:
-    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=40, help="inputs of each program")
     parser.add_argument("--rounds", type=int, default=7)

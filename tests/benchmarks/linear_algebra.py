@@ -51,7 +51,6 @@ def factor(library: Any, a: Any) -> Any:
 
 
 def determinant(library: Any, a: Any) -> Any:
-    """The determinant."""
     return library.linalg.det(a)
 
 
@@ -84,7 +83,6 @@ def cases(sizes: list[int]) -> list[tuple[str, Callable[..., Any], list[tuple[An
 
 
 def ready(function: Callable[..., Any], given: tuple[Any, ...]) -> float:
-    """The seconds of a first call."""
     begin = time.process_time()
     function(*given)
     return time.process_time() - begin
@@ -124,7 +122,6 @@ def row(name: str, function: Callable[..., Any], several: list[tuple[Any, ...]])
 
 
 def main(sizes: list[int]) -> None:
-    """Print the table."""
     if not ONE_THREAD.items() <= os.environ.items():
         command = [sys.executable, *sys.argv]
         raise SystemExit(subprocess.run(command, env={**os.environ, **ONE_THREAD}, check=False).returncode)

@@ -63,7 +63,6 @@ def in_micrograd() -> Callable[[Floats], list[float]]:
 
 
 def in_jax() -> Callable[[Floats], list[float]]:
-    """The same in JAX."""
     import jax
 
     jax.config.update("jax_enable_x64", True)

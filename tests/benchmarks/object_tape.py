@@ -33,16 +33,13 @@ class Node:
         return Node(self.data**power, (self,), (power * self.data ** (power - 1),))
 
     def exp(self) -> Node:
-        """E to the power of this."""
         data = math.exp(self.data)
         return Node(data, (self,), (data,))
 
     def log(self) -> Node:
-        """The natural logarithm."""
         return Node(math.log(self.data), (self,), (1 / self.data,))
 
     def relu(self) -> Node:
-        """The positive part."""
         return Node(max(0.0, self.data), (self,), (float(self.data > 0),))
 
     def __neg__(self) -> Node:

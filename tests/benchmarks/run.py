@@ -19,7 +19,6 @@ PROGRAMS = ("transformer", "perceptron")
 
 
 def main() -> None:
-    """Print the tables that the command line asks for."""
     options = arguments().parse_args()
     engines = [engine for engine in ENGINES if engine is ENGINES[0] or options.against in engine.name]
     wanted = options.only or [*PROGRAMS, "memory", *(["deep"] if options.deep else [])]
@@ -35,7 +34,6 @@ def main() -> None:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Measure this engine beside others.")
     parser.add_argument("--rounds", type=int, default=15, help="how many steps to time on each engine (default: 15)")
     parser.add_argument("--only", nargs="+", choices=[*PROGRAMS, "memory", "deep"], help="only these tables")
@@ -65,7 +63,6 @@ def table(title: str, lines: list[list[str]]) -> None:
 
 
 def show(*lines: str) -> None:
-    """Print lines at once."""
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 

@@ -34,15 +34,16 @@ class Runner(ABC):
     Attributes:
         name: what stands in the table.
         needs: the packages without which it is left out.
+        loading: what a user's program runs before it can compute anything.
     """
 
     recursive = False
     name: str
     needs: tuple[str, ...] = ()
+    loading = "import numpy"
 
     @classmethod
     def installed(cls) -> bool:
-        """Whether what it needs is there."""
         return all(importlib.util.find_spec(module) for module in cls.needs)
 
     @classmethod
@@ -63,8 +64,8 @@ class Runner(ABC):
         """The value and the gradient, in the order of the parameters; an empty one where it computes none."""
 
     def steps(self) -> dict[str, Step]:
-        """What is timed: "gradient" and "primal", which computes the value alone; this package has "values", too."""
-        found = {"gradient": self.gradient, "primal": self.primal, "values": self.values}
+        """What is timed: "gradient" and "primal", which computes the value alone; and "plain", a call of a user's."""
+        found = {"gradient": self.gradient, "primal": self.primal, "plain": self.plain}
         return {name: step for name, make in found.items() if (step := make()) is not None}
 
     def gradient(self) -> Step | None:
@@ -72,22 +73,19 @@ class Runner(ABC):
         return None
 
     def primal(self) -> Step | None:
-        """A step that computes the value."""
         return None
 
-    def values(self) -> Step | None:
-        """A step that fills the grad of every Value."""
-        return None
+    def plain(self) -> Step | None:
+        """A step from arrays of NumPy to a float and arrays of NumPy."""
+        return self.gradient()
 
 
 class Ours(Runner):
-    """This package, compiled."""
-
     name = "micrograd, compiled"
     needs = ("numpy", "llvmlite")
+    loading = "import micrograd, micrograd.compiler.backends.llvm.llvm_backend"
 
     def load(self, program: Program) -> None:
-        """Make the parameters Values."""
         import micrograd as mg
         import micrograd.compiler.backends.llvm.llvm_backend  # LLVM is loaded before the first step
 
@@ -126,8 +124,8 @@ class Ours(Runner):
         """From buffer to buffer."""
         return self.fast.program(*self.arguments).run
 
-    def values(self) -> Step:
-        """A call and its backward."""
+    def plain(self) -> Step:
+        """A call, and the gradients of its Values."""
         fast, arguments = self.fast, self.arguments
 
         def step() -> None:
@@ -150,7 +148,6 @@ class OnArrays(Runner):
     library: type[Any]
 
     def load(self, program: Program) -> None:
-        """Make arrays."""
         self.xp = self.library()
         self.program = program
         numbers, given = program.data()
@@ -158,19 +155,16 @@ class OnArrays(Runner):
         self.given = {name: self.xp.array(nested) for name, nested in given.items()}
 
     def loss(self, weights: Numbers) -> Any:
-        """The value."""
         return self.program.arrays(self.xp, weights, self.given)
 
 
 class JaxRunner(OnArrays):
-    """JAX."""
-
     name = "JAX, jit"
     needs = ("jax",)
+    loading = "import jax; jax.config.update('jax_enable_x64', True); jax.numpy.zeros(1)"
     library = Jax
 
     def first_step(self) -> None:
-        """Compile and run."""
         jax, program, xp, given = self.xp.jax, self.program, self.xp, self.given
         if program.arguments:
             self.arguments = self.weights, given
@@ -182,7 +176,6 @@ class JaxRunner(OnArrays):
         jax.block_until_ready(self.with_gradient(*self.arguments))
 
     def result(self) -> Result:
-        """Of the arrays."""
         value, gradients = self.with_gradient(*self.arguments)
         return float(value), flat([gradients[name].tolist() for name in self.weights])
 
@@ -192,29 +185,36 @@ class JaxRunner(OnArrays):
         return lambda: wait(function(*arguments))
 
     def gradient(self) -> Step:
-        """The compiled function of value and gradient."""
         return self.stepped(self.with_gradient)
 
     def primal(self) -> Step:
-        """The compiled function of the value."""
         return self.stepped(self.xp.jax.jit(self.function))
+
+    def plain(self) -> Step:
+        """What is given and what is wanted are arrays of NumPy."""
+        import numpy as np
+
+        arguments = [{name: np.asarray(array) for name, array in each.items()} for each in self.arguments]
+
+        def step() -> tuple[float, list[Any]]:
+            value, gradients = self.with_gradient(*arguments)
+            return float(value), [*map(np.asarray, gradients.values())]
+
+        return step
 
 
 class TorchRunner(OnArrays):
-    """PyTorch."""
-
     name = "PyTorch, eager"
     needs = ("torch",)
+    loading = "import torch"
     library = Torch
 
     def first_step(self) -> None:
-        """Build a graph, and backpropagate."""
         for weight in self.weights.values():
             weight.requires_grad_(True)
         self.step()
 
     def step(self) -> Any:
-        """Value and gradients."""
         for weight in self.weights.values():
             weight.grad = None
         value = self.loss(self.weights)
@@ -222,22 +222,30 @@ class TorchRunner(OnArrays):
         return value
 
     def result(self) -> Result:
-        """Of the tensors."""
         value = self.step()
         none = [weight.new_zeros(weight.shape) for weight in self.weights.values()]
         found = [weight.grad for weight in self.weights.values()]
         return value.item(), flat([(none[i] if grad is None else grad).tolist() for i, grad in enumerate(found)])
 
     def gradient(self) -> Step:
-        """A graph and its backward."""
         return self.step
 
     def primal(self) -> Step:
-        """No graph."""
-
         def step() -> None:
             with self.xp.no_grad():
                 self.loss(self.weights)
+
+        return step
+
+    def plain(self) -> Step:
+        """What is given and what is wanted are arrays of NumPy."""
+        arrays = {name: weight.detach().numpy() for name, weight in self.weights.items()}
+
+        def step() -> tuple[float, list[Any]]:
+            weights = {name: self.xp.array(array, requires_grad=True) for name, array in arrays.items()}
+            value = self.loss(weights)
+            value.backward()
+            return value.item(), [weight.grad.numpy() for weight in weights.values() if weight.grad is not None]
 
         return step
 
@@ -250,23 +258,19 @@ class NumpyRunner(OnArrays):
     library = Numpy
 
     def first_step(self) -> None:
-        """There is nothing to make."""
         self.result()
 
     def result(self) -> Result:
-        """Of the arrays."""
         if self.program.numpy_gradient is None:
             return float(self.loss(self.weights)), []
         value, gradients = self.program.numpy_gradient(self.weights, self.given)
         return value, flat([gradients[name].tolist() for name in self.weights])
 
     def gradient(self) -> Step | None:
-        """The gradient by hand."""
         by_hand = self.program.numpy_gradient
         return None if by_hand is None else partial(by_hand, self.weights, self.given)
 
     def primal(self) -> Step:
-        """The value."""
         return partial(self.loss, self.weights)
 
 
@@ -275,6 +279,7 @@ class CasadiRunner(Runner):
 
     name = "CasADi, SX"
     needs = ("casadi", "numpy")
+    loading = "import casadi, numpy"
 
     def load(self, program: Program) -> None:
         """Make the data; the program's functions are CasADi's from here on."""
@@ -302,13 +307,14 @@ class CasadiRunner(Runner):
         self.loss = self.program.scalars(weights, self.given)
         self.vector = casadi.vertcat(*symbols)
         self.run, self.outputs = self.evaluator([self.loss, casadi.gradient(self.loss, self.vector)])
+        self.called = self.function
         self.run()
 
     def evaluator(self, outputs: list[Any]) -> tuple[Step, list[Any]]:
         """What computes outputs, from array to array, and its arrays."""
         import numpy as np
 
-        function = self.casadi.Function("f", [self.vector], outputs)
+        self.function = function = self.casadi.Function("f", [self.vector], outputs)
         arrays = [np.zeros(output.numel()) for output in outputs]
         buffer, evaluate = function.buffer()
         buffer.set_arg(0, memoryview(self.inputs))
@@ -322,19 +328,26 @@ class CasadiRunner(Runner):
         return step, arrays
 
     def result(self) -> Result:
-        """Of the arrays."""
         self.run()
         value, gradient = self.outputs
         return float(value[0]), gradient.tolist()
 
     def gradient(self) -> Step:
-        """The function of both."""
         return self.run
 
     def primal(self) -> Step:
-        """The function of the value."""
         self.run_primal, _ = self.evaluator([self.loss])
         return self.run_primal
+
+    def plain(self) -> Step:
+        """A call of the function: an array of NumPy is given, and what it gives becomes a float and another one."""
+        called, inputs = self.called, self.inputs
+
+        def step() -> tuple[float, Any]:
+            value, gradient = called(inputs)
+            return float(value), gradient.full()
+
+        return step
 
 
 class CRunner(Runner):
@@ -345,16 +358,13 @@ class CRunner(Runner):
 
     @classmethod
     def installed(cls) -> bool:
-        """Whether there is a compiler."""
         return super().installed() and shutil.which("cc") is not None
 
     @classmethod
     def takes(cls, program: Program) -> bool:
-        """Whether it was written in C."""
         return program.c is not None
 
     def load(self, program: Program) -> None:
-        """Make arrays."""
         import numpy as np
 
         numbers, given = program.data()
@@ -364,7 +374,6 @@ class CRunner(Runner):
         self.found = np.zeros(len(self.weights))
 
     def first_step(self) -> None:
-        """Compile and run."""
         with tempfile.TemporaryDirectory() as folder:
             library = str(Path(folder) / "program.so")
             subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, self.source], check=True)
@@ -377,15 +386,12 @@ class CRunner(Runner):
         self.run()
 
     def result(self) -> Result:
-        """Of the arrays."""
         return self.run(), self.found.tolist()
 
     def gradient(self) -> Step:
-        """The function of both."""
         return self.run
 
     def primal(self) -> Step:
-        """The function of the value."""
         return self.run_primal
 
 

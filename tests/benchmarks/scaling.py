@@ -62,7 +62,6 @@ def now() -> Duration:
 
 
 def ready(step: Callable[[], object]) -> Duration:
-    """How long the first step takes."""
     start = now()
     step()
     return now() - start

@@ -42,7 +42,6 @@ class Linear(mg.nn.Module):
 
 
 def values(count: int) -> list[Any]:
-    """Leaves."""
     return [mg.Value(uniform(-1, 1)) for _ in range(count)]
 
 
@@ -88,7 +87,6 @@ def bare() -> list[Any]:
 
 
 def timed(loss: Callable[[], Any], steps: int) -> float:
-    """How many seconds a step takes."""
     begin = process_time()
     for _ in range(steps):
         loss().backward()
@@ -115,7 +113,6 @@ def compared(loss: Callable[[], Any], rounds: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=40, help="pairs of each program (default: 40)")
     rounds = parser.parse_args().rounds

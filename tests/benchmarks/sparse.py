@@ -270,7 +270,6 @@ class CartPole:
         return self.step * (sum(forces[1:-1], 0.5 * forces[0]) + 0.5 * forces[-1])
 
     def constraints(self, x: Any) -> list[Any]:
-        """What must be 0."""
         points = [[x[5 * k + i] for i in range(5)] for k in range(self.intervals + 1)]
         rates = [self.law(point) for point in points]
         found = [
@@ -351,7 +350,6 @@ class Rows:
 
     @staticmethod
     def one(a: Any, b: Any, c: Any) -> Any:
-        """A residual."""
         return c**2 - 2 * mg.sin(b) * a + b
 
     def array(self, x: Any) -> Any:
@@ -503,7 +501,6 @@ def measure_rows() -> None:
 
 
 def measure_memory() -> None:
-    """Memory, for several sizes."""
     columns = ["n", "entries", "most, MB", "most, bytes per entry", "kept, bytes per entry"]
     table("memory of the Hessian of 5.1", [columns, *(memory_row(n) for n in (1000, 4000, 16_000, 40_000))])
 

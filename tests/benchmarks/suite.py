@@ -33,7 +33,9 @@ HEADING = [
     "program",
     "by",
     "first call, s",
+    "with import, s",
     "memory, MB",
+    "plain call, ms",
     "step, ms",
     "times ours",
     "value alone, ms",
@@ -66,7 +68,6 @@ def main() -> None:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Measure the programs of the suite beside peers.")
     parser.add_argument("--only", nargs="+", choices=[*PROGRAMS], metavar="NAME", help=f"of {', '.join(PROGRAMS)}")
     parser.add_argument(
@@ -118,11 +119,7 @@ def lines(rows: list[Row]) -> list[list[str]]:
     """The lines of the table for one program, its title in the first."""
     ours = rows[0].seconds.get("gradient")
     primals = [median(row.seconds["primal"]) for row in rows if "primal" in row.seconds]
-    found = []
-    for row in rows:
-        found.append(line(row, ours, min(primals, default=None)))
-        if "values" in row.seconds:
-            found.append(through_values(row, ours))
+    found = [line(row, ours, min(primals, default=None)) for row in rows]
     found[0][0] = rows[0].program
     return found
 
@@ -130,15 +127,15 @@ def lines(rows: list[Row]) -> list[list[str]]:
 def line(row: Row, ours: list[float] | None, fastest: float | None) -> list[str]:
     """What was measured of a runner."""
     first = number(row.first, "{:.2f}") if row.first is not None or row.failure is None else row.failure
+    whole = number(None if row.first is None or row.loading is None else row.first + row.loading, "{:.2f}")
     memory = number(row.memory, "{:,.0f}", 1e-6)
+    cells = ["", row.runner, first, whole, memory]
     if row.failure is not None:
-        return ["", row.runner, first, memory, row.failure if row.first is not None else "-", "-", "-", "-", "-"]
-    step, primal = (row.seconds.get(kind) for kind in ("gradient", "primal"))
+        return [*cells, row.failure if row.first is not None else "-", *["-"] * 5]
+    plain, step, primal = (row.seconds.get(kind) for kind in ("plain", "gradient", "primal"))
     return [
-        "",
-        row.runner,
-        first,
-        memory,
+        *cells,
+        milliseconds(plain),
         milliseconds(step),
         ratio(step, ours),
         milliseconds(primal),
@@ -147,19 +144,12 @@ def line(row: Row, ours: list[float] | None, fastest: float | None) -> list[str]
     ]
 
 
-def through_values(row: Row, ours: list[float] | None) -> list[str]:
-    """The same runner's step that fills the grad of every Value."""
-    step = row.seconds["values"]
-    return ["", f"{row.runner}, through Values", "-", "-", milliseconds(step), ratio(step, ours), "-", "-", "-"]
-
-
 def number(found: float | None, form: str, scale: float = 1.0) -> str:
     """A number, or a dash where there is none."""
     return "-" if found is None else form.format(found * scale)
 
 
 def milliseconds(seconds: list[float] | None) -> str:
-    """The median, three digits of it."""
     if seconds is None:
         return "-"
     found = 1e3 * median(seconds)

@@ -43,16 +43,13 @@ class Variable:
         return self.tape.record(self.data**power, (self.index,), (power * self.data ** (power - 1),))
 
     def exp(self) -> Variable:
-        """E to the power of this."""
         data = math.exp(self.data)
         return self.tape.record(data, (self.index,), (data,))
 
     def log(self) -> Variable:
-        """The natural logarithm."""
         return self.tape.record(math.log(self.data), (self.index,), (1 / self.data,))
 
     def relu(self) -> Variable:
-        """The positive part."""
         return self.tape.record(max(0.0, self.data), (self.index,), (float(self.data > 0),))
 
     def __neg__(self) -> Variable:

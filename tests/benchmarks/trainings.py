@@ -31,7 +31,6 @@ BATCH, EXAMPLES, EPOCHS = 32, 256, 500
 
 
 def main() -> None:
-    """Print both tables."""
     table("a step of a GPT in one file", [["program", "steps", "ms", "times", "losses"], *in_one_file()])
     table("an epoch of fit", [["loss", "ms", "beside one way"], *with_ifs()])
 
@@ -90,7 +89,6 @@ def tasks(networks: Sequence[Any], x: Any, y: Any, task: Any) -> Any:
 
 
 def one_task(networks: Sequence[Any], x: Any, y: Any, task: Any) -> Any:
-    """One of them."""
     return (networks[0](x) - y) ** 2
 
 

@@ -70,17 +70,14 @@ def attention(x: list[Any], weights: dict[str, list[list[Any]]], keys: list[Any]
 
 
 def linear(x: list[Any], matrix: list[list[Any]]) -> list[Any]:
-    """The matrix times x."""
     return [dot(row, x) for row in matrix]
 
 
 def dot(xs: Any, ys: Any) -> Any:
-    """The sum of products."""
     return sum(x * y for x, y in zip(xs, ys, strict=True))
 
 
 def added(xs: list[Any], ys: list[Any]) -> list[Any]:
-    """The sums, element by element."""
     return [x + y for x, y in zip(xs, ys, strict=True)]
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,6 +60,7 @@ class Row:
         runner: its name.
         result: value and gradient.
         first: the seconds of the first step.
+        loading: the seconds that it takes before to load the library.
         memory: the bytes by which the first step made the process grow at most.
         seconds: for each kind of step, its time in each round.
         failure: in plain words, why there is nothing more.
@@ -67,14 +70,13 @@ class Row:
     runner: str
     result: Result | None = None
     first: float | None = None
+    loading: float | None = None
     memory: int | None = None
     seconds: dict[str, list[float]] = field(default_factory=dict)
     failure: str | None = None
 
 
 class First(NamedTuple):
-    """What a process answers first."""
-
     seconds: float
     memory: int
     result: Result
@@ -101,6 +103,7 @@ def measured(program: Program, runners: list[type[Runner]], rounds: int, limits:
             loaded = asked(workers[-1], row, limits)
             if loaded and (first := asked(workers[-1], row, limits)) is not None:
                 row.first, row.memory, row.result = first
+                row.loading = loading(runner.loading)
         compare(rows)
         taking_turns = [(worker, row) for worker, row in zip(workers, rows, strict=True) if row.failure is None]
         for worker, row in taking_turns:
@@ -184,13 +187,26 @@ def serve(runner: Runner, program: Program, limits: Limits) -> Iterator[Any]:
 
 
 def first_step(runner: Runner) -> First:
-    """Take the first step."""
     before = resident("VmRSS")
     forget_most_resident()
     start = process_time() + of_children()
     runner.first_step()
     seconds = process_time() + of_children() - start
     return First(seconds, max(0, resident("VmHWM") - before), runner.result())
+
+
+@cache
+def loading(code: str) -> float:
+    """The seconds of a new process that runs some code, beyond those of one that runs none: the least of three each."""
+    seconds = []
+    for each in ("", code):
+        taken = []
+        for _ in range(3):
+            start = of_children()
+            subprocess.run([sys.executable, "-c", each], check=True)
+            taken.append(of_children() - start)
+        seconds.append(min(taken))
+    return seconds[1] - seconds[0]
 
 
 def of_children() -> float:

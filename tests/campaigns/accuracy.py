@@ -25,7 +25,8 @@ from tests.strategies import EXTREMES, TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from micrograd.engine.primitive import Interval, Primitive
+    from micrograd.engine.primitive import Primitive
+    from micrograd.engine.primitive_base import Interval
 
 HEADING = "## Accuracy of the primitives"
 ORDERS = ("value", "derivative", "second derivative")

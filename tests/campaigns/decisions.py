@@ -37,7 +37,6 @@ class Writer:
         self._draw = random.Random(f"{seed}-{number}")
 
     def program(self) -> str:
-        """The text of the program."""
         inner = ["def g(a, b):", "    c = x = y = z = a", *self._block(1, 2, False), "    return c * b + a", ""]
         outer = ["def f(x, y, z):", "    a, b, c = x, y, z", *self._block(1, 0, False), "    return a * b + c * w"]
         return "\n".join([*inner, *outer])

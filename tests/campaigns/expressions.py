@@ -368,13 +368,11 @@ def show_failures(campaign: Campaign, before: int) -> None:
 
 
 def show(*lines: str) -> None:
-    """Print lines at once."""
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Random expressions on several engines, which must agree.")
     parser.add_argument("--count", type=int, default=200_000, help="how many expressions (default: 200,000)")
     parser.add_argument("--start", type=int, default=0, help="the number of the first, to share them among processes")

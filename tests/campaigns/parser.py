@@ -30,7 +30,6 @@ PIECES = [
 
 
 def expression(chance, depth):
-    """The text of a valid expression."""
     if depth == 0 or chance.random() < 0.2:
         return chance.choice(["x", "y", "z", "2", "0.5", "1e3", "7", "0", "1e-300"])
     part = lambda: expression(chance, depth - 1)  # noqa: E731  # it is called twice on each of the lines below

@@ -50,9 +50,7 @@ class Built:
         return code, *results
 
     def value(self, *inputs):
-        """The outputs for these numbers."""
         return self("value", np.concatenate([np.ravel(part) for part in inputs]))[1]
 
     def both(self, *inputs, **given):
-        """The outputs and the gradients."""
         return self("", np.concatenate([np.ravel(part) for part in inputs]), **given)[1:]

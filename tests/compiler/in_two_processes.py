@@ -60,17 +60,14 @@ def after_two_epochs(action):
 
 
 def fail():
-    """Raise an error."""
     raise LookupError("there is no third epoch")
 
 
 def send(number):
-    """Send this process a signal."""
     os.kill(os.getpid(), number)
 
 
 def main(port, number, folder):
-    """All trainings, one after the other."""
     try:
         jax.distributed.initialize(f"127.0.0.1:{port}", 2, number)
     except RuntimeError as error:

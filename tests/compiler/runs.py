@@ -9,10 +9,8 @@ class Runs:
     """A file that counts what is written to it: ``print(end="", file=runs)``."""
 
     def write(self, _):
-        """Count once."""
         _TIMES[self] = self.times + 1
 
     @property
     def times(self):
-        """How often the function ran."""
         return _TIMES.get(self, 0)

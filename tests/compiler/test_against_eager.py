@@ -75,6 +75,7 @@ def test_random_networks(sizes, activation, batch, seed, backend):
     assert_same(loss, model.parameters(), backend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2, 7])
 def test_a_recurrent_network(steps, backend):
     random.seed(3)
@@ -286,6 +287,7 @@ BETWEEN_FLOATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", BETWEEN_FLOATS.values(), ids=BETWEEN_FLOATS)
 def test_comparisons_with_numbers_between_two_floats_are_those_of_eager(number, backend):
     def orders(x):

@@ -9,7 +9,6 @@ LARGE = 1 << 61
 
 
 def matrix(rows, columns, below, seed=0):
-    """Random integers."""
     return np.random.default_rng(seed).integers(0, below, (rows, columns))
 
 

@@ -269,6 +269,7 @@ class TestNative:
             assert gradients(fast, leaves, point) == pytest.approx(gradients(loss, leaves, point), rel=1e-12)
         assert all(everything_moves)
 
+    @pytest.mark.slow
     def test_a_profile_disturbs_nothing(self, network, everything_moves):
         loss, weights, point = network
         fast = mg.compile(loss, backend="llvm")
@@ -310,6 +311,7 @@ class TestNative:
         assert np.array(found, dtype=float) == pytest.approx(np.array(expected, dtype=float), rel=1e-9, abs=1e-12)
         assert any(everything_moves)
 
+    @pytest.mark.slow
     def test_training_in_one_buffer(self, network, everything_moves):
         loss, weights, _ = network
         rng = random.Random(5)

@@ -77,6 +77,7 @@ def results(function, inputs):
     return [value.data, *mg.gradient(value, inputs)]
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("seed", range(6))
 def test_irregular_programs_are_single_numbers_and_exact(seed, at_once, backend):

@@ -278,7 +278,6 @@ OF_BOTH = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_BOTH)
 def test_arrays_of_values(backend, name):
     agrees(backend, OF_BOTH[name], (X, Y), (Y, X))
@@ -287,7 +286,6 @@ def test_arrays_of_values(backend, name):
 _INTEGERS = st.integers(-2, 2).map(float)
 
 
-@pytest.mark.slow
 @given(
     st.sampled_from(sorted(OF_BOTH)),
     arrays_of.arrays(float, (2, 3), elements=_INTEGERS),
@@ -317,7 +315,6 @@ STEPS = [
 ]
 
 
-@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=6),
     st.sampled_from(["numpy", "llvm"]),
@@ -449,7 +446,6 @@ def test_a_mask_of_minus_infinity(backend):
     agrees(backend, attention, (X, Y))
 
 
-@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", ["np.where", "np.maximum", "x.max", "np.clip", "the largest", "matrix products"])
 def test_derivatives_inside_and_outside(backend, name):

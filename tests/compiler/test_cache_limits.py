@@ -106,6 +106,7 @@ def unlike(number):
 
 
 class TestCode:
+    @pytest.mark.slow
     def test_engines_that_no_program_uses_are_freed(self, monkeypatch, tmp_path):
         monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
         monkeypatch.setenv("MICROGRAD_CODE_MB", "0.02")
@@ -218,6 +219,7 @@ class TestDisk:
         object_cache._shrink(os.fspath(position), 0.0)
         assert sorted(path.name for path in position.iterdir()) == ["a" * 32, "notes.txt"]
 
+    @pytest.mark.slow
     def test_another_process_may_have_removed_an_entry(self, position):
         mg.compile(unlike(1))(0.1)
         code = f"""

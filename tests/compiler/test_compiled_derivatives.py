@@ -124,19 +124,6 @@ def test_derivatives_of_powers_inside_are_products_and_exist_at_0(backend):
     assert runs.times == 1
 
 
-def test_a_gradient_under_no_grad_inside(backend):
-    w = Value(0.75)
-
-    def f(x):
-        with mg.no_grad():
-            slope = mg.grad(lambda y: y * y * w)(x)
-        return slope * w
-
-    fast = mg.compile(f, backend=backend)
-    assert fast(Value(0.5)).data == pytest.approx(f(Value(0.5)).data)
-    assert fast(0.5).data == pytest.approx(f(0.5).data)
-
-
 def test_an_argument_in_the_position_of_argnums_is_refused_at_once():
     with pytest.raises(TypeError, match=r"argnums of hessian must be an int, not 2\.0; it gives a function"):
         mg.hessian(cubic, 2.0)

@@ -176,6 +176,7 @@ def test_no_gradient_flows_where_none_flows_eagerly(backend):
         assert (found.data, found.requires_grad) == (expected.data, expected.requires_grad)
 
 
+@pytest.mark.slow
 def test_derivatives_inside_are_decisions_too(backend):
     def slope(x):
         return mg.grad(newton)(x) * x + mg.grad(mg.grad(nested))(x)
@@ -269,6 +270,7 @@ def with_a_swallowed_error(x):
     return mg.while_loop(lambda y: y < 50.0, body, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [asks, followed_for_many, asked_after, asked_before, raising, unlike, of_texts, with_a_swallowed_error],

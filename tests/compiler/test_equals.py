@@ -1,6 +1,4 @@
-"""Equal operations of a trace are one, however that is found."""
-
-from contextlib import contextmanager
+"""Equal operations of a trace are one."""
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.guards.structure import Structure
-from micrograd.compiler.ir import equals
 from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.tracing.iterations import traced_once
@@ -56,36 +53,10 @@ def counts(columns):
     return {column.primitive.name: len(column.positions) for column in columns.operations}
 
 
-WAYS = {
-    "in order": {},
-    "in rounds": {"_FEW": 0, "_LARGE_PART": 0},
-    "in one round and in order": {"_FEW": 0, "_LARGE_PART": 0, "_MOST_ROUNDS": 1},
-}
-SAME_HASHES = {"_FEW": 0, "_LARGE_PART": 0, "_hashes": lambda code, operands: np.zeros(len(code), dtype=np.uint64)}
-
-
-@contextmanager
-def found(way):
-    """Find equal operations in one way."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in way.items():
-            patch.setattr(equals, name, value)
-        yield
-
-
-@pytest.fixture(params=WAYS)
-def way(request):
-    """Each way in which equal operations may be found."""
-    with found(WAYS[request.param]):
-        yield
-
-
 @settings(max_examples=24)
 @given(steps, st.integers(2, 3))
-@pytest.mark.parametrize("name", WAYS)
-def test_what_is_computed_again_costs_nothing(name, steps, several):
-    with found(WAYS[name]):
-        once, again = (columns_of(program(steps, times), 1) for times in (1, several))
+def test_what_is_computed_again_costs_nothing(steps, several):
+    once, again = (columns_of(program(steps, times), 1) for times in (1, several))
     assert counts(again) == counts(once)
     assert again.nodes == once.nodes
     assert again.trace.outputs == once.trace.outputs * several
@@ -93,13 +64,10 @@ def test_what_is_computed_again_costs_nothing(name, steps, several):
 
 @settings(max_examples=12)
 @given(steps)
-@pytest.mark.parametrize("way", [*WAYS.values(), SAME_HASHES], ids=[*WAYS, "same hashes"])
-def test_numbers_are_those_of_eager(way, steps):
-    """Also where different operations have the same hash."""
+def test_numbers_are_those_of_eager(steps):
     f = program(steps, 2)
     numbers = [0.75, -1.5, 2.0]
-    with found(way):
-        compiled = mg.compile(f, backend="numpy")(list(map(Value, numbers)), 1)
+    compiled = mg.compile(f, backend="numpy")(list(map(Value, numbers)), 1)
     expected = f(list(map(Value, numbers)), 1)
     np.testing.assert_allclose([v.data for v in compiled], [v.data for v in expected], rtol=1e-13)
 
@@ -112,7 +80,7 @@ def test_zeros_of_two_signs_are_two_literals():
     assert literals[0] != literals[1]
 
 
-def test_operations_of_other_numbers_are_not_equal(way):
+def test_operations_of_other_numbers_are_not_equal():
     def f(xs):
         x, y, z = xs
         return [x * y, y * x, x * z, x + y, x - y, x * 0.0, x * -0.0, mg.dot([x, y], [z, z]), mg.dot([x, z], [z, z])]
@@ -120,7 +88,7 @@ def test_operations_of_other_numbers_are_not_equal(way):
     assert counts(columns_of(f)) == {"mul": 5, "add": 1, "sub": 1, "sum_of_products": 2}
 
 
-def test_a_row_whose_elements_become_another_rows_elements(way):
+def test_a_row_whose_elements_become_another_rows_elements():
     """The rows are told apart by positions; equal ones are found when their elements are."""
 
     def f(xs):
@@ -132,7 +100,7 @@ def test_a_row_whose_elements_become_another_rows_elements(way):
     assert len(set(columns.trace.outputs)) == 1
 
 
-def test_results_of_which_none_uses_the_first_of_its_operands(way):
+def test_results_of_which_none_uses_the_first_of_its_operands():
     def f(xs):
         x, y, z = xs
         products = mg.vmap(lambda t: t * y)([x] * 8)
@@ -163,7 +131,7 @@ def test_what_is_the_same_for_each_sample_is_not_written_again_for_each(compute)
     assert entries(200) - entries(100) == 3 * 100  # a literal, a product and a sum
 
 
-def test_a_long_chain_that_is_computed_twice(way):
+def test_a_long_chain_that_is_computed_twice():
     def f(xs):
         outputs = []
         for _ in range(2):
@@ -176,7 +144,7 @@ def test_a_long_chain_that_is_computed_twice(way):
     assert counts(columns_of(f)) == {"sin": 300, "mul": 300}
 
 
-def test_checks_of_what_is_computed_again_raise_as_eagerly(way):
+def test_checks_of_what_is_computed_again_raise_as_eagerly():
     def f(x):
         return x**-2 + x**-2
 

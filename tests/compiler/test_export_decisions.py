@@ -10,7 +10,7 @@ import pytest
 import micrograd as mg
 from tests.compiler.c_files import Built, needs_cc
 
-pytestmark = needs_cc
+pytestmark = [needs_cc, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
 from tests.test_suite import NAMES, tiny
 
-pytestmark = needs_cc
+pytestmark = [needs_cc, pytest.mark.slow]
 
 
 def numbers(*shape):
@@ -317,7 +317,7 @@ def test_several_statements_are_repeated_together():
         "    second(f_0_indices_2[item]);",
         "}",
     ]
-    assert "f_0_indices_1[5] = {    0, 1, 4, 9, 16,};" in tables
+    assert "f_0_indices_1[5] = {    0,1,4,9,16,};" in tables
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
+pytestmark = pytest.mark.slow
+
 W = Value(1.25)
 POINTS = [0.3, -0.7, 1.0, 0.0, -1.0, 2.5, 0.9, -0.2, 1.7, 0.1]
 
@@ -47,7 +49,6 @@ def test_a_bouncing_ball_is_two_bodies(backend):
     assert fast.cache_info().program_bytes < 1e6
 
 
-@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_questions_of_several_kinds_in_one_iteration():
     def f(x):
@@ -221,8 +222,6 @@ def wrong_in_a_branch(x):
 
 
 class Counter:
-    """Counts."""
-
     count = 0
 
 
@@ -358,7 +357,6 @@ def counted_in_a_global(x):
 COUNTS = [0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -84,6 +84,7 @@ def gradients(function, *arguments):
     return [result.data, *(value.grad for value in values)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ALL, ids=lambda each: each.__name__)
 def test_one_program_serves_all_indices(function, backend):
     code = function.__code__

@@ -99,12 +99,10 @@ def of(name, make, get, put):
 
 
 def put(position, item):
-    """What replaces an element."""
     return lambda container: container.__setitem__(position, item)
 
 
 def to(name, item):
-    """What sets an attribute."""
     return lambda made: setattr(made, name, item)
 
 
@@ -203,14 +201,15 @@ def attribute_of_a_function():
 
 
 class Plain:
-    """With an attribute."""
-
     scale = 2.0
 
     def __init__(self, number=2.0):
         self.number = number
 
     def __call__(self, x):
+        return x * self.number
+
+    def times(self, x):
         return x * self.number
 
     @property
@@ -227,8 +226,6 @@ class Plain:
 
 
 class Other(Plain):
-    """Of another number."""
-
     def __call__(self, x):
         return x * 7.0
 
@@ -312,45 +309,17 @@ def what_the_factory_of_a_defaultdict_reads():
     return lambda x: x * table["a"], lambda: (default.__setitem__(0, 3.0), table.clear())
 
 
-@case()
-def element_of_a_tuple_in_a_list():
-    pairs = [(2.0, [3.0])]
-    return lambda x: x * pairs[0][1][0], lambda: pairs[0][1].__setitem__(0, 4.0)
-
-
-@case()
-def attribute_of_a_class():
-    class Settings:
-        scale = 2.0
-
-    return lambda x: x * Settings.scale, lambda: setattr(Settings, "scale", 3.0)
-
-
-@case()
-def attribute_of_a_class_by_a_class_method():
-    class Derived(Plain):
-        pass
-
-    return lambda x: x * Derived.of_class(), lambda: setattr(Derived, "scale", 3.0)
-
-
-@case()
-def attribute_of_a_metaclass():
-    return lambda x: x * OfMeta.scale, lambda: setattr(Meta, "scale", Meta.scale + 1.0)
-
-
-@case()
-def method_of_a_class():
-    class Derived(Plain):
-        pass
-
-    item = Derived()
-    return lambda x: item(x), lambda: setattr(Derived, "__call__", lambda self, x: x * 9.0)
-
-
-@case()
-def value_of_an_enum_member():
-    return lambda x: x * Kind.A.value, lambda: setattr(Kind.A, "_value_", Kind.A._value_ + 1.0)
+of("element of a tuple in a list", lambda: [(2.0, [3.0])], lambda p: p[0][1][0], lambda p: p[0][1].__setitem__(0, 4.0))
+of("attribute of a class", lambda: type("Settings", (), {"scale": 2.0}), lambda k: k.scale, to("scale", 3.0))
+of("attribute by a class method", lambda: type("Derived", (Plain,), {}), lambda k: k.of_class(), to("scale", 3.0))
+of("attribute of a metaclass", lambda: OfMeta, lambda k: k.scale, lambda k: setattr(Meta, "scale", k.scale + 1.0))
+of(
+    "method of a class",
+    lambda: type("Derived", (Plain,), {})(),
+    lambda p: p(1.0),
+    lambda p: setattr(type(p), "__call__", lambda *_: 9.0),
+)
+of("value of an enum member", lambda: Kind, lambda k: k.A.value, lambda k: setattr(k.A, "_value_", k.A._value_ + 1.0))
 
 
 @case()
@@ -377,77 +346,26 @@ def base_class():
 # What calls or shows other objects
 
 
-@case()
-def bound_method():
-    item = Plain()
-    call = item.__call__
-    return lambda x: call(x), lambda: set_number(item)
-
-
-@case()
-def bound_method_of_a_dict():
-    table = {"a": 2.0}
-    get = table.get
-    return lambda x: x * get("a"), lambda: table.update(a=3.0)
-
-
-@case()
-def bound_method_of_a_list():
-    numbers = [2.0]
-    get = numbers.__getitem__
-    return lambda x: x * get(0), lambda: numbers.__setitem__(0, 3.0)
-
-
-@case()
-def method_wrapper():
-    numbers = [2.0]
-    length = numbers.__len__
-    return lambda x: x * length(), lambda: numbers.append(3.0)
-
-
-@case()
-def attrgetter():
-    item, get = Plain(), operator.attrgetter("number")
-    return lambda x: x * get(item), lambda: set_number(item)
-
-
-@case()
-def attrgetter_of_a_path():
-    item, get = types.SimpleNamespace(inner=Plain()), operator.attrgetter("inner.number")
-    return lambda x: x * get(item), lambda: set_number(item.inner)
-
-
-@case()
-def itemgetter():
-    table, get = {"a": 2.0}, operator.itemgetter("a")
-    return lambda x: x * get(table), lambda: table.update(a=3.0)
-
-
-@case()
-def methodcaller():
-    class Scaled(Plain):
-        def times(self, x):
-            return x * self.number
-
-    item, call = Scaled(), operator.methodcaller("times", 2.0)
-    return lambda x: x * call(item), lambda: set_number(item)
-
-
-@case()
-def methodcaller_with_a_named_argument():
-    class Scaled(Plain):
-        def times(self, x):
-            return x * self.number
-
-    item, call = Scaled(), operator.methodcaller("times", x=2.0)
-    return lambda x: x * call(item), lambda: set_number(item)
-
-
-@case()
-def partial_of_getattr():
-    item = Plain()
-    get = functools.partial(getattr, item, "number")
-    return lambda x: x * get(), lambda: set_number(item)
+of("bound method", lambda: Plain().__call__, lambda call: call(1.0), lambda call: set_number(call.__self__))
+of("bound method of a dict", lambda: {"a": 2.0}.get, lambda get: get("a"), lambda get: get.__self__.update(a=3.0))
+of("bound method of a list", lambda: [2.0].__getitem__, lambda get: get(0), lambda get: put(0, 3.0)(get.__self__))
+of("method wrapper", lambda: [2.0].__len__, lambda length: length(), lambda length: length.__self__.append(3.0))
+of("attrgetter", Plain, operator.attrgetter("number"), set_number)
+of(
+    "attrgetter of a path",
+    lambda: types.SimpleNamespace(inner=Plain()),
+    operator.attrgetter("inner.number"),
+    lambda p: set_number(p.inner),
+)
+of("itemgetter", lambda: {"a": 2.0}, operator.itemgetter("a"), lambda p: p.update(a=3.0))
+of("methodcaller", Plain, operator.methodcaller("times", 2.0), set_number)
+of("methodcaller with a named argument", Plain, operator.methodcaller("times", x=2.0), set_number)
+of(
+    "partial of getattr",
+    lambda: functools.partial(getattr, Plain(), "number"),
+    lambda get: get(),
+    lambda get: set_number(get.args[0]),
+)
 
 
 @case()
@@ -546,10 +464,7 @@ def weak_value_dictionary():
     return lambda x: x * table["a"].number, lambda: set_number(first)
 
 
-@case()
-def context_variable():
-    scale = contextvars.ContextVar("scale", default=2.0)
-    return lambda x: x * scale.get(), lambda: scale.set(3.0)
+of("context variable", lambda: contextvars.ContextVar("scale", default=2.0), lambda v: v.get(), lambda v: v.set(3.0))
 
 
 @case()
@@ -557,13 +472,6 @@ def list_in_a_context_variable():
     numbers = contextvars.ContextVar("numbers")
     numbers.set([2.0])
     return lambda x: x * numbers.get()[0], lambda: numbers.get().__setitem__(0, 3.0)
-
-
-@case()
-def thread_local():
-    local = threading.local()
-    local.number = 2.0
-    return lambda x: x * local.number, lambda: set_number(local)
 
 
 # The standard library
@@ -814,54 +722,48 @@ of(
 of("polynomial", lambda: np.poly1d([2.0]), lambda p: float(p(1.0)), lambda p: p.coef.__setitem__(0, 3.0))
 
 
-@case()
-def sparse_matrix():
-    sparse = pytest.importorskip("scipy.sparse")
-    matrix = sparse.csr_matrix([[2.0]])
-    return lambda x: x * matrix[0, 0], lambda: matrix.data.__setitem__(0, 3.0)
+def scaler():
+    """A scaler of scikit-learn that is fitted."""
+    return pytest.importorskip("sklearn.preprocessing").StandardScaler().fit([[1.0], [3.0]])
 
 
-@case()
-def column_of_pandas():
-    column = pytest.importorskip("pandas").Series([2.0, 3.0])
-    return lambda x: x * column.iloc[0], lambda: column.__setitem__(0, 4.0)
+def fit_again(scaler):
+    scaler.fit([[1.0], [7.0]])
 
 
-@case()
-def index_of_a_column():
-    column = pytest.importorskip("pandas").Series([2.0, 3.0])
-    return lambda x: x * column[1], lambda: setattr(column, "index", [1, 0])
+def fitted_tree():
+    """The inner tree of one of scikit-learn's that is fitted."""
+    return pytest.importorskip("sklearn.tree").DecisionTreeRegressor().fit([[1.0], [3.0]], [1.0, 2.0]).tree_
 
 
-@case()
-def frame_of_pandas():
-    frame = pytest.importorskip("pandas").DataFrame({"a": [2.0, 3.0], "b": ["x", "y"]})
-    return lambda x: x * frame["a"].iloc[0], lambda: frame.__setitem__("a", [4.0, 5.0])
-
-
-@case()
-def names_in_a_frame():
-    frame = pytest.importorskip("pandas").DataFrame({"a": [2.0], "b": [3.0]})
-    return lambda x: x * frame["a"].iloc[0], lambda: setattr(frame, "columns", ["b", "a"])
-
-
-@case()
-def scaler_that_is_fitted_again():
-    scaler = pytest.importorskip("sklearn.preprocessing").StandardScaler().fit([[1.0], [3.0]])
-    return lambda x: (x - scaler.mean_[0]) / scaler.scale_[0], lambda: scaler.fit([[1.0], [7.0]])
-
-
-@case()
-def transform_of_a_scaler():
-    scaler = pytest.importorskip("sklearn.preprocessing").StandardScaler().fit([[1.0], [3.0]])
-    return lambda x: x * float(scaler.transform([[5.0]])[0, 0]), lambda: scaler.fit([[1.0], [7.0]])
-
-
-@case()
-def tree_that_is_fitted_again():
-    tree = pytest.importorskip("sklearn.tree").DecisionTreeRegressor().fit([[1.0], [3.0]], [1.0, 2.0])
-    inner = tree.tree_
-    return lambda x: x * float(inner.value[0, 0, 0]), lambda: inner.value.__setitem__((0, 0, 0), 9.0)
+of(
+    "sparse matrix",
+    lambda: pytest.importorskip("scipy.sparse").csr_matrix([[2.0]]),
+    lambda m: m[0, 0],
+    lambda m: m.data.__setitem__(0, 3.0),
+)
+of("column of pandas", lambda: pandas.Series([2.0, 3.0]), lambda c: c.iloc[0], put(0, 4.0))
+of("index of a column", lambda: pandas.Series([2.0, 3.0]), lambda c: c[1], to("index", [1, 0]))
+of(
+    "frame of pandas",
+    lambda: pandas.DataFrame({"a": [2.0, 3.0], "b": ["x", "y"]}),
+    lambda f: f["a"].iloc[0],
+    put("a", [4.0, 5.0]),
+)
+of(
+    "names in a frame",
+    lambda: pandas.DataFrame({"a": [2.0], "b": [3.0]}),
+    lambda f: f["a"].iloc[0],
+    to("columns", ["b", "a"]),
+)
+of("scaler that is fitted again", scaler, lambda s: s.mean_[0] / s.scale_[0], fit_again)
+of("transform of a scaler", scaler, lambda s: float(s.transform([[5.0]])[0, 0]), fit_again)
+of(
+    "tree that is fitted again",
+    fitted_tree,
+    lambda t: float(t.value[0, 0, 0]),
+    lambda t: t.value.__setitem__((0, 0, 0), 9.0),
+)
 
 
 class OwnArray(Plain):
@@ -875,15 +777,21 @@ class OwnLocal(threading.local):
     number = 2.0
 
 
+def plain_local():
+    """What each thread has of its own, with a number."""
+    local = threading.local()
+    local.number = 2.0
+    return local
+
+
 of("class with an array of its own", OwnArray, lambda p: float(np.asarray(p)[0]), set_number)
 of("attribute of a class with an array of its own", OwnArray, lambda p: p.number, set_number)
+of("thread-local", plain_local, lambda p: p.number, set_number)
 of("thread-local of a class of its own", OwnLocal, lambda p: p.number, set_number)
 
 
 @case()
 def frame_of_a_class_of_its_own():
-    pandas = pytest.importorskip("pandas")
-
     class Frame(pandas.DataFrame):
         _metadata = ("number",)
 
@@ -930,11 +838,14 @@ of("value", lambda: [Value(2.0)], lambda holder: holder[0], put(0, Value(3.0)))
 of("number of a value", lambda: Value(2.0), lambda w: w, to("data", 3.0))
 
 
-@case()
-def attribute_of_a_value():
+def value_with_an_attribute():
+    """A Value with an attribute of the user's."""
     w = Value(2.0)
     w.scale = 2.0
-    return lambda x: x * w * w.scale, lambda: setattr(w, "scale", 3.0)
+    return w
+
+
+of("attribute of a value", value_with_an_attribute, lambda w: w * w.scale, to("scale", 3.0))
 
 
 @case()
@@ -1068,12 +979,7 @@ of("text of another class in a large list", lambda: ["a"] * 300, lambda p: len(t
 NUMBERS_TO_INDEX = [5.0, 6.0, 7.0, 8.0, 9.0]
 
 
-@case()
-def class_getitem():
-    class Derived(Hooks):
-        pass
-
-    return lambda x: x * Derived[2], lambda: setattr(Derived, "number", 3)
+of("__class_getitem__", lambda: type("Derived", (Hooks,), {}), lambda k: k[2], to("number", 3))
 
 
 @case()
@@ -1187,10 +1093,7 @@ def coroutine():
 @case()
 def method_of_a_partial():
     class Scaled(Plain):
-        def times(self, number):
-            return number * self.number
-
-        twice = functools.partialmethod(times, 2.0)
+        twice = functools.partialmethod(Plain.times, 2.0)
 
     item = Scaled()
     return lambda x: x * item.twice(), lambda: set_number(item)
@@ -1253,7 +1156,6 @@ def setting(name, read, change, other, before):
 
 
 def zone(name):
-    """Set the time zone."""
     os.environ["TZ"] = name
     time.tzset()
 
@@ -1277,7 +1179,6 @@ LATER = [itertools.count(3)]
 
 
 def made_class(**content):
-    """A new class."""
     return type("Made", (), {"__doc__": "of a test", "__annotations__": {}, **content})
 
 
@@ -1344,7 +1245,6 @@ of("attribute of a class that is new", made_class, lambda k: getattr(k, JOINED[2
 
 
 def more_scale():
-    """Change a global."""
     globals().update(SCALE=SCALE + 1.0)
 
 
@@ -1404,7 +1304,6 @@ def cell_of_a_function_of_a_made_name():
 
 
 def set_precision(digits):
-    """Set the precision of decimals."""
     decimal.getcontext().prec = digits
 
 
@@ -1447,7 +1346,6 @@ setting("name of the thread", lambda: len(threading.current_thread().name),
 
 
 def logger():
-    """A logger of its own."""
     return logging.getLogger(f"made_{next(LATER[0])}")
 
 
@@ -1499,16 +1397,13 @@ def progress_bar():
     return lambda x: x * (1 + bar.n), lambda: bar.update(1)
 
 
-@case()
-def name_of_a_column():
-    column = pandas.Series([1.0, 2.0], name="a")
-    return lambda x: x * len(column.name), lambda: lengthen(column, "name")
-
-
-@case()
-def attributes_of_a_frame():
-    frame = pandas.DataFrame({"a": [1.0, 2.0]})
-    return lambda x: x * frame.attrs.get("k", 1.0), lambda: frame.attrs.update(k=3.0)
+of("name of a column", lambda: pandas.Series([1.0, 2.0], name="a"), lambda c: len(c.name), lengthening("name"))
+of(
+    "attributes of a frame",
+    lambda: pandas.DataFrame({"a": [1.0]}),
+    lambda f: f.attrs.get("k", 1.0),
+    lambda f: f.attrs.update(k=3.0),
+)
 
 
 # Tensors, as PyTorch has them
@@ -1593,7 +1488,6 @@ def draws(name, make):
 
 
 def simple_queue():
-    """A queue of two numbers."""
     made = queue.SimpleQueue()
     made.put(2.0)
     made.put(3.0)

@@ -167,6 +167,7 @@ SCALAR = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", SCALAR)
 @pytest.mark.parametrize(
     "transform", [mg.value_and_grad, mg.grad, lambda f: mg.grad(lambda x, y: (mg.grad(f)(x, y) * y).sum())]
@@ -390,6 +391,7 @@ def test_an_index_that_depends_on_a_number_still_asks_about_one():
     assert compiled(-X).tolist() == (1 - X).tolist()
 
 
+@pytest.mark.slow
 def test_an_operation_on_an_array_runs_once_and_not_for_each_element():
     def function(x):
         for _ in range(30):

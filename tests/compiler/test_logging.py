@@ -107,6 +107,7 @@ def test_native_code_is_compiled_found_and_left(told, monkeypatch, tmp_path):
     assert any(text.startswith(f"native code: {tmp_path} has ") for text in last)
 
 
+@pytest.mark.slow
 def test_nothing_is_printed_unless_a_program_asks():
     code = "import sys, micrograd as mg; {}mg.compile(lambda x: x * x, backend='numpy')(2.0)"
     for asked in ("", "import logging; logging.basicConfig(level=logging.DEBUG); "):

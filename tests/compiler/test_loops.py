@@ -44,7 +44,6 @@ class Expressions(dict):
         self.in_order = in_order
 
     def of(self, *expression):
-        """The number of an expression."""
         return self.setdefault(expression, len(self))
 
     def of_results(self, program, positions):
@@ -82,7 +81,6 @@ class Expressions(dict):
 
 
 def position_of(kernel, access, where, terms=1, term=0):
-    """Where one element is."""
     return int(access.positions(kernel.rows, kernel.columns, terms)[(*where, term)])
 
 
@@ -363,7 +361,6 @@ def test_few_iterations_are_written_out(flat, iterations):
     assert_the_same(run, flat(f, 0.5))
 
 
-@pytest.mark.slow
 def test_many_short_stretches_that_repeat_are_found_without_recursion(flat):
     rng = random.Random(4)
     lengths = [rng.randrange(16, 40) for _ in range(80)]
@@ -459,7 +456,6 @@ def function_of(program, weights, table):
 one_factor = {"step": [("*", "before 0", ("+", "state 0", "weight 1"))], "iterations": 12, "result": "last"}
 
 
-@pytest.mark.slow
 @settings(max_examples=5)
 @given(programs, st.integers(0, 1000))
 @example({**one_factor, "odd": 0, "before": 0.0}, 0)

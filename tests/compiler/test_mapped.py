@@ -232,6 +232,7 @@ class TestAsEager:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 class TestDerivatives:
     def test_of_a_compiled_function(self):
         fast = mg.compile(lambda w, xs: mg.mean(mg.vmap(lambda x: mg.tanh(w * x))(xs)), backend="llvm")
@@ -420,6 +421,7 @@ class TestWritten:
             lambda given: sum(mg.vmap(lambda x: x if x == given[3] else x * x)(given)), xs, xs, mapped=False
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("body", "factor"),
         [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import signal
-from array import array
 
 import numpy as np
 import pytest
@@ -106,6 +105,7 @@ ALIKE = {
 
 
 class TestAlikeRows:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ALIKE)
     def test_few_rows_are_traced(self, name, caplog):
         assert not is_traced_in_full(caplog, ALIKE[name], numbers(ROWS))
@@ -127,6 +127,7 @@ class TestAlikeRows:
 
         assert not is_traced_in_full(caplog, total, numbers(ROWS), [2.0, mg.Value(0.5)], True, 3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
     def test_long_rows_are_one_program(self, transform, caplog):
         def paths(rate, x):
@@ -142,6 +143,7 @@ class TestAlikeRows:
         assert "449 iterations, of which one program computes" in fast.explain()
         assert are_same(fast(0.2, numbers(ROWS, 60)), before)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
     def test_columns(self, transform, caplog):
         def paths(rate, x):
@@ -242,6 +244,7 @@ def pendulum(steps, scale=0.01):
     return lambda angle: mg.scan(step, (angle, 0.0), length=steps)[0][0]
 
 
+@pytest.mark.slow
 class TestLoopsOfALength:
     @pytest.mark.parametrize("steps", [450, 511])
     def test_few_iterations_are_traced(self, steps, caplog):
@@ -460,6 +463,7 @@ UNLIKE = {
 
 
 class TestOtherRows:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", UNLIKE)
     def test_all_rows_are_traced(self, name, caplog):
         assert is_traced_in_full(caplog, UNLIKE[name], numbers(ROWS))
@@ -528,6 +532,7 @@ def function_of(steps, end):
     return function
 
 
+@pytest.mark.slow
 class TestRandomFunctions:
     @settings(max_examples=10)  # each is compiled twice
     @given(st.lists(STEPS, min_size=1, max_size=6), st.integers(0, 4), st.integers(400, 500), st.integers(0, 3))
@@ -545,26 +550,6 @@ class TestRandomFunctions:
 
 
 class TestExtrapolated:
-    @pytest.mark.parametrize(
-        ("things", "expected"),
-        [
-            ([16, 24, 40], 50),
-            ([3, 3, 3], 3),
-            ([2.5, 2.5, 2.5], 2.5),
-            ([32.0, 48.0, 80.0], 100.0),
-            ([1 / 32, 1 / 48, 1 / 80], 0.01),
-            (["32 rows of 1,032", "48 rows of 1,048", "80 rows of 1,080"], "100 rows of 1,100"),
-            (["text"] * 3, "text"),
-            ([{"a": [32]}, {"a": [48]}, {"a": [80]}], {"a": [100]}),
-            ([len, len, len], len),
-            ([-0.5, -0.5, -0.5], -0.5),
-        ],
-    )
-    def test_things(self, things, expected):
-        found = extrapolated(SIZES, things, 100)
-        assert found == expected
-        assert type(found) is type(expected)
-
     @pytest.mark.parametrize(
         "of",
         [
@@ -592,26 +577,6 @@ class TestExtrapolated:
     @pytest.mark.parametrize("size", [48, 1000])
     def test_arrays(self, of, size):
         assert is_same(extrapolated(SIZES, list(map(of, SIZES)), size), of(size))
-
-    @pytest.mark.parametrize(
-        "of",
-        [
-            lambda n: list(range(n)),
-            lambda n: ["first", *[0.5, None] * n],
-            lambda n: {("x", i): (i, 2 * i + 1) for i in range(n)},
-            lambda n: array("q", range(2 * n)),
-            lambda n: tuple([1.5] * n),
-        ],
-    )
-    def test_lists(self, of):
-        assert extrapolated(SIZES, list(map(of, SIZES)), 1000) == of(1000)
-
-    def test_floats_that_are_known(self):
-        of = {n: [math.sqrt(n), {"x": np.array([n**-0.5, 2.0])}] for n in (*SIZES, 1000)}
-        things = [of[n] for n in SIZES]
-        with pytest.raises(UnlikeRowsError):
-            extrapolated(SIZES, things, 1000)
-        assert is_same(extrapolated(SIZES, things, 1000, floats_of(things, of[1000])), of[1000])
 
     @pytest.mark.parametrize(
         "things",

@@ -24,6 +24,8 @@ from micrograd.training import rows
 from tests.compiler.backends.sparing import is_left_out
 from tests.strategies import programs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["numpy", "llvm"], scope="module")
 def backend(request):
@@ -117,7 +119,6 @@ def trained_eagerly(program, batch_size):
     return trained(program, False, batch_size)
 
 
-@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("program", "batch_size"),
@@ -129,7 +130,6 @@ def test_batches_have_the_losses_and_gradients_of_eager(program, batch_size, bac
         assert found == pytest.approx(numbers, rel=1e-8, abs=1e-11)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch):
     monkeypatch.setattr(normalise, "MANY", 1000)  # so that long dot products stay whole
@@ -168,7 +168,6 @@ def test_what_all_examples_share_is_computed_once():
 
 @settings(max_examples=24)
 @given(program=programs(), count=st.integers(4, 9), seed=st.integers(0, 100))
-@pytest.mark.slow
 def test_random_losses(program, count, seed, backend):
     if is_left_out(backend, program):
         return
@@ -264,7 +263,6 @@ def test_elements_of_tables_count_where_examples_take_from_them(monkeypatch):
         assert found == [size]
 
 
-@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("differ", "size", "backend"), [(True, 1, "llvm"), (False, 8, "llvm"), (True, 32, "numpy"), (False, 32, "numpy")]

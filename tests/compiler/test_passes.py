@@ -156,6 +156,7 @@ def small(monkeypatch):
 
 @pytest.mark.usefixtures("small")
 class TestDisable:
+    @pytest.mark.slow
     @pytest.mark.unmeasured
     @pytest.mark.parametrize("name", OPTIONAL)
     def test_the_numbers_stay_the_same(self, name, backend):

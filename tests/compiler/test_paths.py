@@ -67,6 +67,7 @@ FUNCTIONS = [leaky, newton, largest, skipping]
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.7, -2.3, 5.0, 6.5, math.nan, math.inf, 1e308, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_a_function_decides_as_it_does_eagerly(function, backend):
@@ -89,6 +90,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::micrograd.GradientWarning")  # eager, of round
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_int_of_a_number_is_this_call_s(name, backend):
@@ -263,6 +265,7 @@ def test_derivatives_inside_ask_too(backend):
         assert nearly(outcome(fast, Value(x)), outcome(f, Value(x)))
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_iterations_of_loops_ask_one_by_one(backend):
     def f(xs):
@@ -592,6 +595,7 @@ def test_other_uses_of_a_number_are_still_refused(name):
     assert not hasattr(Kept, "another")
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("rounds", [1, 40])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])

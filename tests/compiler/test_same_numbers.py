@@ -145,7 +145,6 @@ def test_powers_of_integers_below_a_thousand_are_the_same_and_others_almost(expo
         assert abs(fast(x).data - (x**exponent).data) <= 2 * math.ulp((x**exponent).data)
 
 
-@pytest.mark.slow
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**9))
 def test_small_integers_are_equal_bit_for_bit(seed, backend):

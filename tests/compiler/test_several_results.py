@@ -211,6 +211,7 @@ def test_these_results_are_not_copied(backend):
     assert x.grad == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_gradients_that_are_graphs_are_those_of_the_function_as_it_is_written(backend):
     """Also where the operands depend on one another, and one is given twice."""

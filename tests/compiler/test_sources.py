@@ -35,7 +35,6 @@ from micrograd.compiler.guards import library_state
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import line_of_made_name
 from micrograd.compiler.guards.libraries import is_foreign
-from micrograd.compiler.guards.library_state import reading_of
 from micrograd.compiler.guards.sources import Sources, _LineFinder, _Observer, _position
 from micrograd.compiler.tracing.trace import Symbol
 from micrograd.engine.primitive import PRIMITIVES
@@ -493,12 +492,6 @@ class TestObserver:
         outer(user)
         assert (observer.found is None) == (home == "logging")
 
-    def test_nobody_of_the_user_calls(self):
-        observer = _Observer(Sources())
-        frame = types.SimpleNamespace(f_globals={"__name__": "numpy"}, f_back=None)
-        observer(frame, "c_call", time.time)
-        assert observer.found is None
-
     def test_it_is_paused_by_operators_of_symbols_until_they_end(self):
         observer = _Observer(Sources())
         frame = types.SimpleNamespace(f_code=Symbol.__add__.__code__)
@@ -546,56 +539,8 @@ class TestLineFinder:
         assert finder(frame, "line", None) is None
         assert finder.has_changed()
 
-    def test_functions_of_libraries_are_passed_over(self):
-        finder = _LineFinder(lambda: 0)
-        assert finder(types.SimpleNamespace(f_globals={"__name__": "numpy.random"}), "call", None) is None
-        assert not finder.has_changed()
-
-    def test_behind_a_return_comes_the_line_of_the_caller(self):
-        finder = _LineFinder(lambda: 0)
-
-        def called():
-            return finder(sys._getframe(), "return", None)
-
-        assert called() is finder
-        assert finder._last[0] == __file__
-        assert finder._last[1] < sys._getframe().f_lineno
-
-    def test_without_a_line_of_the_user_there_is_none(self):
-        state = [0]
-        finder = _LineFinder(lambda: state[0])
-        state[0] = 1
-        assert finder.has_changed()
-        assert finder.line is None
-
 
 class TestPositions:
-    @pytest.mark.parametrize(
-        "make",
-        [
-            lambda: iter([1, 2, 3]),
-            lambda: iter({1: 2, 3: 4}),
-            lambda: itertools.count(3),
-            lambda: enumerate([1, 2, 3]),
-            lambda: zip([1, 2], [3, 4], strict=False),
-            lambda: map(abs, [1, 2]),
-            lambda: filter(None, [1, 2]),
-            lambda: itertools.chain([1, 2], [3]),
-            lambda: itertools.islice([1, 2, 3], 2),
-        ],
-    )
-    def test_a_position_changes_with_next_only(self, make):
-        iterator = make()
-        before = _position(iterator)
-        assert _position(iterator) == before
-        next(iterator)
-        assert _position(iterator) != before
-
-    def test_of_others_nothing_is_known(self):
-        for iterator in (itertools.cycle([1, 2]), itertools.tee([1])[0]):
-            assert _position(iterator) != _position(iterator)
-        assert _position(itertools.repeat(2.0)) == _position(itertools.repeat(2.0))
-
     def test_of_files(self, tmp_path):
         path = tmp_path / "a"
         path.write_text("1\n2\n", "utf-8")
@@ -669,20 +614,6 @@ def test_a_member_of_a_library_s_enum_is_a_constant():
     from http import HTTPStatus
 
     assert compiled(lambda x: x * HTTPStatus.OK.value)(1.0) == 200.0
-
-
-def test_two_functions_that_name_one_global_and_the_classes_of_ctypes():
-    def first(x):
-        return np.sin(x)
-
-    def second(x):
-        return np.cos(x)
-
-    reached = ClosedOver([("", first), ("", second)])
-    assert reached.is_current()
-    assert not reached.holds(Value(1.0))
-    assert reading_of(ctypes.c_double(1.0)).read() == [b"\0\0\0\0\0\0\xf0?"]
-    assert reading_of(object()) is None
 
 
 class TestWhatIsRun:

@@ -1,7 +1,7 @@
 """The stages in their order, each of which leaves what it is handed as it is."""
 
 import time
-from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.guards.structure import Structure
-from micrograd.compiler.ir.graph import Graph, no_terms
 from micrograd.compiler.passes.lists import COMMON
 from micrograd.compiler.passes.stages import Made, Source, run_stages
 
@@ -64,39 +63,6 @@ def test_a_stage_leaves_what_it_is_handed_as_it_is(name):
     for wanted in ([], [0], [0, 1]):
         run_stages(before, "transpose", replace(REQUEST, wanted=np.array(wanted, dtype=np.int64)))
     assert (snapshot(before.thing), before.seconds) == now
-
-
-def test_the_normal_form_serves_programs_with_gradients_and_without():
-    graph = made_by_each()["normalise"]
-    now = snapshot(graph.thing)
-    found = [
-        run_stages(graph, "reroll", replace(REQUEST, wanted=np.array(wanted, dtype=np.int64))).thing
-        for wanted in ([], [0, 1], [], [0, 1])
-    ]
-    assert snapshot(graph.thing) == now
-    assert str(found[0]) == str(found[2])
-    assert str(found[1]) == str(found[3])
-    assert [len(program.outputs) for program in found[:2]] == [2, 2]
-    assert [len(program.seeds) for program in found[:2]] == [0, 2]
-    assert [len(range(program.size)[program.gradients]) for program in found[:2]] == [0, 2]
-
-
-def test_a_graph_says_what_is_an_output_and_what_is_a_gradient_and_cannot_change():
-    made = made_by_each()
-    plain, with_gradients = made["normalise"].thing, made["adjoint"].thing
-    assert isinstance(plain, Graph)
-    assert (len(plain.outputs), len(plain.seeds), len(plain.gradients)) == (2, 0, 0)
-    assert (len(with_gradients.outputs), len(with_gradients.seeds), len(with_gradients.gradients)) == (2, 2, 3)
-    assert with_gradients.outputs.tolist() == plain.outputs.tolist()
-    parts = [(with_gradients, "outputs"), (with_gradients, "terms"), (plain.terms, "first"), (REQUEST, "start")]
-    for part, name in [*parts, *((application, "nodes") for application in plain.applications)]:
-        with pytest.raises(FrozenInstanceError):
-            setattr(part, name, None)
-
-
-def test_no_terms_are_an_empty_terms():
-    assert [len(column) for column in (no_terms().owner, no_terms().first, no_terms().second)] == [0, 0, 0]
-    assert len(no_terms().coefficient) == 0
 
 
 def test_the_stages_take_no_longer_than_the_whole():

@@ -34,7 +34,6 @@ def model():
 
 
 def by_hand(parameters, x):
-    """The same network, in arrays."""
     for layer, (width, activation) in enumerate([(4, functools.partial(jax.nn.gelu, approximate=False)), (2, None)]):
         w = jnp.stack([parameters[f"layers.{layer}.neurons.{neuron}.w"] for neuron in range(width)])
         b = jnp.stack([parameters[f"layers.{layer}.neurons.{neuron}.b"] for neuron in range(width)])
@@ -43,7 +42,6 @@ def by_hand(parameters, x):
     return x
 
 
-@pytest.mark.slow
 class TestAModule:
     def test_its_parameters_have_the_names_of_its_state(self, model):
         _, parameters = mg.to_jax(model, POINT)
@@ -139,7 +137,6 @@ def agree(found, expected):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.slow
 class TestRandomPrograms:
     @settings(max_examples=60)
     @given(program=programs())
@@ -159,8 +156,8 @@ class TestRandomPrograms:
     @pytest.mark.unmeasured
     def test_the_transformer_of_the_benchmark(self, monkeypatch):
         monkeypatch.syspath_prepend("tests/benchmarks")
-        import arrays
         import transformer
+        from by_hand import loss_by_hand
 
         weights = transformer.parameters(Value)
         softmax, transformer.softmax = transformer.softmax, mg.softmax
@@ -172,12 +169,13 @@ class TestRandomPrograms:
             f"weights.{name}": shape for name, shape in transformer.SHAPES.items()
         }
         loss, gradients = jax.jit(jax.value_and_grad(function))(parameters)
-        expected, slopes = arrays.Jax("transformer").with_gradients()
+        matrices = {name: jnp.array(rows) for name, rows in transformer.parameters(float).items()}
+        word = jnp.array([transformer.END, *transformer.WORD, transformer.END])
+        expected, slopes = jax.jit(jax.value_and_grad(loss_by_hand))(matrices, word)
         agree(loss, expected)
         agree({name: gradients[f"weights.{name}"] for name in slopes}, slopes)
 
 
-@pytest.mark.slow
 class TestEdges:
     def test_kinks_and_ties_are_those_of_micrograd(self):
         functions = (mg.relu, mg.abs, lambda x: mg.maximum(x, 0.0), lambda x: mg.minimum(0.0, x), mg.sign, mg.gelu)
@@ -277,7 +275,6 @@ class TestEdges:
 Pair = namedtuple("Pair", "first second")  # one without types is a container as well
 
 
-@pytest.mark.slow
 class TestStructures:
     def test_results_have_the_containers_of_the_program(self):
         w = Value(2.0)

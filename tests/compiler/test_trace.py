@@ -108,6 +108,7 @@ OPERANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operand", OPERANDS)
 @pytest.mark.parametrize("is_left", [False, True])
 @pytest.mark.parametrize("compute", [operator.add, operator.sub, operator.mul, operator.truediv])

@@ -55,6 +55,7 @@ def gradients(function, leaves):
     return [loss.data, *(leaf.grad for leaf in leaves)]
 
 
+@pytest.mark.slow
 def test_numbers_of_many_samples_lie_side_by_side(backend):
     loss, leaves = mixture(400)
     fast = mg.compile(loss, backend=backend)
@@ -65,6 +66,26 @@ def test_numbers_of_many_samples_lie_side_by_side(backend):
     for kernel in of_samples:
         step = "column_step" if kernel.columns == 400 else "term_step"
         assert {getattr(access, step) for access in kernel.accesses} <= {0, 1}
+
+
+def test_so_do_those_that_would_be_computed_in_short_vectors():
+    """Each sample has 5 numbers side by side: 1,000 rows of them, and no gradient, which would need more."""
+    rng = random.Random(2)
+    points = [(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(1000)]
+    weights, means, scales = ([Value(rng.gauss(0, 1), requires_grad=False) for _ in range(5)] for _ in range(3))
+
+    def loss():
+        total = 0.0
+        for x, y in points:
+            turned = [[scale * (x - mean), scale * (y - mean) + x] for mean, scale in zip(means, scales, strict=True)]
+            total += mg.logsumexp([w - 0.5 * mg.dot(pair, pair) for w, pair in zip(weights, turned, strict=True)])
+        return total
+
+    fast = mg.compile(loss, backend="numpy")
+    assert float(fast()) == pytest.approx(float(loss()), rel=1e-12)
+    kernels = fast.program().program.kernels
+    assert not [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (1000, 5)]
+    assert [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (5, 1000)]
 
 
 def test_of_pairs_the_rows_may_be_samples_and_the_pairs_too():
@@ -93,7 +114,7 @@ def test_few_samples_stay_one_after_the_other():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_is_worth_it")
-@pytest.mark.parametrize("count", [2, 7])
+@pytest.mark.parametrize("count", [3, 7])
 def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkeypatch):
     """Each sample has three numbers, the same program for each, and sums of one to three of the results."""
     moved = []

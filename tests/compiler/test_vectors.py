@@ -20,6 +20,8 @@ from micrograd.compiler.tracing.trace import trace
 from micrograd.functional import sum_of_products
 from micrograd.nn import Layer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
@@ -271,7 +273,6 @@ def programs(draw):
     return f, [leaf for leaf in leaves if leaf.requires_grad]
 
 
-@pytest.mark.slow
 @settings(max_examples=10)
 @given(programs())
 def test_random_programs_are_equal_bit_for_bit(backend, program):

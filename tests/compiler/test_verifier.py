@@ -22,6 +22,8 @@ from micrograd.engine.primitive import Primitive, composite
 
 from .test_stages import MODEL, function
 
+pytestmark = pytest.mark.slow
+
 NO_INPUTS = np.zeros(0, dtype=np.int64)
 
 

@@ -165,6 +165,7 @@ def check(function, are_values):
             assert found[2:] == expected[2:] or found[2] == pytest.approx(expected[2], nan_ok=True), numbers
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("are_values", [(True, True), (False, True), (False, False)])
 @pytest.mark.parametrize("name", WAYS)

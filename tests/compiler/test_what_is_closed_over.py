@@ -588,14 +588,6 @@ def test_positions_are_written_as_the_function_has_them():
     assert len(str(error.value)) < 600
 
 
-def test_attributes_of_functions(backend):
-    def f(x):
-        return x * f.scale
-
-    f.scale = 2.0
-    check(f, lambda: setattr(f, "scale", 5.0), backend=backend)
-
-
 def test_ten_traces_in_a_row_are_warned_of_once():
     model = types.SimpleNamespace(scale=0.0)
     fast = mg.compile(lambda x: x * model.scale, backend="numpy")
@@ -1136,12 +1128,6 @@ def test_a_branch_on_whether_a_number_is_a_float(backend):
     assert type(fast(2)) is int
 
 
-def test_a_loss_that_is_a_plain_number_is_refused_by_fit(backend):
-    for compiled in (False, backend):
-        with pytest.raises(TypeError, match="loss must return a Value, not float"):
-            mg.fit(lambda x: x * 2, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile=compiled, progress=False)
-
-
 def test_a_number_in_an_object_that_is_returned_is_refused(backend):
     def f(x):
         return Config(scale=x * 2)
@@ -1194,14 +1180,6 @@ def test_long_chains_of_objects_defaults_and_containers_of_collections(backend):
     )
 
 
-class Meta(type):
-    scale = 2.0
-
-
-class OfMeta(metaclass=Meta):
-    pass
-
-
 def test_what_is_kept_by_a_cache_is_as_eagerly(monkeypatch):
     @functools.cache
     def cached():
@@ -1213,11 +1191,6 @@ def test_what_is_kept_by_a_cache_is_as_eagerly(monkeypatch):
     assert fast(3.0) == 3.0 * cached() == 6.0
     cached.cache_clear()
     assert fast(3.0) == 3.0 * cached() == 15.0
-
-
-def test_what_is_read_by_globals_or_from_a_metaclass_is_noticed(monkeypatch, backend):
-    check(lambda x: x * globals()["SCALE"], lambda: monkeypatch.setitem(globals(), "SCALE", 5.0), backend=backend)
-    check(lambda x: x * OfMeta.scale, lambda: monkeypatch.setattr(Meta, "scale", 5.0), backend=backend)
 
 
 def test_explain_says_how_long_a_call_looks_for_changes():

@@ -16,9 +16,9 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.guards.refusals import TraceError
+from micrograd.engine.applying import record
 from micrograd.engine.recorder import Recorder, Recording, using
 from micrograd.engine.stored import SPECIAL
-from micrograd.engine.value import record
 from tests.interrupts import interrupted_and_recording
 
 

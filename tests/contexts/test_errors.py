@@ -69,6 +69,7 @@ def test_values_and_derivatives_are_infinities_and_nan(f, at, value, slope):
             assert same(f(x).data, value)
 
 
+@pytest.mark.slow
 @EACH
 @BACKENDS
 def test_so_they_are_compiled(f, at, value, slope, backend):

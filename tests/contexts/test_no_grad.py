@@ -115,7 +115,6 @@ class TestNoGrad:
 
         @mg.no_grad()
         def power(exponent):
-            """A power."""
             return a * power(exponent - 1) if exponent else a * 1
 
         for _ in range(2):

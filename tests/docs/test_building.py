@@ -201,6 +201,7 @@ class TestReference:
         assert "- `TraceError`: if the loss cannot be compiled." in text
         assert "**Example**\n\n```pycon\n>>> from micrograd import Value\n>>> from micrograd.optim import SGD\n" in text
 
+    @pytest.mark.slow
     def test_every_docstring_of_a_page_is_shown(self):
         for page in reference.PAGES:
             text = reference.texts()[f"{page.file}.md"]
@@ -279,6 +280,7 @@ class TestPackages:
         assert (tmp_path / "seen").read_bytes() == (packages.HERE / "package-lock.json").read_bytes()
         assert (tmp_path / "asked").read_text().startswith("ci --ignore-scripts ")
 
+    @pytest.mark.slow
     def test_another_package_than_the_one_that_is_meant_is_refused(self, tmp_path):
         if shutil.which("npm") is None:
             pytest.skip("there is no npm")

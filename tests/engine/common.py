@@ -12,7 +12,6 @@ moderate = st.floats(-2.0, 2.0)
 
 
 def live_values():
-    """How many Values there are."""
     return sum(type(thing) is Value for thing in gc.get_objects())
 
 

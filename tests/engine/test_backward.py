@@ -24,14 +24,6 @@ class TestBackward:
         assert result.data == pytest.approx(value, rel=1e-9, abs=1e-9)
         assert [leaf.grad for leaf in leaves] == pytest.approx(tangents, rel=1e-9, abs=1e-12 * max(size, 1.0))
 
-    @given(program=programs())
-    def test_backward_twice_exactly_doubles_the_leaves(self, program):
-        leaves, result = run(program)
-        result.backward()
-        once = [leaf.grad for leaf in leaves]
-        result.backward()
-        assert [leaf.grad for leaf in leaves] == [2 * gradient for gradient in once]
-
     @given(program=programs(), exponent=st.integers(-8, 8), sign=st.sampled_from([-1.0, 1.0]))
     def test_the_gradient_argument_weighs_every_gradient(self, program, exponent, sign):
         leaves, result = run(program)

@@ -20,7 +20,8 @@ from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Map, Program
 from micrograd.engine import primitives
 from micrograd.engine.further_primitives import TABLE as LIBRARY
-from micrograd.engine.primitive import FLOATS, Operations, composite
+from micrograd.engine.operations import Operations
+from micrograd.engine.primitive import FLOATS, composite
 from micrograd.pages.formulas import forward_formula
 from tests.engine.test_primitives import LARGEST, TRUTHS, allowed_error, mp
 from tests.strategies import EXTREMES, TABLE

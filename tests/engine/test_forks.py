@@ -11,7 +11,7 @@ import pytest
 
 from micrograd import Value
 from micrograd._support import locks
-from micrograd.engine import commit
+from micrograd.engine import commit, failures
 
 pytestmark = [
     pytest.mark.stress,
@@ -229,11 +229,11 @@ def test_the_traversal_of_another_thread_is_undone_and_ones_own_goes_on():
     traversal.undo = commit.keeping_gradients([x])
     x.grad = 0.0
     with commit.changing_gradients:
-        commit._undo_in_child()
+        failures._undo_in_child()
         assert (x.grad, traversal.floor) == (0.0, floor)
         assert traversal.undo is not None
-    commit._undo_in_child()
+    failures._undo_in_child()
     assert (x.grad, traversal.floor, traversal.undo) == (5.0, floor + commit.ABOVE, None)
-    commit._undo_in_child()
+    failures._undo_in_child()
     assert traversal.floor == floor + commit.ABOVE
     traversal.floor = floor

@@ -51,6 +51,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_a_long_chain_is_freed_at_one_depth(in_a_browser, step):
     before = live_values()

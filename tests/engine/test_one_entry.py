@@ -61,7 +61,6 @@ def gradient(f, inputs):
 
 
 def slopes(true, inputs, step=1e-6):
-    """By differences."""
     found = []
     for position, x in enumerate(inputs):
         more, less = ([*inputs[:position], x + side, *inputs[position + 1 :]] for side in (step, -step))

@@ -507,7 +507,6 @@ class TestDecorator:
     def test_it_keeps_the_name_and_the_docstring(self):
         @mg.operation
         def product(x, y):
-            """The product."""
             return x * y, lambda g: (g * y, g * x)
 
         assert (product.__name__, product.__doc__) == ("product", "The product.")

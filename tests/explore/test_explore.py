@@ -476,6 +476,7 @@ class TestGroups:
         data, _ = passes(heads(Value(1.0)))
         assert {"Branch", "Branch 1", "Branch 2"} <= {group["name"] for group in data["groups"]}
 
+    @pytest.mark.slow
     @pytest.mark.unmeasured
     def test_samples_of_many_calls_are_found_fast_enough(self):
         @mg.scope

@@ -349,6 +349,7 @@ def test_large_programs_of_every_kind_have_the_numbers_of_the_function(name, mon
     assert_as_eager(data, function, arguments)
 
 
+@pytest.mark.slow
 def test_a_network_of_fifty_thousand_terms_is_a_page_of_kernels(tmp_path):
     random.seed(1)
     network = nn.MLP(12, [40, 40, 1])

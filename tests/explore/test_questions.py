@@ -87,6 +87,7 @@ def questions(data):
     return [(group["name"], group["kernel"], asked[n]) for n, group in enumerate(data["groups"]) if n in asked]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the gradient of a Value is lost")
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)

@@ -17,6 +17,8 @@ from micrograd.pages.totals import total_of
 from tests.explore.reader import ALPHABET, Plain, Reader
 from tests.folders import DEMOS
 
+pytestmark = pytest.mark.slow
+
 
 def sequence_of(root, classes=()):
     data, nodes = passes(root, classes=classes)

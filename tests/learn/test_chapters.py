@@ -11,7 +11,7 @@ import pytest
 from micrograd.learn.catalogue import CHAPTERS as IN_CATALOGUE
 from tests.learn.chapters import CHAPTERS, DOCS, LEARN, notebooks, run
 
-TRAINS = (5, 9, 10, 11, 14, 15, 16)
+TRAINS = (5, 9, 10, 11, 14, 15, 16, 17)
 
 
 def texts(path):

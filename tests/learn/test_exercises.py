@@ -31,6 +31,7 @@ def plain(text):
     return " ".join(re.sub(r"[>`]", "", text).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise", ALL)
 def test_the_solution_is_right_and_each_known_mistake_is_told_from_the_others(exercise):
     verdict = mg.learn.check(exercise.number, answer_of(exercise.solution))

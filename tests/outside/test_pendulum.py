@@ -49,7 +49,6 @@ def runge_kutta(state, step, *parameters):
 
 
 def swing(length, damping, steps=STEPS, step=STEP, start=START):
-    """The angle after each step."""
     state, angles = start, []
     for _ in range(steps):
         state = runge_kutta(state, step, length, damping)

@@ -36,7 +36,6 @@ class Problem:
         assert (row >= column).all()  # the lower triangle
 
     def add_option(self, keyword: str, val: Any) -> None:
-        """Set an option of IPOPT."""
         self._options[keyword] = val
 
     def solve(

@@ -219,7 +219,6 @@ def tried(*domain):
     return seen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("low", "high", "least", "most"),
     [

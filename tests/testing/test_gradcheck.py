@@ -77,6 +77,7 @@ def shows_in_differences(name, x):
     return abs(slope_of(x)) * max(1.0, abs(x)) > 1e-7 * abs(f(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1 + 1e-6, 1 - 1e-6, -1])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_a_derivative_wrong_by_a_millionth_is_caught_at_any_scale(name, factor):

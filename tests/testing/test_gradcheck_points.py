@@ -167,6 +167,7 @@ def test_a_jump_a_few_dozen_times_as_high_as_noise_is_seen_and_noise_is_none(f, 
     assert row.verdict == verdict
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_a_point_whose_steps_have_no_square():
     """The square of a step of 1e-309 is 0."""

@@ -138,6 +138,30 @@ def test_what_is_changed_is_noticed_as_eagerly(compiled, way, change):
     assert found[3:] == expected[3:]
 
 
+@pytest.mark.parametrize("change", [a_dict, an_array, a_global])
+@pytest.mark.parametrize("reads_array", [False, True])
+def test_programs_for_examples_of_other_lengths_notice_it_too(change, reads_array):
+    def run(mode):
+        global SCALE
+        SCALE = 1.0
+        world = World()
+
+        def loss(row):
+            scale = world.settings["scale"] * SCALE * (world.factors[1] if reads_array else 1.0)
+            return (mg.dot(world.w[: len(row)], row) * scale - 1.0) ** 2
+
+        def callback(history):
+            world.rates.append(0)
+            change(world)
+
+        optimizer = mg.optim.Adam(world.w, 0.05)
+        rows = [[1.0], [0.5, -1.0], [2.0], [1.5, 0.25]]
+        history = mg.fit(loss, rows, optimizer, epochs=4, seed=3, compile=mode, progress=False, callback=callback)
+        return [*history.steps, *(value.data for value in world.w)]
+
+    assert run("llvm") == pytest.approx(run(False), rel=1e-9)
+
+
 @pytest.mark.parametrize("compiled", ["numpy", "llvm"])
 @pytest.mark.parametrize("way", ["rate", "noise"])
 def test_examples_that_are_changed_between_steps_are_read_again(compiled, way):

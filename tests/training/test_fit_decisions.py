@@ -94,6 +94,7 @@ def test_an_index_may_be_data():
     assert numbers == pytest.approx(parameters, rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 @pytest.mark.parametrize("loss", [hinge, mixed, chosen, asserted, undecided], ids=lambda loss: loss.__name__)
 def test_compiled_losses_are_eager_s(loss, backend):
@@ -179,6 +180,7 @@ def tasks(net, x, label, kind):
 OF_TASKS = [(x, label, 3 * number % 7) for number, (x, label, _) in enumerate(EXAMPLES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 def test_examples_that_take_the_same_way_run_together(backend):
     for found, expected in zip(trained(tasks, backend, OF_TASKS), trained(tasks, False, OF_TASKS), strict=True):
@@ -203,6 +205,7 @@ def test_one_program_has_all_ways_where_these_are_little_more_to_do():
     assert set(steps._which.tolist()) == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_an_example_that_is_changed_may_take_another_way(backend):
     losses = []
@@ -248,6 +251,7 @@ def test_noise_decides_again_in_each_step():
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_ways_that_raise_or_are_many_are_in_one_program():
     """A number of the example that cannot be computed raises where the example is trained on, and not before."""
 

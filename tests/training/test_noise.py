@@ -69,6 +69,7 @@ PAIRS = [(0.5, 1.0), (1.5, 2.0), (-1.0, 0.25), (2.0, -1.0), (0.0, 1.0)]
 NUMBERS = [0.5, 1.5, -1.0, 2.0, 0.25]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", BACKENDS)
 @pytest.mark.parametrize(
     ("loss", "make", "examples"),

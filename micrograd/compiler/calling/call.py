@@ -28,9 +28,9 @@ from micrograd._support.checks import check_unchanged
 from micrograd.engine.array_calls import Seeds
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.higher_order import partial_gradients
-from micrograd.engine.node import NUMBER, requires_grad_version
+from micrograd.engine.node import NUMBER
 from micrograd.engine.primitive import CONSTANT, LEAF, Primitive
-from micrograd.engine.stored import forget_stored
+from micrograd.engine.stored import forget_stored, requires_grad_version
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -89,13 +89,14 @@ class _OfProgram(_OfOneCall):
     Args:
         origin: what it has in common with the other calls.
         inputs: the numbers that the program was given.
+        computed: what it computed for the gradients of the operands.
         written: runs the function as it is written on the same numbers, and gives the results.
 
     Attributes:
         origin, inputs: the same: of what this is a run, for pages, which open it.
     """
 
-    __slots__ = ("_results", "_written", "inputs", "origin")
+    __slots__ = ("_computed", "_results", "_version", "_written", "inputs", "origin")
 
     forward = float
     composite, first, second, variadic = None, None, None, True
@@ -103,10 +104,10 @@ class _OfProgram(_OfOneCall):
     domain = ()
     settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
 
-    def __init__(self, origin: Origin, inputs: Floats, written: Callable[[], list[Any]]) -> None:
+    def __init__(self, origin: Origin, inputs: Floats, computed: Any, written: Callable[[], list[Any]]) -> None:
         self.name, self.symbol = origin.name, origin.symbol
-        self.origin, self.inputs = origin, inputs
-        self._written = written
+        self.origin, self.inputs, self._computed, self._written = origin, inputs, computed, written
+        self._version = requires_grad_version()
         self._results: list[Any] | None = None
 
     def node(self, data: float, operands: tuple[Any, ...]) -> Value:
@@ -139,21 +140,9 @@ class _OfProgram(_OfOneCall):
 
 
 class Call(_OfProgram):
-    """The primitive of a compiled function's only result, which has its gradients already.
+    """The primitive of a compiled function's only result: what was computed are its derivatives by each operand."""
 
-    Args:
-        origin: what it has in common with the other calls.
-        inputs: the numbers that the program was given.
-        derivatives: of the result, with respect to each operand.
-        written: runs the function as it is written on the same numbers, and gives the results.
-    """
-
-    __slots__ = ("_derivatives", "_version")
-
-    def __init__(self, origin: Origin, inputs: Floats, derivatives: Floats, written: Callable[[], list[Any]]) -> None:
-        super().__init__(origin, inputs, written)
-        self._derivatives = derivatives
-        self._version = requires_grad_version()
+    __slots__ = ()
 
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
         """What each operand is given, as graphs."""
@@ -161,7 +150,8 @@ class Call(_OfProgram):
 
     def gradients(self, gradient: float) -> Floats:
         """The derivatives times the gradient of the result."""
-        return self._derivatives if gradient == 1.0 else gradient * self._derivatives + 0.0
+        derivatives: Floats = self._computed
+        return derivatives if gradient == 1.0 else gradient * derivatives + 0.0
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
@@ -186,34 +176,24 @@ _primitive_of, _gradient_of = attrgetter("_primitive"), attrgetter("_grad")
 class CallOfSeveral(_OfProgram):
     """The primitive of the node below several results.
 
-    Args:
-        origin: what it has in common with the other calls.
-        inputs: the numbers that the program was given.
-        run: takes the gradients of the results, and gives those of the operands.
-        written: runs the function as it is written on the same numbers, and gives the results.
-
-    Attributes:
-        results: how many there are.
+    What was computed is a function that takes the gradients of the results, and gives those of the operands.
     """
 
-    __slots__ = ("_run", "results")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        origin: Origin,
-        inputs: Floats,
-        run: Callable[[Floats], Floats],
-        written: Callable[[], list[Any]],
-    ) -> None:
-        super().__init__(origin, inputs, written)
-        self.results, self._run = len(origin.program.outputs) - origin.program.answers, run
+    @property
+    def results(self) -> int:
+        """How many results there are."""
+        program = self.origin.program
+        return len(program.outputs) - program.answers
 
     def gradients(self, gradient: float) -> Floats:
         """What the reverse program gives for the gradients of the results; a plain float is that of each of them."""
         seeds = np.zeros(self.results)
         for number, result in gradient.parts() if isinstance(gradient, Seeds) else [(gradient, None)]:
             seeds[slice(None) if result is None else result] += number
-        return self._run(seeds)
+        found: Floats = self._computed(seeds)
+        return found
 
 
 class OneOfSeveral(_OfOneCall):

@@ -35,8 +35,8 @@ from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.trace import FollowedError, TraceError
-from micrograd.engine.node import requires_grad_version
 from micrograd.engine.storage import Stored
+from micrograd.engine.stored import requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import FEWEST_AT_ONCE
 

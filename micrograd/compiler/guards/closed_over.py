@@ -115,6 +115,7 @@ _TOLD_OF_CODE = {
     "signature": "__annotations__",
     "__subclasses__": "__subclasses__",
 }
+_View = type(type.__dict__)
 _ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb", "expandvars"))
 _IMPORTERS = frozenset(("modules", "import_module", "__import__"))
 
@@ -181,6 +182,15 @@ class ClosedOver:
     def is_current(self) -> bool:
         """Whether all of it is still there."""
         return not self._has_new_attributes and self._comparison.is_same()
+
+    def watches_the_same(self, other: ClosedOver) -> bool:
+        """Whether it is current whenever the other is: both found the same objects, and code that asks the same."""
+        mine, theirs = (
+            [each._names, each._mentioned, each._bare, each._classes, each._has_new_attributes]
+            + [(w.path, w.keys, w.names, [*map(id, (_owner(w.container), *w.items))]) for w in each._watched]
+            for each in (self, other)
+        )
+        return mine == theirs and not any(is_array(one.container) for one in self._watched)
 
     def holds(self, value: Value) -> bool:
         """Whether a Value is among what is reached."""
@@ -680,6 +690,11 @@ class ClosedOver:
         """The special methods that a class has from those above it."""
         above = [self._open[id(base)][-1] for base in kind.__mro__[1:] if id(base) in self._open]
         return {name: None for taken in above for name in taken if _is_special(name) and name not in vars(kind)}
+
+
+def _owner(container: Any) -> Any:
+    """A container; what all views of the attributes of classes have in common, for these."""
+    return type(container) if isinstance(container, _View) else container
 
 
 class _ByName:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import check_class, is_array, is_bool, is_unknown, own_names, real_number
 from micrograd._support.containers import Assembled, base_of, own_attributes, remade
 from micrograd.compiler.guards.refusals import TraceError
-from micrograd.engine.node import user_attributes
+from micrograd.engine.copying import user_attributes
 from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.value import Value
 

@@ -179,8 +179,14 @@ class Entries:
         return map(self.__getitem__, range(len(self)))
 
 
+NO_ROWS = np.zeros((0, 0), dtype=np.int64)
+
+
 class Decided(NamedTuple):
-    """What ``mg.cond`` or ``mg.while_loop`` does, where the program decides.
+    """What ``mg.cond`` or ``mg.while_loop`` does, where the program decides; or ``mg.scan`` with checkpoints.
+
+    A scan is a loop, too: the last number of its state is that of the iteration, and what it is given and what it gives
+    besides is a row for each iteration.
 
     Attributes:
         traces: of both branches; or of the condition and of the body. Their inputs are the first group.
@@ -189,6 +195,9 @@ class Decided(NamedTuple):
         state: where the first state of a loop is; nothing for a choice.
         results: which inputs of the trace around the results go to, one after the other. There a loop has its state.
         limit: how many iterations there may be; None for any number.
+        moving: where what differs from iteration to iteration comes from, with a row for each; it follows the state.
+        stacked: where the outputs besides the state go, with a row for each iteration. Of a scan the first are the
+            state that the iteration begins with.
     """
 
     traces: tuple[Trace, ...]
@@ -197,6 +206,8 @@ class Decided(NamedTuple):
     state: Integers
     results: Integers
     limit: int | None
+    moving: Integers = NO_ROWS
+    stacked: Integers = NO_ROWS
 
     @property
     def is_loop(self) -> bool:
@@ -204,24 +215,40 @@ class Decided(NamedTuple):
         return len(self.state) > 0
 
     @property
+    def is_scan(self) -> bool:
+        """Whether it is a loop with rows."""
+        return len(self.stacked) > 0
+
+    @property
     def made(self) -> list[int]:
-        """Where all of its results are."""
-        found: list[int] = self.results.tolist()
+        """Where all of its results are, one after the other."""
+        found: list[int] = [*self.results.tolist(), *self.stacked.ravel().tolist()]
         return found
 
-    def __contains__(self, position: object) -> bool:
+    def __contains__(self, position: int) -> bool:
         """Whether a result is at a position."""
-        return position in self.results
+        first = int(self.results[0])
+        return first <= position < first + len(self.results) + self.stacked.size
 
     def read(self) -> Integers:
         """All that it reads."""
-        return np.concatenate([*self.reads, self.predicate, self.state])
+        return np.concatenate([*self.reads, self.predicate, self.state, self.moving.ravel()])
 
     def operands_of(self, position: int) -> list[int]:
-        """The positions that a gradient may flow to from a result: all that the results are computed from."""
-        reads = [self.reads[1][: -len(self.state)], self.state] if self.is_loop else self.reads
+        """The positions that a gradient may flow to from a result: all that the results are computed from.
+
+        The results of a scan are many. So the first one stands before the others, and alone leads to what all read.
+        """
+        if self.is_scan and position != self.results[0]:
+            return [int(self.results[0])]
+        reads = [self.fixed, self.state, self.moving.ravel()] if self.is_loop else self.reads
         found: list[int] = distinct(np.concatenate(reads)).tolist()
         return found
+
+    @property
+    def fixed(self) -> Integers:
+        """Where the inputs of the body of a loop come from, but for the state and what differs."""
+        return self.reads[1][: -len(self.state)]
 
     def described(self, indent: str = "") -> list[str]:
         """A line for it, and for each decision inside."""
@@ -229,6 +256,8 @@ class Decided(NamedTuple):
         sizes = " and ".join(f"{len(trace.operations):,}" for trace in self.traces)
         most = "any number of" if self.limit is None else f"at most {self.limit:,}"
         text = f"loop    {most} iterations of a state of {count}" if self.is_loop else f"choice  of {count}"
+        if self.is_scan:
+            text = f"scan    {len(self.stacked):,} checkpoints: states of {count}, between which all is computed again"
         lines = [f"{indent}{text}; {sizes} operations"]
         return lines + [
             line for trace in self.traces for each in trace.decisions for line in each.described(indent + "  ")
@@ -247,17 +276,21 @@ class Decided(NamedTuple):
             )
             return [x or y for x, y in zip(then, otherwise, strict=True)]
         state = [is_reached(position) for position in self.state.tolist()]
-        fixed = [is_reached(position) for position in self.reads[1][: -len(state)].tolist()]
-        while (
-            found := [x or y for x, y in zip(state, self.traces[1].reached([*fixed, *state]), strict=True)]
-        ) != state:
-            state = found
-        return state
+        fixed = [is_reached(position) for position in self.fixed.tolist()]
+        moving = [any(map(is_reached, column)) for column in self.moving.T.tolist()]
+        while True:
+            found = self.traces[1].reached([*fixed, *state, *moving])
+            after = [x or y for x, y in zip(state, found, strict=False)]
+            if after == state:
+                return state + found[len(state) :] * len(self.stacked)
+            state = after
 
     def numbered(self, numbers: Integers) -> Decided:
         """The same with a number for each position."""
         reads = tuple(numbers[found] for found in self.reads)
-        changed = {name: numbers[getattr(self, name)] for name in ("predicate", "state", "results")}
+        changed = {
+            name: numbers[getattr(self, name)] for name in ("predicate", "state", "results", "moving", "stacked")
+        }
         return self._replace(reads=reads, **changed)
 
 
@@ -469,9 +502,7 @@ class Trace(NamedTuple):
             if position in decided:
                 each = decided[position]
                 flows = each.reached(lambda number: positions[number] in found)
-                found.update(
-                    positions[number] for number, flow in zip(each.results.tolist(), flows, strict=True) if flow
-                )
+                found.update(positions[number] for number, flow in zip(each.made, flows, strict=True) if flow)
             elif self.operations.primitives[position] is not INPUT and not found.isdisjoint(self.receivers(position)):
                 found.add(position)
         return [position in found for position in self.outputs[:end]]

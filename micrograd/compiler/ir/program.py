@@ -136,9 +136,12 @@ class Reduction(_Reading):
     from_zero: bool = False  # whether 0 is a term besides: then no sum of few terms is -0
 
     @staticmethod
-    def zero_if_finite(position: int, terms: int, access: Access) -> Reduction:
-        """The kernel that puts 0 at a position if all these terms are finite, and NaN otherwise, as 0 times them."""
-        return Reduction(1, 1, Access(position), (Segment(0.0, terms, access, None),))
+    def zero_if_finite(position: int, *parts: tuple[int, Access]) -> Reduction:
+        """The kernel that puts 0 at a position if all terms are finite, and NaN otherwise, as 0 times them.
+
+        Each part says how many terms there are, and where.
+        """
+        return Reduction(1, 1, Access(position), tuple(Segment(0.0, *part, None) for part in parts))
 
     @property
     def kind(self) -> str:

@@ -49,7 +49,7 @@ def region_of(made: Made, decisions: Sequence[Decided], needed: int, request: Re
             parts.append(region_of(part, trace.decisions, trace.needed, request, gradients))
         steps.append(Step(before, targets, each, (parts[0], parts[1])))
     last = _straight(made, slice(outputs), request, gradients, checked=True)
-    return Region(inputs - sum(len(each.results) for each in decisions), size, tuple(steps), last)
+    return Region(inputs - sum(len(each.made) for each in decisions), size, tuple(steps), last)
 
 
 def _straight(made: Made, outputs: Any, request: Request, gradients: bool, *, checked: bool) -> Straight:

@@ -313,7 +313,7 @@ class _Rolling(Sums):
         start = self.layout.stretch(len(runs))
         for number, run in enumerate(runs):
             *_, (access,) = accesses(Positions.of(run[:1, None]), [Positions.of(run[None, :])])
-            self.kernels.append(Reduction.zero_if_finite(start + number, len(run), access))
+            self.kernels.append(Reduction.zero_if_finite(start + number, (len(run), access)))
         made = self.layout.stretch(len(outputs))
         apart = Access(int(outputs[0]), column_step=step(outputs))
         found = Segment(1.0, 1, apart if are_even(outputs) else Access(table=outputs[None, :, None]), None)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
 
 _SAMPLES = 64  # fewer are not worth it
-_NUMBERS = 1 << 14  # that are computed one by one; fewer are not worth it
-_VECTOR = 4  # fewer columns are no vector
-_ALONE = 6  # numbers in vectors take as long as one alone
+_NUMBERS = 1 << 14  # that are computed one by one, or as long as so many; fewer are not worth it
+_VECTOR, _LONG = 4, 8  # fewer columns are no vector, or a short one
+_ALONE, _SHORT = 6, 3  # numbers in vectors take as long as one alone, and as one in short vectors, row by row
 _SHARE = 0.2  # of the time they take at least
 _TRIED = 3  # numbers of samples, as rows of a matrix of pairs may be samples, and pairs too
 _GAIN = 0.75  # of the time before; else all stays as it is
@@ -108,7 +108,7 @@ class _Chosen:
 
     def _of_samples(self, kernel: Kernel | Loop | Singles) -> list[int]:
         """The numbers of the arrays in which a kernel of samples goes from one sample to the next, row by row."""
-        if isinstance(kernel, Loop | Take | Singles) or _outer(kernel) != self._samples or _is_in_vectors(kernel):
+        if isinstance(kernel, Loop | Take | Singles) or _outer(kernel) != self._samples or _time_of_one(kernel) == 1:
             return []
         found = []
         for access in (kernel.target, *kernel.accesses):
@@ -126,26 +126,26 @@ def _outer(kernel: Reduction | Map) -> int:
 
 
 def _samples(program: Program) -> list[int]:
-    """How many samples there may be, by what is computed one by one in the same way for each, where it is worth it."""
-    numbers: Counter[int] = Counter()
+    """How many samples there may be, by what is computed slowly in the same way for each, where it is worth it."""
+    times: Counter[int] = Counter()
     for kernel in program.kernels:
-        if isinstance(kernel, Reduction | Map) and _outer(kernel) >= _SAMPLES and not _is_in_vectors(kernel):
-            numbers[_outer(kernel)] += kernel.rows * kernel.columns * kernel.terms
-    least = max(_NUMBERS, _SHARE * sum(map(_time, program.kernels)) / _ALONE)
-    return [samples for samples, count in numbers.most_common(_TRIED) if count >= least]
+        if isinstance(kernel, Reduction | Map) and _outer(kernel) >= _SAMPLES and _time_of_one(kernel) > 1:
+            times[_outer(kernel)] += _time(kernel)
+    least = max(_ALONE * _NUMBERS, _SHARE * sum(map(_time, program.kernels)))
+    return [samples for samples, time in times.most_common(_TRIED) if time >= least]
 
 
-def _is_in_vectors(kernel: Kernel | Singles) -> bool:
-    """Whether several numbers can be computed at a time: columns or terms lie side by side."""
+def _time_of_one(kernel: Kernel | Singles) -> int:
+    """How long a number of a kernel takes, as numbers in long vectors, in which columns or terms lie side by side."""
     has_columns = kernel.columns >= _VECTOR and kernel.target.column_step == 1
     if has_columns and all(access.has_columns_in_vectors for access in kernel.accesses):
-        return True
+        return _SHORT if kernel.columns < _LONG else 1
     in_any_order = isinstance(kernel, Reduction) and not kernel.is_in_order
-    return in_any_order and all(access.has_terms_in_vectors for access in kernel.accesses)
+    return 1 if in_any_order and all(access.has_terms_in_vectors for access in kernel.accesses) else _ALONE
 
 
 def _time(kernel: Kernel | Loop | Singles) -> int:
     """How long a kernel takes, as numbers in vectors."""
     if isinstance(kernel, Loop):
         return kernel.iterations * sum(map(_time, kernel.kernels))
-    return kernel.rows * kernel.columns * kernel.terms * (1 if _is_in_vectors(kernel) else _ALONE)
+    return kernel.rows * kernel.columns * kernel.terms * _time_of_one(kernel)

@@ -21,10 +21,11 @@ import numpy as np
 
 from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
+from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, Tape, is_plain, numbered, tracing
-from micrograd.engine.node import user_attributes
+from micrograd.engine.copying import user_attributes
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray
 
@@ -173,6 +174,14 @@ class _Given(Symbol):
 
     __hash__ = __copy__ = __repr__ = __str__ = _refuse
     label = is_leaf = requires_grad = property(_refuse, _refuse)
+
+
+def returned(nested: Any) -> Structure:
+    """What a function returns, which may be what it was given: there, that is a symbol as any other."""
+    return Structure(
+        filled(nested, lambda leaf: leaf._tape._symbol(leaf._position, Symbol) if type(leaf) is _Given else leaf),
+        returned=True,
+    )
 
 
 class Body(Tape):

@@ -1,5 +1,8 @@
 """Decisions that stay decisions: each branch of ``mg.cond`` and the body of ``mg.while_loop``, recorded once.
 
+So is a block of iterations of ``mg.scan`` with checkpoints. Its adjoint is another scan, from the last block to the
+first: it is handed the state that each block begins with, and computes the block again.
+
 Each part runs on symbols, on a tape of its own. What it reads of the tape around are its inputs there, and its results
 are inputs of the tape around. Where that cannot be, as a part asks for the truth of a number itself, or raises, the
 function is traced again, and the decision is followed as an ``if`` is. Exported code has no other way.
@@ -7,15 +10,15 @@ function is traced again, and the decision is followed as an ``if`` is. Exported
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from micrograd.compiler.guards.refusals import refuse
 from micrograd.compiler.guards.sources import observing_again
 from micrograd.compiler.guards.structure import Structure
-from micrograd.compiler.ir.entries import EQUAL, Decided
-from micrograd.compiler.tracing.body import Body, Leaves
+from micrograd.compiler.ir.entries import EQUAL, NO_ROWS, Decided
+from micrograd.compiler.tracing.body import Body, Leaves, returned
 from micrograd.compiler.tracing.promotion import kind_of_number
 from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, Tape, class_of
 from micrograd.engine import primitives
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.ir.entries import Trace
+    from micrograd.compiler.tracing.dependence import Dependence
 
 
 class _Recorded(NamedTuple):
@@ -46,11 +50,12 @@ class _Parts(NamedTuple):
     """What has written a decision, for its derivatives.
 
     Attributes:
-        functions: both branches, or the condition and the body, which take the leaves of what is handed on.
+        functions: both branches, or the condition and the body, which take the leaves of what is handed on; or what a
+            scan does in one iteration, see _scan.
         kinds: the symbols in the place of these leaves.
     """
 
-    functions: Sequence[Callable[..., Structure]]
+    functions: Sequence[Callable[..., Any]]
     kinds: Sequence[type[Symbol]]
 
 
@@ -58,7 +63,7 @@ def chosen(tape: Tape, predicate: Any, branches: Sequence[Callable[..., Any]], o
     """What ``mg.cond`` returns where the program is to decide."""
     with tape.following_errors():
         position = tape.position(predicate)
-        functions = [lambda branch=branch: Structure(branch(*operands), returned=True) for branch in branches]
+        functions = [lambda branch=branch: returned(branch(*operands)) for branch in branches]
         recorded = [_recorded(tape, function, []) for function in functions]
         first, second = recorded
         kinds, others = _kinds(first.result), _kinds(second.result)
@@ -103,7 +108,7 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
             refuse("a loop whose state has no numbers", "Let the state be what body computes.")
 
         def handed_on(function: Callable[..., Any]) -> Callable[..., Structure]:
-            return lambda *leaves: Structure(function(first.rebuilt(leaves)), returned=True)
+            return lambda *leaves: returned(function(first.rebuilt(leaves)))
 
         functions = handed_on(condition), handed_on(body)
         while True:
@@ -121,7 +126,217 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
         return first.rebuilt(_symbols(tape, results, kinds))
 
 
+def in_blocks(
+    tape: Tape, run: Callable[..., Any], state: Any, take: Callable[[int], Any], order: range, size: int
+) -> tuple[Any, list[Any]]:
+    """The last state of ``mg.scan`` and all outputs, where the program keeps the states between blocks; see there."""
+    with tape.following_errors():
+        first, item, outputs = returned(state), returned(take(order[0])), list[Structure]()
+        if not first.leaves:
+            refuse("a scan whose state has no numbers", "Leave out checkpoint=.")
+
+        def numbers(index: int) -> list[Any]:
+            """Those that an iteration is given."""
+            if item.nested is None:
+                return []
+            given = returned(take(index))
+            if given.key != item.key and _without_numbers(given) != _without_numbers(item):
+                refuse("a scan whose inputs differ in more than numbers", "Leave out checkpoint=.")
+            return given.leaves
+
+        def block(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            """The state after some iterations, and their outputs."""
+            width = len(item.leaves)
+            items = [item.rebuilt(row[width * number : width * (number + 1)]) for number in range(size)]
+            pairs = list(run(first.rebuilt(state), items.__getitem__, range(size)))
+            outputs[:] = [returned(output) for _, output in pairs]
+            return returned(pairs[-1][0]).leaves, [leaf for output in outputs for leaf in output.leaves]
+
+        end = len(order) - len(order) % size
+        rows = [
+            [number for index in order[begin : begin + size] for number in numbers(index)]
+            for begin in range(0, end, size)
+        ]
+        last, stacked = _scan(tape, block, first.leaves, rows)
+        made = list[Any]()
+        for row in stacked:
+            leaves = iter(row)
+            made += [
+                each.rebuilt([next(leaves) for _ in each.leaves]) if each.leaves else each.nested for each in outputs
+            ]
+        pairs = list(run(first.rebuilt(last), take, order[end:]))
+        return (pairs[-1][0] if pairs else first.rebuilt(last)), made + [output for _, output in pairs]
+
+
+def _without_numbers(structure: Structure) -> Any:
+    """What differs where anything else than numbers does."""
+    return Structure(structure.rebuilt([0.0] * len(structure.leaves))).key
+
+
+_Iteration: TypeAlias = "Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]"
+
+
+def _scan(
+    tape: Tape, iteration: _Iteration, state: Sequence[Any], rows: Sequence[Sequence[Any]]
+) -> tuple[list[Symbol], list[list[Symbol]]]:
+    """Let the program run a function in iterations.
+
+    Args:
+        tape: that it is written on.
+        iteration: takes the numbers of the state and a row, and gives the next state and outputs.
+        state: the first one.
+        rows: of each iteration; there is one at least.
+
+    Returns:
+        The last state, and the outputs of each iteration.
+    """
+    width, positions = len(state), tape.positions([*state, 0.0])
+    moving = np.array([tape.positions(row) for row in rows], dtype=np.int64).reshape(len(rows), -1)
+    kinds, of_row = [class_of(kind_of_number(leaf)) for leaf in [*state, 0.0]], list[type[Symbol]]()
+    for row in rows:
+        found = [class_of(kind_of_number(leaf)) for leaf in row]
+        of_row = found if not of_row else [_kind_of_both(x, y) for x, y in zip(of_row, found, strict=True)]
+
+    def recorded(*given: Any) -> Structure:
+        after, outputs = iteration(given[:width], given[width + 1 :])
+        return returned([*after, given[width] + 1.0, *given[:width], *outputs])
+
+    while True:
+        symbols = [*_symbols(tape, positions, kinds), *_symbols(tape, moving[0].tolist(), of_row)]
+        body = _recorded(tape, recorded, symbols)
+        both = [_kind_of_both(x, y) for x, y in zip(kinds, _kinds(body.result), strict=False)]
+        if both == kinds:
+            break
+        kinds = both  # a plain number in the first state only
+    asked = _recorded(
+        tape,
+        lambda *given: returned(given[width] < float(len(rows))),
+        _symbols(tape, positions, kinds),
+    )
+    parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row]), _kinds(body.result)[len(kinds) :]
+    results = _written(tape, [asked, body], parts, state=positions, moving=moving, outputs=len(of_outputs))
+    stacked = tape.decisions[-1].stacked[:, width:].tolist()
+    return (
+        _symbols(tape, results[:width], kinds[:width]),
+        [_symbols(tape, row, of_outputs[width:]) for row in stacked],
+    )
+
+
 # Derivatives
+
+
+def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
+    """Add what the results of a scan give to what it reads: by another scan, from the last iteration to the first.
+
+    Args:
+        tape: that it is on.
+        decided: the scan.
+        dependence: what gradients flow through.
+        found: the gradients of positions, to which others are added.
+    """
+    (iteration,), kinds = _parts_of(tape, decided)
+    width, items = len(decided.state) - 1, decided.moving.shape[1]
+    equal, stacked = dependence.equal, decided.stacked
+    fixed = [position for position in decided.fixed.tolist() if equal[position] in dependence]
+    seeded = [column for column in range(stacked.shape[1]) if any(row in found for row in stacked[:, column].tolist())]
+    wanted = [
+        column
+        for column in range(items)
+        if any(equal[position] in dependence for position in decided.moving[:, column].tolist())
+    ]
+
+    def back(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The gradients of what an iteration begins with, and of its row."""
+        inner = cast("Body", recorder_on_top())
+        given = [inner._symbol(each._position, kind) for each, kind in zip(row, kinds, strict=False)]
+        after, outputs = iteration(given[:width], given[width:])
+        results = [*after, *given[:width], *outputs]
+        numbers = [*range(width), *(width + column for column in seeded)]
+        seeds = zip(numbers, [*state[:width], *row[width + items :]], strict=True)
+        total = 0.0
+        for number, seed in seeds:
+            total = total + seed * inner._symbol(inner.position(results[number]), Symbol)
+        outside = {position: inner.outside(position) for position in fixed}
+        at = [symbol._position for symbol in given] + [
+            symbol._position for symbol in outside.values() if symbol is not None
+        ]
+        root = inner.position(total)
+        roots = inner._dependence([inner._symbol(root, Symbol)], set(at))
+        slopes = inner._gradients(root, roots, {position: [position] for position in at}, True)
+        sums = [
+            each + (0.0 if symbol is None else slopes.get(symbol._position, 0.0))
+            for each, symbol in zip(state[width:], outside.values(), strict=True)
+        ]
+        own = [slopes.get(symbol._position, 0.0) for symbol in given]
+        return [*own[:width], *sums], [own[width + column] for column in wanted]
+
+    with observing_again(tape.observer), tape.following_errors():
+        start = [found.get(position, 0.0) for position in decided.results.tolist()[:width]]
+        every = np.concatenate([stacked[:, :width], decided.moving], axis=1).tolist()
+        rows = [
+            [*_symbols(tape, given, [Symbol] * len(given)), *(found.get(at, 0.0) for at in seeds)]
+            for given, seeds in zip(every, stacked[:, seeded].tolist(), strict=True)
+        ]
+        last, of_rows = _scan(tape, back, [*start, *[0.0] * len(fixed)], rows[::-1])
+    pairs = [*zip([*decided.state.tolist()[:width], *fixed], last, strict=True)]
+    for positions, slopes in zip(decided.moving[::-1, wanted].tolist(), of_rows, strict=True):
+        pairs += zip(positions, slopes, strict=True)
+    for position, slope in pairs:
+        if (first := equal[position]) in dependence:
+            found[first] = found[first] + slope if first in found else slope
+
+
+def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
+    """Add the tangents of all results of a scan: another scan, which goes along with it.
+
+    Args:
+        tape: that it is on.
+        decided: the scan.
+        found: for positions the tangent in each direction, to which others are added.
+    """
+    (iteration,), kinds = _parts_of(tape, decided)
+    width, items = len(decided.state) - 1, decided.moving.shape[1]
+    fixed = [position for position in decided.fixed.tolist() if position in found]
+    inputs = [*decided.state.tolist()[:width], *fixed, *decided.moving.ravel().tolist()]
+    directions = sorted({number for position in inputs for number in found.get(position, ())})
+
+    def of(position: int) -> list[Any]:
+        return [found.get(position, {}).get(number, 0.0) for number in directions]
+
+    def along(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The results of an iteration and their tangents."""
+        inner = cast("Body", recorder_on_top())
+        numbers, tangents = [*state[:width], *row[:items]], [*state[width:], *row[items:]]
+        given = [inner._symbol(x._position, kind) for x, kind in zip(numbers, kinds, strict=True)]
+        after, outputs = iteration(given[:width], given[width:])
+        results = [inner.at_home(leaf) for leaf in [*after, *given[:width], *outputs]]
+        own = _symbols(inner, [x._position for x in numbers], [Symbol] * len(numbers))
+        maps: list[dict[Any, Any]] = [{} for _ in directions]
+        for number, each in enumerate(maps):
+            each.update(zip(own, tangents[number :: len(directions)], strict=True))
+            for position in fixed:
+                if (symbol := inner.outside(position)) is not None:
+                    each[symbol] = inner.at_home(of(position)[number])
+        columns = Tape.tangents(inner, results, maps, True)
+        slopes = [slope for of_result in zip(*columns, strict=True) for slope in of_result]
+        return [*results[:width], *slopes[: width * len(directions)]], slopes[width * len(directions) :]
+
+    with observing_again(tape.observer), tape.following_errors():
+        begin = decided.state.tolist()[:width]
+        start = [*_symbols(tape, begin, kinds[:width]), *(tangent for position in begin for tangent in of(position))]
+        rows = [
+            [*_symbols(tape, row, kinds[width:]), *(tangent for position in row for tangent in of(position))]
+            for row in decided.moving.tolist()
+        ]
+        last, of_rows = _scan(tape, along, start, rows)
+    slopes = iter([*last[width:], *(slope for row in of_rows for slope in row)])
+    for position in [*decided.results.tolist()[:width], *decided.stacked.ravel().tolist()]:
+        found.setdefault(position, {}).update((number, next(slopes)) for number in directions)
+
+
+def _parts_of(tape: Tape, decided: Decided) -> _Parts:
+    found: _Parts = next(part for each, part in zip(tape.decisions, tape.parts, strict=True) if each is decided)
+    return found
 
 
 def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list[Any]]:
@@ -137,7 +352,7 @@ def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[l
     """
     if len(reads) > _MOST_DIRECTIONS:
         tape.follow()
-    parts: _Parts = next(part for each, part in zip(tape.decisions, tape.parts, strict=True) if each is decided)
+    parts = _parts_of(tape, decided)
     count, results = len(reads), len(decided.results)
 
     def sloping(function: Callable[..., Structure], *state: Any) -> list[Any]:
@@ -179,6 +394,7 @@ def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[l
 
 _MOST_DIRECTIONS = 24  # of more, it is less to do to follow the decisions, where that may be
 Tape.derivatives_of = derivatives_of
+Tape.adjoint_of_scan, Tape.tangents_of_scan = adjoint_of_scan, tangents_of_scan
 
 
 def _is_same(*results: Structure) -> bool:
@@ -210,14 +426,20 @@ def _written(
     predicate: int | None = None,
     state: Sequence[int] = (),
     limit: int | None = None,
+    moving: Any = NO_ROWS,
+    outputs: int = 0,
 ) -> list[int]:
     """The positions of the results of a decision, which are new inputs of the tape around."""
-    results = [*tape.operations.append_inputs(["decided"] * len(parts.kinds))]
+    size = len(moving) * outputs
+    results = [*tape.operations.append_inputs(["decided"] * ((len(state) or len(parts.kinds)) + size))]
+    stacked = np.array(results[len(results) - size :], dtype=np.int64).reshape(len(moving), outputs)
+    results = results[: len(results) - size]
     given = results if state else []
     reads = tuple(np.array([*part.reads, *given], dtype=np.int64) for part in recorded)
     asked = np.array([] if predicate is None else [predicate], dtype=np.int64)
     traces = tuple(part.trace for part in recorded)
-    tape.decisions.append(Decided(traces, reads, asked, np.array(state, dtype=np.int64), np.array(results), limit))
+    first = np.array(state, dtype=np.int64)
+    tape.decisions.append(Decided(traces, reads, asked, first, np.array(results), limit, moving, stacked))
     tape.parts.append(parts)
     return results
 

@@ -25,7 +25,7 @@ from micrograd.compiler.guards.refusals import TraceError, refuse, refused_indic
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.trace import BoolSymbol, IntSymbol, Picked
 from micrograd.engine.commit import commit, setting
-from micrograd.engine.node import user_attributes
+from micrograd.engine.copying import user_attributes
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 

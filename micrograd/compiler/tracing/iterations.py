@@ -16,18 +16,19 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, are_plain_rows, told
-from micrograd.compiler.tracing.decisions import chosen, repeated, switched
+from micrograd.compiler.tracing.decisions import chosen, in_blocks, repeated, switched
 from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Iterations, taking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.engine.value import Value
 
@@ -63,9 +64,9 @@ class TracedOnce(Iterations):
     """
 
     def __init__(self, memory: float) -> None:
-        self._memory = memory
+        self._memory, self._keeps_all = memory, False
 
-    def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    def of(self, function: Callable[..., Any], count: int, keeps_all: bool = False) -> Callable[..., Any]:
         """The function, which after its second iteration refuses a loop that does not fit into memory."""
         tape, iterations = recorder_on_top(), 0
         if not isinstance(tape, Tape):
@@ -74,7 +75,8 @@ class TracedOnce(Iterations):
         def run(*given: Any) -> Any:
             nonlocal iterations
             begin, iterations = len(tape.operations), iterations + 1
-            result = function(*given)
+            with self._keeping_all(keeps_all):
+                result = function(*given)
             if iterations == 2:  # the first one may have written what all have in common
                 _check_memory(count, tape.size_from(begin), self._memory)
             return result
@@ -88,7 +90,28 @@ class TracedOnce(Iterations):
             return []
         if tape.decisions or (tape.questions is not None and tape.questions.has_asked()):
             return []  # a program with decisions has all of its operations in one
-        return _mapped(function, item, count, tape)
+        with self._keeping_all(True):
+            return _mapped(function, item, count, tape)
+
+    @contextmanager
+    def _keeping_all(self, keeps_all: bool) -> Iterator[None]:
+        """Let scans inside keep all states: there are many of them, one for each item of a vmap."""
+        before, self._keeps_all = self._keeps_all, self._keeps_all or keeps_all
+        try:
+            yield
+        finally:
+            self._keeps_all = before
+
+    def keeps_some(self) -> bool:
+        """Whether a program may keep some of the states of a scan, and compute the others again."""
+        tape = _tape_that_decides()
+        return tape is not None and tape.may_follow and not self._keeps_all
+
+    def in_blocks(
+        self, run: Callable[..., Any], state: Any, take: Callable[[int], Any], order: range, size: int
+    ) -> tuple[Any, list[Any]]:
+        """The last state of a scan and all outputs, where states between blocks are kept."""
+        return in_blocks(cast("Tape", _tape_that_decides()), run, state, take, order, size)
 
     def leave(self, number: Any) -> bool:
         """Whether a tape records for a program that decides on numbers."""

@@ -299,13 +299,17 @@ def _stand_in(x: Any) -> Any:
 class _OneIteration(Iterations):
     """Loops, of which an outline has one iteration."""
 
-    def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    def of(self, function: Callable[..., Any], count: int, keeps_all: bool = False) -> Callable[..., Any]:
         """The function."""
         return function
 
     def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
         """Nothing: ``at_once`` has the results of all iterations."""
         return []
+
+    def keeps_some(self) -> bool:
+        """Whether a program may keep some of the states of a scan: it has no outline then."""
+        return _tape().fail("checkpoints")
 
     def leave(self, number: Any) -> bool:
         """Whether a decision on a number is left to a program: that has no outline."""

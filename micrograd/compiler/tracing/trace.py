@@ -63,10 +63,11 @@ from micrograd.compiler.tracing.dependence import Dependence
 from micrograd.compiler.tracing.largest import Reading, is_handed_on
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
+from micrograd.engine.copying import user_attributes
 from micrograd.engine.differentiation import refuse_constant
-from micrograd.engine.methods import named
-from micrograd.engine.node import Node, user_attributes
-from micrograd.engine.primitive import Operations, Primitive
+from micrograd.engine.node import Node
+from micrograd.engine.operations import Operations
+from micrograd.engine.primitive import Primitive, named
 from micrograd.engine.recorder import Recorder, float_read, recording_in_use, using
 from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
@@ -154,6 +155,8 @@ class Tape(Tracer):
     gradients_in_lanes: ClassVar[type[Any]]
     gradient_of: ClassVar[Callable[..., ArrayFunction]]
     derivatives_of: ClassVar[Callable[..., list[list[Any]]]]
+    adjoint_of_scan: ClassVar[Callable[..., None]]
+    tangents_of_scan: ClassVar[Callable[..., None]]
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -1013,6 +1016,9 @@ class Tape(Tracer):
 
     def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a decision give to what it reads."""
+        if decided.is_scan:
+            self.adjoint_of_scan(decided, dependence, found)
+            return
         reads = [position for position in decided.operands_of(0) if dependence.equal[position] in dependence]
         rows = Tape.derivatives_of(self, decided, reads)
         for position, row in zip(reads, rows, strict=True):
@@ -1024,6 +1030,9 @@ class Tape(Tracer):
 
     def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
         """The tangents of all results of a decision, from those of what it reads."""
+        if decided.is_scan:
+            self.tangents_of_scan(decided, found)
+            return
         reads = [position for position in decided.operands_of(0) if position in found]
         rows = Tape.derivatives_of(self, decided, reads)
         for number in sorted({number for position in reads for number in found[position]}):

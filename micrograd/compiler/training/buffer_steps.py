@@ -79,13 +79,22 @@ class BufferSteps(CompiledSteps):
     def _make_runs(self, programs: list[Program]) -> None:
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = new_buffer(end)
-        every, disabled = (self._update.program, *programs), disabled_passes(())
+        update, count, disabled = self._update, len(self._parameters), disabled_passes(())
+        every = update.program, update.back(), *programs
         runs: Any = [self._backend.run_of(program, self._buffer, disabled) for program in every]
-        self._step, *self._runs = runs
-        update = self._update
-        where = update.rate, update.check, update.next, update.current
-        self._stepping = Stepping(self._step, *where, self._done, self._last_rate)
-        count = len(self._parameters)
+        self._step, back, *self._runs = runs
+        self._stepping = Stepping(
+            updates=(self._step, back),
+            rate=update.rate,
+            check=update.check,
+            parameters=update.parameters,
+            next=update.next.start,
+            states=slice(count, update.current.stop),
+            next_states=update.next.start + count,
+            last_gradients=update.last_gradients.start,
+            done=self._done,
+            last_rate=self._last_rate,
+        )
         self._positions_of_others = [
             program.inputs[count : count + len(others)] for program, others in zip(programs, self._others, strict=True)
         ]
@@ -126,8 +135,11 @@ class BufferSteps(CompiledSteps):
         if (error := self._error) is not None:
             self._error = None
             raise error
-        is_plain = self._current and not (self._rate_can_change or self._constant or self._clip_norm)
-        count = self._batches.at_once(batches, self._stepping) if is_plain and len(batches) >= _FEWEST else 0
+        if len(batches) < _FEWEST:
+            return []
+        self._bring_up_to_date()
+        is_plain = not (self._rate_can_change or self._constant or self._clip_norm)
+        count = self._batches.at_once(batches, self._stepping) if is_plain else 0
         if count < _FEWEST:
             return []
         rates, done = self._rates(count), int(self._done[0])
@@ -163,10 +175,7 @@ class BufferSteps(CompiledSteps):
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         self._losses = None
-        if not self._current:
-            if self._rate_can_change or self._draw_can_change:
-                self.read_examples()
-            self._read_values()
+        self._bring_up_to_date()
         if self._has_constant_loss(batch):
             return self._take_eagerly(batch, epoch, noise)
         if noise is not None:
@@ -185,13 +194,20 @@ class BufferSteps(CompiledSteps):
             done = int(self._done[0]) + 1
             buffer[update.rate] = rate = optimizer.next_rate(done - 1)
             self._step.run()
-            following = buffer[update.next]
+            following, gradients = buffer[update.next], buffer[update.gradients]
             if buffer[update.check] == 0.0:
                 # Python looks for signals at calls and loops: there are none between here and the return
-                buffer[update.current] = following
+                buffer[update.current], buffer[update.last_gradients] = following, gradients
                 self._last_rate[0], self._done[0] = rate, done
                 return mean
         return self._take_eagerly(batch, epoch, noise)
+
+    def _bring_up_to_date(self) -> None:
+        """Take what the Values, and perhaps the examples, have become where others could change them."""
+        if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
+            self._read_values()
 
     def _update_eagerly(self) -> None:
         """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""
@@ -202,9 +218,9 @@ class BufferSteps(CompiledSteps):
         self._optimizer.step()
 
     def _give(self, current: Floats, others: list[Floats]) -> None:
-        self._buffer[self._update.current] = current
+        self._buffer[: len(current)] = current
         for positions, numbers in zip(self._positions_of_others, others, strict=True):
             self._buffer[positions] = numbers
 
     def _current_numbers(self) -> Floats:
-        return self._buffer[self._update.current]
+        return self._buffer[: self._update.last_gradients.stop]

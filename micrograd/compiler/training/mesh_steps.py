@@ -263,9 +263,8 @@ class _UpdateOnDevices:
     """
 
     def __init__(self, devices: Devices, update: Update, clip_norm: float | None) -> None:
-        positions = [
-            np.arange(position.start, position.stop) for position in (update.current, update.gradients, update.next)
-        ]
+        kept = slice(0, update.last_gradients.stop)
+        positions = [np.arange(position.start, position.stop) for position in (kept, update.gradients, update.next)]
         lowered = Lowered(update.program, *positions[:2], np.array([update.rate]), functions=PLAIN)
         self.constants = devices.same(lowered.constants)
         self.digest = crc32(repr(clip_norm).encode(), _digest_of(update.program, lowered))
@@ -278,7 +277,7 @@ class _UpdateOnDevices:
         if self._clip_norm is not None:
             gradient = clipped(gradient, self._clip_norm, jnp)
         following = self._next(constants, current, gradient, rate)
-        return following, jnp.isfinite(gradient).all() & jnp.isfinite(following).all()
+        return jnp.append(following, gradient), jnp.isfinite(gradient).all() & jnp.isfinite(following).all()
 
 
 class _InOne:

@@ -33,9 +33,8 @@ from micrograd.compiler.tracing.questions import ROUNDING
 from micrograd.compiler.tracing.trace import is_plain
 from micrograd.compiler.training.update import Update, update_of
 from micrograd.engine.commit import changing_gradients, commit, setting
-from micrograd.engine.node import requires_grad_version
 from micrograd.engine.storage import Stored
-from micrograd.engine.stored import bring_up_to_date, changing
+from micrograd.engine.stored import bring_up_to_date, changing, requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
 
@@ -217,6 +216,8 @@ class CompiledSteps(ABC):
             for special, numbers in self._groups_of(members):
                 self._which[numbers] = len(self._special)
                 self._special.append(special)
+        first, *rest = self._special
+        self._watching = [first, *(one for one in rest if not one.closed_over.watches_the_same(first.closed_over))]
         self._others: list[Sequence[Value]] = [special.values[len(self._parameters) :] for special in self._special]
         if any(value.requires_grad and not value.is_leaf for others in self._others for value in others):
             raise ValueError(
@@ -328,7 +329,7 @@ class CompiledSteps(ABC):
         if any(self._others):
             bring_up_to_date()
         columns = self._state_columns()
-        replaced = [special for special in self._special if not special.closed_over.is_current()]
+        replaced = [special for special in self._watching if not special.closed_over.is_current()]
         self._retraced = self._retraced + 1 if replaced else 0
         if self._retraced == TOO_OFTEN:
             _warn_of_retraces(replaced[0])
@@ -343,7 +344,7 @@ class CompiledSteps(ABC):
             self._build()
             columns = self._state_columns()
         update = self._update
-        current = np.zeros(update.current.stop)
+        current = np.zeros(update.last_gradients.stop)
         current[update.parameters] = self._stored.data()
         for position, column in zip(update.states, columns, strict=True):
             current[position] = column[: position.stop - position.start]

@@ -9,7 +9,9 @@ count of steps:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import numpy as np
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.layout import Layout
-from micrograd.compiler.ir.program import Access, Kernel, Map, Program, Reduction, Segment
+from micrograd.compiler.ir.program import Access, Kernel, Loop, Map, Program, Reduction, Segment, Singles
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.trace import Tape, tracing
 
@@ -35,23 +37,43 @@ class Update:
         program: computes the next parameters and states; the old ones stay as they are.
         parameters: where the parameters are.
         states: where each number of the state is: one for each parameter, or one that all share.
-        last_gradients: where the gradients of the last step are.
-        current: all of these, one after the other.
-        next: where the next ones are, in the same order: a step is done when they are copied to current.
+        current: both, one after the other.
+        last_gradients: where the gradients of the last step are, right behind.
+        next: where the next parameters and states are, in the same order.
         check: where 0 is if they are all finite, and else NaN.
-        gradients: where the gradients for this step are to be given.
+        gradients: where the gradients for this step are to be given. A step is done when the next numbers are copied to
+            current, and these to last_gradients.
         rate: where the learning rate is.
     """
 
     program: Program
     parameters: slice
     states: list[slice]
-    last_gradients: slice
     current: slice
+    last_gradients: slice
     next: slice
     check: int
     gradients: slice
     rate: int
+
+    def back(self) -> Program:
+        """The program of a step that follows at once: it reads states from next, and gradients from last_gradients.
+
+        It computes the next states where the ones before these were.
+        """
+        count = self.gradients.stop - self.gradients.start
+        states, after = slice(count, self.current.stop), slice(self.next.start + count, self.next.stop)
+        exchanged = (states, after), (after, states), (self.gradients, self.last_gradients)
+
+        def moved(access: Access) -> Access:
+            for one, other in exchanged:
+                if one.start <= access.base < one.stop:
+                    return replace(access, base=access.base + other.start - one.start)
+            return access
+
+        written = np.r_[self.next.start : after.start, states]
+        kernels = (kernel.changed(moved) for kernel in self.program.kernels if not isinstance(kernel, Loop | Singles))
+        return replace(self.program, kernels=tuple(kernels), outputs=written)
 
 
 def update_of(optimizer: Optimizer, states: Floats) -> Update:
@@ -108,8 +130,8 @@ class _Widened:
         parameter, gradient, rate, *state = inputs
         for node in (parameter, *state):
             self._lay(node)
-        self._last_gradients = self.layout.stretch(count)
         self._current = slice(0, self.layout.end)
+        self._last_gradients = self.layout.stretch(count)
         for node in (gradient, rate):
             self._lay(node)
         for node in np.flatnonzero(graph.is_constant).tolist():
@@ -120,18 +142,19 @@ class _Widened:
         start = self.layout.end
         parameter, gradient, rate, *state = self.inputs
         copied = []
-        for result, node in zip((*self.results, gradient), (parameter, *state, gradient), strict=True):
+        for result, node in zip(self.results, (parameter, *state), strict=True):
             width = self._width(node)
             position = self.layout.stretch(width)
             if result in self.position or self._width(result) < width:
                 copied.append((result, position, width))
             else:
                 self.position[result] = position  # it is computed there
-        end = self.layout.end
+        states, end = start + self.count, self.layout.end
         kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
         kernels += [self._copy(*each) for each in copied]
         check = self.layout.stretch(1)
-        kernels.append(Reduction.zero_if_finite(check, end - start, Access(start, term_step=1)))
+        parts = [(stop - first, Access(first, term_step=1)) for first, stop in pairwise((start, states, end))]
+        kernels.append(Reduction.zero_if_finite(check, *filter(itemgetter(0), parts)))
         return Update(
             program=Program(
                 self.layout.end,
@@ -142,8 +165,8 @@ class _Widened:
             ),
             parameters=self._slice(parameter),
             states=[self._slice(node) for node in state],
-            last_gradients=slice(self._last_gradients, self._last_gradients + self.count),
             current=self._current,
+            last_gradients=slice(self._last_gradients, self._last_gradients + self.count),
             next=slice(start, end),
             check=check,
             gradients=self._slice(gradient),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
-from micrograd.engine.closures import HandWritten
+from micrograd.engine.history import HandWritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

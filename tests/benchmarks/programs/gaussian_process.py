@@ -49,7 +49,6 @@ def scalars(w: Numbers, given: Numbers) -> Any:
 
 
 def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
-    """The same in arrays."""
     covariances, _ = covariance(xp, w, given["points"])
     factor = xp.linalg.cholesky(covariances)
     solved = xp.solved_below(factor, given["numbers"])
@@ -82,5 +81,4 @@ def numpy_gradient(w: Numbers, given: Numbers) -> tuple[float, Numbers]:
 
 
 def gaussian_process(points: int) -> Program:
-    """The program for so many points."""
     return Program(f"Gaussian process, {points:,} points", partial(data, points), scalars, arrays, numpy_gradient)

@@ -66,7 +66,6 @@ def scalars(w: Numbers, given: Numbers) -> Any:
 
 
 def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
-    """The same in arrays."""
     points = given["points"]
     count, dimensions = points.shape
     rows, columns = zip(*below_diagonal(dimensions), strict=True)

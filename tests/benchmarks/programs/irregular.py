@@ -49,7 +49,6 @@ def run(planned: list[Step], numbers: Any, tanh: Any) -> list[Any]:
 
 
 def irregular(count: int) -> Program:
-    """The program of so many operations."""
     planned = steps(count)
     title = f"irregular, {count:,} operations at random"
     return Program(title, data, partial(scalars, planned), partial(arrays, planned))

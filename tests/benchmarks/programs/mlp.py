@@ -31,7 +31,6 @@ def data(batch: int, sizes: tuple[int, int, int] = SIZES) -> tuple[Numbers, Numb
 
 
 def scalars(w: Numbers, given: Numbers) -> Any:
-    """The mean cross-entropy."""
     outputs = []
     for image in given["images"]:
         layer = zip(w["hidden"], w["hidden bias"], strict=True)
@@ -42,7 +41,6 @@ def scalars(w: Numbers, given: Numbers) -> Any:
 
 
 def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
-    """The same in arrays."""
     hidden = xp.relu(given["images"] @ w["hidden"].T + w["hidden bias"])
     return xp.cross_entropy(hidden @ w["output"].T + w["output bias"], given["classes"])
 

@@ -31,7 +31,6 @@ def scalars(w: Numbers, given: Numbers) -> Any:
 
 
 def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
-    """The same in arrays."""
     x, y = given["x"], given["y"]
     a, b, c = w["coefficients"]
     errors = a * x * x + b * x + c - y
@@ -39,5 +38,4 @@ def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
 
 
 def parabola(points: int) -> Program:
-    """The program for so many points."""
     return Program(f"parabola in plain operators, {points:,} points", partial(data, points), scalars, arrays)

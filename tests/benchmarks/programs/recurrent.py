@@ -30,7 +30,6 @@ def data(steps: int, width: int = WIDTH) -> tuple[Numbers, Numbers]:
 
 
 def scalars(w: Numbers, given: Numbers) -> Any:
-    """The mean square of the errors."""
     series = given["series"]
     state = [0.0] * len(w["bias"])
     errors = []
@@ -82,6 +81,5 @@ def numpy_gradient(w: Numbers, given: Numbers) -> tuple[float, Numbers]:
 
 
 def recurrent(steps: int, width: int = WIDTH) -> Program:
-    """The program for so many steps."""
     title = f"recurrent net, {width} wide, {steps:,} steps"
     return Program(title, partial(data, steps, width), scalars, arrays, numpy_gradient)

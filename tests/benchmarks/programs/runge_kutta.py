@@ -45,7 +45,6 @@ def step(w: Numbers, state: Any) -> tuple[Any, Any]:
 
 
 def scalars(w: Numbers, given: Numbers) -> Any:
-    """The mean square of the errors."""
     state = w["prey"], w["predators"]
     total = 0.0
     for prey, predators in given["counted"]:
@@ -79,6 +78,5 @@ def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
 
 
 def runge_kutta(steps: int, scan: bool = False) -> Program:
-    """The program for so many steps."""
     title = f"Runge-Kutta, {steps:,} steps, {'mg.scan' if scan else 'plain loop'}"
     return Program(title, partial(data, steps), with_scan if scan else scalars, arrays, c="runge_kutta.c")

@@ -20,8 +20,6 @@ END = LETTERS - 1  # stands before the word, too
 
 
 class Shape(NamedTuple):
-    """How large a transformer is."""
-
     layers: int
     width: int
     heads: int
@@ -86,12 +84,10 @@ def attention(heads: int, x: list[Any], w: Numbers, keys: list[Any], values: lis
 
 
 def linear(x: list[Any], matrix: list[list[Any]]) -> list[Any]:
-    """The matrix times x."""
     return [mg.dot(row, x) for row in matrix]
 
 
 def added(xs: list[Any], ys: list[Any]) -> list[Any]:
-    """The sums, element by element."""
     return [x + y for x, y in zip(xs, ys, strict=True)]
 
 

@@ -4,7 +4,6 @@ from micrograd.compiler.backends.llvm import object_cache
 
 
 def cached(key, make, load=bytes):
-    """The content of one key."""
     contents = []
 
     def made(keys):

@@ -17,24 +17,10 @@ from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.choice import BACKENDS, Entry, _warn_without_llvmlite, backend_of
 from micrograd.compiler.ir.entries import EQUAL, LESS, LESS_EQUAL
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
-from tests.compiler.backends.entries import cached
 from tests.locks import is_held
 
-RUN = """
-import micrograd as mg
-w = mg.Value(3.0)
-fast = mg.compile(lambda x: mg.exp(w * x) + sum(w * i for i in range(9)), backend="llvm")
-fast(2.0).backward()
-print(w.grad)
-"""
 
-
-def entries_in(folder):
-    """The entries of a cache by their paths, without its key."""
-    return {path: path.read_bytes() for path in folder.iterdir() if path.name != object_cache.KEY}
-
-
-def run(folder, program=RUN):
+def run(folder, program):
     """What a process of its own prints."""
     environment = {"MICROGRAD_CACHE": str(folder), "PATH": "/usr/bin", "PYTHONWARNINGS": "error"}
     result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
@@ -43,26 +29,6 @@ def run(folder, program=RUN):
 
 
 @pytest.mark.slow
-def test_the_cache_is_filled_and_a_damaged_entry_is_made_anew(tmp_path):
-    expected = run(tmp_path)
-    entries = entries_in(tmp_path)
-    assert entries
-    for path, content in entries.items():
-        path.write_bytes(content[: len(content) // 2])
-    assert run(tmp_path) == expected
-    assert entries_in(tmp_path) == entries
-    for path, content in entries.items():
-        path.write_bytes(content[:40] + bytes([content[40] ^ 255]) + content[41:])
-    assert run(tmp_path) == expected
-    assert entries_in(tmp_path) == entries
-
-
-@pytest.mark.slow
-def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path):
-    (tmp_path / "file").write_text("")
-    assert run(tmp_path / "file" / "folder") == run(tmp_path / "cache")
-
-
 def test_the_library_comes_into_memory_when_the_passes_are_done(tmp_path):
     program = """
 import sys, micrograd as mg
@@ -99,22 +65,6 @@ def test_the_cache_is_where_caches_are(monkeypatch, platform, environment, expec
     assert object_cache.folder().as_posix() == expected
 
 
-def test_an_entry_that_cannot_be_put_in_position_leaves_no_file(tmp_path, monkeypatch):
-    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
-    assert cached("key", lambda: b"content") == b"content"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_entry_that_is_cut_off_is_made_anew_and_is_whole_then(tmp_path, monkeypatch):
-    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    assert cached("key", lambda: b"content") == b"content"
-    (entry,) = entries_in(tmp_path)
-    entry.write_bytes(entry.read_bytes()[:-1])
-    assert cached("key", lambda: b"made again") == b"made again"
-    assert cached("key", lambda: b"not made") == b"made again"
-
-
 @pytest.fixture
 def new_machine(tmp_path, monkeypatch):
     """What makes the compiler of this process forget what it has compiled; its cache is empty at first."""
@@ -128,18 +78,6 @@ def gradient_of_several_kernels():
     w = Value(3.0)
     mg.compile(lambda x: mg.exp(w * x) + sum(w * i for i in range(9)), backend="llvm")(2.0).backward()
     assert w.grad == pytest.approx(2 * math.exp(6) + 36)
-
-
-def test_entries_that_hold_the_kernels_of_others_are_not_taken(tmp_path, new_machine):
-    new_machine()
-    gradient_of_several_kernels()
-    entries = sorted(entries_in(tmp_path))
-    contents = [entry.read_bytes() for entry in entries]
-    assert len(set(contents)) == len(entries) > 2
-    for entry, other in zip(entries, [*contents[1:], contents[0]], strict=True):
-        entry.write_bytes(other)
-    new_machine()
-    gradient_of_several_kernels()
 
 
 def test_a_processor_whose_features_are_not_known_is_compiled_for(monkeypatch, new_machine):
@@ -166,36 +104,6 @@ class TestLockOfLlvm:
             machine.addresses({"nothing": make})
         assert answers == [True]
         assert not is_held(llvm_machine._lock)
-
-    def test_it_is_held_while_the_machine_is_made(self, new_machine, monkeypatch):
-        from micrograd.compiler.backends.llvm import llvm_machine
-
-        new_machine()
-        answers = []
-        monkeypatch.setattr(llvm_machine, "Machine", lambda: answers.append(is_held(llvm_machine._lock)) or "machine")
-        assert llvm_machine.machine() == "machine" == llvm_machine.machine()
-        assert answers == [True]
-        assert not is_held(llvm_machine._lock)
-
-
-def test_an_entry_is_made_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path / "not" / "there"))
-    made = []
-    for _ in range(3):
-        assert cached("key", lambda: made.append(1) or b"two\nlines") == b"two\nlines"
-    assert len(made) == 1
-    assert cached("other key", lambda: b"other") == b"other"
-
-
-@pytest.mark.slow
-def test_several_processes_share_an_empty_cache(tmp_path):
-    environment = {"MICROGRAD_CACHE": str(tmp_path), "PATH": "/usr/bin"}
-    processes = [
-        subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    assert len({process.communicate()[0] for process in processes}) == 1
-    assert not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]
 
 
 @pytest.fixture
@@ -367,6 +275,7 @@ def _right(name, x):
         return float(getattr(mpmath, name)(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tanh", "log", "log1p", "sin", "cos"])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])  # XLA has others
 def test_functions_are_those_of_python_to_three_units_in_the_last_position(name, backend):
@@ -429,23 +338,6 @@ def test_powers_of_one_exponent(exponent, backend):
             assert not math.isfinite(alone)
         else:
             assert alone == pytest.approx(right, rel=1e-15, nan_ok=True)
-
-
-def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkeypatch, tmp_path):
-    from micrograd.compiler.backends.llvm import llvm_batch_runner, llvm_machine, llvm_runners
-
-    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    machine = llvm_machine.Machine()
-    runners = {
-        "micrograd_run": llvm_runners.runner,
-        "micrograd_loop": llvm_runners.turner,
-        "micrograd_batch": llvm_batch_runner.batch_runner,
-    }
-    addresses, _ = machine.addresses(runners)
-    assert len(set(addresses.values())) == len(runners)
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) >= len(runners)
-    again = llvm_machine.Machine()
-    assert again.addresses(dict.fromkeys(runners, lambda: pytest.fail("it is not found")))
 
 
 def test_a_lorentzian_far_out(backend):

@@ -37,7 +37,6 @@ def jaxpr(program):
 
 class TestReads:
     @settings(max_examples=24)
-    @pytest.mark.slow
     @given(st.data())
     def test_what_is_read_is_what_numpy_reads(self, data):
         lengths = data.draw(st.lists(st.integers(1, 30), min_size=1, max_size=3))
@@ -174,7 +173,6 @@ LOOPS = {
 }
 
 
-@pytest.mark.slow
 class TestLoops:
     @pytest.mark.parametrize("name", LOOPS)
     def test_a_loop_is_a_scan_where_it_can_be_and_computes_the_same(self, name):
@@ -203,7 +201,6 @@ class TestLoops:
         assert texts[1].count("\n") < 1.1 * texts[0].count("\n")
 
 
-@pytest.mark.slow
 class TestNumbers:
     def test_a_product_and_a_sum_are_rounded_one_after_the_other(self):
         rng = random.Random(0)
@@ -235,7 +232,6 @@ class TestNumbers:
         assert jax.grad(jax.grad(jax_functions.forward(mg.engine.further_primitives.sinc)))(0.0) == 0.0
         assert jax.grad(jax_functions.differentiable(primitives.abs))(0.0) == 0.0
 
-    @pytest.mark.slow
     @pytest.mark.unmeasured
     @pytest.mark.filterwarnings("ignore:JAX calls primitive")  # said once in a process, perhaps in another test
     @pytest.mark.parametrize("primitive", mg.engine.further_primitives.TABLE.values(), ids=lambda p: p.name)
@@ -328,7 +324,6 @@ class TestSettingsOfJax:
             jax.config.update("jax_enable_x64", True)
         assert fast(1.0) == pytest.approx(math.sin(1.0), rel=1e-15)
 
-    @pytest.mark.slow
     def test_jax_with_its_own_settings_is_refused(self):
         program = "import micrograd as mg; mg.compile(lambda x: x * x, backend='jax')(3.0)"
         environment = {name: value for name, value in os.environ.items() if name != "JAX_ENABLE_X64"}
@@ -337,7 +332,6 @@ class TestSettingsOfJax:
         assert "RuntimeError: micrograd computes in float64, which JAX has switched off" in run.stderr
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-    @pytest.mark.slow
     def test_a_forked_child_is_refused_and_does_not_hang(self):
         program = """
 import os, warnings

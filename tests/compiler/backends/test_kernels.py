@@ -10,9 +10,7 @@ import pytest
 import micrograd as mg
 from micrograd.compiler.backends.llvm.llvm_codes import code_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
-from micrograd.compiler.backends.shared.batches import Batches
 from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 
@@ -23,7 +21,6 @@ BETWEEN, UNTOUCHED = 5, 0.12345  # so many positions before and after what a ker
 
 
 def position(access, row, column, term):
-    """Where an element is."""
     if access.table is not None:
         if access.table.shape[1] == 1:
             return access.table[row, 0, term] + access.column_step * column
@@ -207,28 +204,13 @@ def large_product(rng, end):
     return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_large_products_of_matrices_are_packed(backend):
     count = 3 if backend == "jax" else 15
     kernels, numbers, end = drawn(large_product, count, 5)
     assert all(code_of(kernel).packed for kernel in kernels)
     check(kernels, numbers, end, backend)
-
-
-def product_of_rows(rows, segments=1, steps=(1, 20)):
-    """The sum of some products of matrices."""
-    part = Segment(1.0, 20, Access(0, 0, *steps), Access(500, 20, 0, 1))
-    return Reduction(rows, 9, Access(GIVEN, 9, 1), (part,) * segments)
-
-
-def test_a_product_has_larger_blocks_where_these_compute_no_more_rows():
-    kernels = [product_of_rows(rows) for rows in (3, 4, 7, 8, 12, 13, 16, 27, 29)]
-    assert [code_of(kernel, 8).block for kernel in kernels] == [1, 4, 4, 8, 4, 8, 8, 4, 8]
-    assert {code_of(kernel, 4).block for kernel in kernels} == {1, 4}
-    of_segments = [code_of(product_of_rows(8, segments), 8).block for segments in (1, 2, 3, 4, 5, 9)]
-    assert of_segments == [8, 8, 4, 4, 8, 8]  # the code of three and four is long, and from five on they are in a table
-    assert code_of(product_of_rows(8, steps=(20, 1)), 8).block == 4  # in vectors of terms there are more sums
-    assert code_of(Map(mg.engine.primitives.sin, 8, 9, Access(GIVEN, 9, 1), (Access(0, 9, 1),)), 8).block == 1
 
 
 @pytest.mark.slow
@@ -332,24 +314,6 @@ def test_maps_of_one_column_are_computed_in_vectors(backend):
     check(kernels, numbers, end, backend)
 
 
-def test_kernels_of_one_column_that_stay_one_by_one():
-    def turned(rows, target, segments=1, primitive=None):
-        part = Segment(1.0, 1, Access(0, row_step=1), None)
-        if primitive is not None:
-            return code_of(Map(primitive, rows, 1, target, (part.first,))).turned
-        return code_of(Reduction(rows, 1, target, (part,) * segments)).turned
-
-    even = Access(GIVEN, row_step=1)
-    assert turned(600, even)
-    assert not turned(500, even)  # too few
-    assert not turned(7, even, 8)
-    assert not turned(600, Access(GIVEN, row_step=2))
-    assert not turned(600, Access(row_table=np.arange(600)))
-    assert not turned(600, Access(table=np.arange(600).reshape(600, 1, 1)))
-    assert not turned(600, even, 9)  # its segments are in a table
-    assert not turned(600, even, primitive=OWN)
-
-
 @pytest.mark.parametrize("same", [True, False])
 def test_elements_that_are_the_same_in_four_columns_are_loaded_once(same, backend):
     rows, columns, terms = 9, 20, 6
@@ -433,15 +397,6 @@ def test_a_take_reads_nothing_past_its_table(index, backend):
     assert math.isnan(run([kernel], [10.0, index], 3, backend)[2])
 
 
-@pytest.mark.parametrize("column_step", [0, 1])
-def test_products_with_rows_that_are_gathered(column_step, backend):
-    numbers = [float(number**2) for number in range(GIVEN)]
-    gathered = Access(0, 0, column_step, 1, row_table=np.array([70, 20, 50]))
-    for factors in ((Access(0, 10, 0, 1), gathered), (gathered, Access(0, 0, 0, 1))):
-        product = Reduction(3, 4, Access(GIVEN, 4, 1), (Segment(1.0, 5, *factors),))
-        check([product], numbers, GIVEN + 12, backend)
-
-
 @pytest.mark.parametrize("kind", [list, np.array])
 @pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
 @pytest.mark.parametrize("pack", [1, 2, 3])
@@ -488,17 +443,6 @@ def test_a_maximum_is_nan_where_a_term_is_and_minus_infinity_where_all_are(colum
             assert all(math.isnan(x) if math.isnan(special) else x == -math.inf for x in found)
 
 
-def test_kernels_read_what_those_before_them_wrote_and_constants(backend):
-    double = Reduction(1, 2, Access(4, column_step=1), (Segment(1.0, 1, Access(0, column_step=1), Access(2)),))
-    negative = Reduction(1, 2, Access(6, column_step=1), (Segment(-1.0, 1, Access(4, column_step=1), None),))
-    constants = ((2, np.array([2.0])),)
-    program = Program(8, (double, negative), NOTHING, NOTHING, NOTHING, slice(0, 0), constants)
-    executable = backend_of(backend).run_of(program)
-    executable.buffer[:2] = [3.0, 5.0]
-    executable.run()
-    assert executable.buffer.tolist() == [3.0, 5.0, 2.0, 0.0, 6.0, 10.0, -6.0, -10.0]
-
-
 ROW, COLUMN, TERM = Access(0, row_step=1), Access(0, column_step=1), Access(0, term_step=1)
 GATHER = Access(0, table=np.zeros((2, 3, 4), dtype=np.int64))
 
@@ -527,44 +471,6 @@ def test_reductions_are_named_and_counted_by_what_their_terms_are(rows, columns,
     assert kernel.accesses == [access for _, *factors in parts for access in factors if access is not None]
     largest = Reduction(rows, columns, COLUMN, segments, largest=True)
     assert largest.kind == "maximum"
-
-
-def test_maps_and_takes_are_named_and_counted():
-    sin = Map(mg.engine.primitives.sin, 2, 3, COLUMN, (ROW,))
-    assert (sin.kind, sin.terms, sin.flops, sin.accesses) == ("sin", 1, 6, [ROW])
-    take = Take(2, 3, 4, COLUMN, ROW, TERM)
-    assert (take.kind, take.terms, take.flops, take.accesses) == ("take", 4, 0, [ROW, TERM])
-
-
-def test_an_access_says_where_elements_are():
-    assert Access().positions(1, 2, 2).tolist() == [[[0, 0], [0, 0]]]
-    assert Access(5).positions(2, 3, 4).tolist() == np.full((2, 3, 4), 5).tolist()
-    assert Access(5, 100, 10, 1).positions(2, 2, 2).tolist() == [[[5, 6], [15, 16]], [[105, 106], [115, 116]]]
-    rows = Access(0, 0, 10, 1, row_table=np.array([7, 3]))
-    assert rows.positions(2, 2, 2).tolist() == [[[7, 8], [17, 18]], [[3, 4], [13, 14]]]
-    terms = Access(0, column_step=10, table=np.array([[[7, 3]], [[4, 0]]]))
-    assert terms.positions(2, 2, 2).tolist() == [[[7, 3], [17, 13]], [[4, 0], [14, 10]]]
-    assert GATHER.positions(2, 3, 4).tolist() == GATHER.table.tolist()
-
-
-def test_a_program_has_no_results_but_those_it_says(backend):
-    program = Program(2, (), inputs=np.array([0, 1]), outputs=np.array([1]))
-    outputs, gradients = backend_of(backend).run_of(program)(np.array([3.0, 4.0]))
-    assert (outputs.tolist(), gradients.tolist()) == ([4.0], [])
-
-
-def test_kernels_are_plain_data_that_cannot_change():
-    segment = Segment(1.0, 1, ROW, None)
-    for part in (ROW, segment, Reduction(1, 1, ROW, (segment,)), Map(mg.engine.primitives.sin, 1, 1, ROW, (ROW,))):
-        with pytest.raises(AttributeError):
-            part.rows = part.base = 2
-    with pytest.raises(AttributeError):
-        Take(1, 1, 1, ROW, ROW, ROW).terms = 2
-    code = code_of(Map(mg.engine.primitives.sin, 1, 1, ROW, (ROW,)))
-    with pytest.raises(AttributeError):
-        code.width = 2
-    with pytest.raises(AttributeError):
-        code.shapes[0].step = 2
 
 
 def test_the_explanation_is_a_table_of_kernels():
@@ -695,60 +601,14 @@ def test_the_code_of_a_sum_does_not_grow_with_its_segments():
     assert total(4).name != total(5).name == total(9).name
 
 
-STILL, MATRIX = Access(0), Access(0, column_step=9, term_step=1)
-GATHERED_ROWS = Access(0, 0, 1, row_table=np.array([5]))
-GATHERED_TERMS = Access(0, column_step=1, table=np.array([[[7, 3, 0, 5]]]))
-GATHERED = Access(0, table=np.zeros((1, 8, 4), dtype=np.int64))
-
-
-@pytest.mark.parametrize(
-    ("columns", "terms", "factors", "along", "width"),
-    [
-        *[(columns, 1, [COLUMN, STILL], "columns", 4) for columns in (4, 7)],
-        *[(columns, 1, [COLUMN, STILL], "columns", 8) for columns in (8, 15, 16, 99)],
-        *[(columns, 2, [COLUMN, STILL], "columns", 8) for columns in (8, 15)],
-        *[(columns, 2, [COLUMN, STILL], "columns", 16) for columns in (16, 99)],
-        *[(columns, terms, [TERM, MATRIX], "terms", 8) for columns in (1, 8) for terms in (9, 99)],
-        *[(columns, terms, [TERM, MATRIX], "", 1) for columns in (1, 8) for terms in (4, 8)],
-        (3, 9, [COLUMN, TERM], "terms", 8),
-        (9, 9, [MATRIX, STILL], "terms", 8),
-        (3, 3, [COLUMN, TERM], "", 1),
-        (8, 4, [GATHERED_ROWS, COLUMN], "columns", 8),
-        (8, 4, [GATHERED_TERMS, COLUMN], "columns", 8),
-        (8, 4, [GATHERED, COLUMN], "", 1),
-        *[(9, 60, [GATHERED, other], *vector) for other, *vector in ((COLUMN, "columns", 8), (MATRIX, "", 1))],
-        *[(9, 63, [TERM, other], "columns", 8) for other in (Access(9, 0, 2, 2), Access(99, 0, -1, -1))],
-        *[(9, 64, [TERM, other], "terms", 8) for other in (Access(9, 0, 2, 2), Access(99, 0, -1, -1), GATHERED)],
-    ],
-)
-def test_vectors_are_as_long_as_what_lies_side_by_side(columns, terms, factors, along, width):
-    target = Access(200, columns, 1)
-    code = code_of(Reduction(1, columns, target, (Segment(1.0, terms, *factors),)))
-    assert (code.along, code.width) == (along, width)
-    if terms == 1:
-        sin, own = (
-            code_of(Map(primitive, 1, columns, target, (factors[0],))) for primitive in (mg.engine.primitives.sin, OWN)
-        )
-        assert (sin.along, sin.width) == (along, width)
-        assert (own.along, own.width) == ("", 1)
-
-
-def test_sums_over_vectors_of_terms_are_stored_together_where_they_lie_side_by_side():
-    def step(target, rows=1, columns=16):
-        code = code_of(Reduction(rows, columns, target, (Segment(1.0, 9, MATRIX, TERM),)))
-        assert code.along == "terms"
-        return code.shapes[0].step
-
-    even = Access(99, 5, 1)
-    assert step(even) == step(Access(0, column_step=1, row_table=np.array([99]))) == step(even, 3, 6) == 1
-    assert [step(even, 1, 15), step(even, 8, 3)] == [None, None]  # so few have no code of their own
-    apart = [
-        Access(99, 1, 2),
-        Access(99, 1, 0),
-        Access(99, column_step=-1),
-        Access(0, table=np.arange(16)[None, :, None]),
-    ]
-    assert [step(target) for target in apart] == [None] * 4
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("terms", [512, 545, 1001])
+def test_long_sums(columns, terms):
+    numbers = np.random.default_rng(terms).standard_normal(1 + terms * (1 + columns))
+    segment = Segment(0.5, terms, Access(1, term_step=1), Access(1 + terms, column_step=terms, term_step=1))
+    found = run([Reduction(1, columns, Access(len(numbers), column_step=1), (segment,))], numbers, 5000, "llvm")
+    vector, matrix = numbers[1 : 1 + terms], numbers[1 + terms :].reshape(columns, terms)
+    assert found[len(numbers) :][:columns] == pytest.approx([math.fsum(0.5 * vector * row) for row in matrix], 1e-12)
 
 
 ERRORS = {1.0: ValueError("domain"), 2.0: ZeroDivisionError("zero"), 3.0: LookupError("first"), 4.0: TypeError("other")}
@@ -780,24 +640,6 @@ def test_a_primitive_of_ones_own_that_fails_in_training(backend):
         with pytest.raises(error):
             mg.fit(lambda x, w=w: own(w * x) ** 2, examples, optimizer, batch_size=2, compile=backend)
         assert w.data == 1.0
-
-
-def test_a_backend_must_run():
-    class Idle(Executable):
-        pass
-
-    class Started(Batches):
-        def __init__(self, *given):
-            pass
-
-    class Stopped(Batches):
-        def run(self, batch):
-            return []
-
-    program = Program(1, (), NOTHING, NOTHING, NOTHING, slice(0, 0), ())
-    for kind, given in ((Idle, [program]), (Started, []), (Stopped, [np.zeros(1), [], [], NOTHING, slice(0, 0)])):
-        with pytest.raises(TypeError, match="abstract"):
-            kind(*given)
 
 
 @pytest.mark.parametrize("columns", [1, 20])

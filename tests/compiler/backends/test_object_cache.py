@@ -66,7 +66,6 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def filled(folder):
-    """A cache with one entry."""
     assert cached("key", lambda: b"content") == b"content"
     assert cached("key", not_made) == b"content"
     return folder

@@ -146,6 +146,7 @@ def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False, besi
     return [history.steps, *([p.data for p in parameters], [p.grad for p in parameters])], counts
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("batch_size", [3, 8, 11, 12, 20, 27, 31, 32, 50])
 def test_a_batch_has_the_same_numbers_on_any_number_of_cores(batch_size, monkeypatch):

@@ -68,7 +68,6 @@ def trained_in(page, steps):
 
 
 def choose(page, label, value):
-    """Set a control of the laboratory."""
     control = page.locator("#laboratory").get_by_label(label, exact=True)
     if control.evaluate("element => element.tagName") == "SELECT":
         control.select_option(label=value)

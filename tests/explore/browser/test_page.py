@@ -326,7 +326,6 @@ class TestGraph:
 
 
 def of_size(root, size):
-    """A graph of so many Values."""
     for _ in range(size - len(mg.topological_order(root))):
         root = mg.tanh(root)
     return root

@@ -61,8 +61,10 @@ class Form:
             name = known.setdefault(_position(use, lookup), name)
             self.names.append(name)
             self.numbers |= {f"{name}_{axis}": step for axis in AXES if (step := use.step(axis))}
-            if lookup is not None and lookup.period:
-                self.numbers |= {f"{name}_period": lookup.period, f"{name}_far": lookup.far}
+            if lookup is not None:
+                self.numbers[f"{name}_scale"] = lookup.scale
+                if lookup.period:
+                    self.numbers |= {f"{name}_period": lookup.period, f"{name}_far": lookup.far}
 
     @property
     def key(self) -> Any:
@@ -84,7 +86,8 @@ class Form:
             return name
         axes = AXES | {axis: str(number) for axis, number in fixed.items()}
         index = "" if lookup is None else lookup.text(f"{name}_at", axes, self._sizes(use))
-        steps = [(self.step(use, axis), variable) for axis, variable in axes.items() if axis != "row" or lookup is None]
+        in_table = set() if lookup is None else {"row", "term"} if lookup.has_terms else {"row"}
+        steps = [(self.step(use, axis), variable) for axis, variable in axes.items() if axis not in in_table]
         index = total(0, index, [(int(step), variable) for step, variable in steps if step.isdigit() and step != "0"])
         for step, variable in steps:
             if not step.isdigit() and variable != "0":
@@ -112,7 +115,7 @@ class Form:
     def step(self, use: Use, axis: str) -> str:
         """How far an operand moves from one row, column or term to the next."""
         lookup = self.lookups[use.operand]
-        kind, step = ("far", lookup.far) if axis == "row" and lookup is not None else (axis, use.step(axis))
+        kind, step = (axis, use.step(axis)) if lookup is None else lookup.step(axis, use)
         return self.size(f"{self.names[use.operand]}_{kind}", step) if step else "0"
 
     def size(self, name: str, count: int) -> str:
@@ -177,10 +180,8 @@ def forms_of(blocks: Sequence[Block]) -> Iterator[Form | None]:
 
 def _position(use: Use, lookup: Lookup | None) -> Any:
     """Where an operand is."""
-    table = use.table
-    start = use.access.base if table is None else int(table.min())
     return (
-        start,
+        use.access.base if lookup is None else lookup.start,
         use.access.iteration_step,
         *map(use.step, AXES),
         repr(lookup and (*lookup.numbers.tolist(), lookup[1:])),

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from micrograd.compiler.backends.c.products import OF_LANES, PRODUCTS
 from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
 from micrograd.engine import primitives
-from micrograd.engine.primitive import PRIMITIVES, Operations
+from micrograd.engine.operations import Operations
+from micrograd.engine.primitive import PRIMITIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ import numpy as np
 
 from micrograd.compiler.backends.c.alike import forms_of
 from micrograd.compiler.backends.c.kernels import Writer
-from micrograd.compiler.backends.c.memory import GIVEN, Memory, Positions, Tables, total
+from micrograd.compiler.backends.c.memory import GIVEN, Memory, Positions, Tables, indexed
 from micrograd.compiler.backends.c.regions import (
     blocks_of,
     compressed,
@@ -274,22 +274,13 @@ def _copies(memory: Memory, target: str, targets: Integers, source: str, sources
     """The lines that copy elements of one array to another."""
     runs = _runs(targets, sources)
     if len(runs) > _FEW and len(runs) * _LONG > len(targets):
-        to, of = (_index(found, memory.tables) for found in (targets, sources))
+        to, of = (indexed(found, "index", memory.tables) for found in (targets, sources))
         return copied(len(targets), f"{target}[{to}]", f"{source}[{of}]")
     statements = []
     for start, end in runs:
-        to, of = (_index(found[start:end]) for found in (targets, sources))
+        to, of = (indexed(found[start:end], "index", memory.tables) for found in (targets, sources))
         statements.append(Statement(copied(end - start, f"{target}[{to}]", f"{source}[{of}]"), False))
     return repeated(statements, memory.tables)
-
-
-def _index(positions: Integers, tables: Tables | None = None) -> str:
-    """The expression of a position, by its index: of positions that are evenly apart, if there are no tables."""
-    steps = np.diff(positions[:2] if tables is None else positions)
-    if len(steps) and (steps != steps[0]).any():
-        assert tables is not None
-        return f"{tables.name(positions)}[index]"
-    return total(int(positions[0]), "", [(int(step), "index") for step in steps[:1] if step])
 
 
 def _stretches(positions: Integers) -> list[tuple[int, int]]:

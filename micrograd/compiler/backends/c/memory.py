@@ -113,11 +113,16 @@ class Tables:
         """A number as the file writes it."""
         return literal(number, self.single)
 
+    def _entry(self, number: float) -> str:
+        """A number in a table, where whole ones are of that type anyway."""
+        text = self.text(number)
+        return text if text == "-0.0" else text.removesuffix(".0")
+
     def define(self, name: str, numbers: Floats | Integers) -> list[str]:
         """The lines of a table."""
         whole = numbers.dtype.kind == "i"
         kind = "int" if whole else "float" if self.single else "double"
-        texts = map(str, numbers.ravel().tolist()) if whole else (literal(n, self.single) for n in numbers.tolist())
+        texts = map(str, numbers.ravel().tolist()) if whole else map(self._entry, numbers.tolist())
         return [f"static const {kind} {name}[{numbers.size}] = {{", *filled(texts), "};", ""]
 
 
@@ -131,12 +136,12 @@ def _found(kind: str, numbers: bytes, other: tuple[str, bytes]) -> tuple[tuple[s
 
 def filled(texts: Iterable[str], width: int = 120) -> list[str]:
     """Lines of texts with commas between them."""
-    lines, line = [], "   "
+    lines, line = [], "    "
     for text in texts:
-        if len(line) + len(text) + 2 > width:
+        if len(line) + len(text) + 1 > width:
             lines.append(line)
-            line = "   "
-        line += f" {text},"
+            line = "    "
+        line += f"{text},"
     return [*lines, line]
 
 
@@ -246,7 +251,8 @@ class Memory:
         region = self.region(low)
         assert region is not None  # each operand of a vector is in one
         name, origin = self.whole(region, low, high)
-        return name, (use.access.base if use.table is None else int(use.table.min())) - origin
+        lookup = lookup_of(use)
+        return name, (use.access.base if lookup is None else lookup.start) - origin
 
     def _home(self, start: int, end: int, is_written: bool) -> tuple[str, int]:
         for home in RESULTS if is_written else GIVEN:
@@ -318,9 +324,8 @@ class Memory:
 
     def step(self, use: Use, axis: str) -> str:
         """How far an operand moves from one row, column or term to the next, the same for all."""
-        if axis == "row" and (lookup := lookup_of(use)):
-            return str(lookup.far)
-        return str(use.step(axis))
+        lookup = lookup_of(use)
+        return str(use.step(axis) if lookup is None else lookup.step(axis, use)[1])
 
     def size(self, name: str, count: int) -> str:
         """How many rows, columns or terms there are."""
@@ -364,42 +369,66 @@ class Lookup(NamedTuple):
     """A table that says where elements are, as far as it does not repeat.
 
     Attributes:
-        numbers: the table, from its least number on.
+        numbers: the table: how many times the scale an element is after the start. So tables of positions that are
+            twice as far apart, or go the other way, are the same.
         axes: the axes that it has, and how long each is.
         period: after how many of the first axis it repeats; 0 where it does not.
         far: how much further on elements are each time.
+        scale: of the numbers.
+        start: the position that they count from.
     """
 
     numbers: Integers
     axes: tuple[tuple[str, int], ...]
     period: int
     far: int
+    scale: int
+    start: int
 
     def text(self, name: str, variables: dict[str, str], size: Callable[[str, int], str]) -> str:
-        """The expression of an element.
+        """The expression of how far an element is after the start.
 
         Args:
             name: of the table.
             variables: those that go along the axes.
-            size: says how a number is written: how long an axis is, the "period", or "far".
+            size: says how a number is written: how long an axis is, the "period", "far" or the "scale".
         """
+        scale = size("scale", self.scale)
+        again = ""
+        if self.period and self.far:
+            variable = variables[self.axes[0][0]]
+            times = variable if self.period == 1 else f"({variable} / {size('period', self.period)})"
+            again = f" + {size('far', self.far)} * {times}"
+        return {"1": "", "-1": "-"}.get(scale, f"{scale} * ") + self._element(name, variables, size) + again
+
+    def _element(self, name: str, variables: dict[str, str], size: Callable[[str, int], str]) -> str:
         (first, _), *others = self.axes
-        variable, period = variables[first], size("period", self.period)
-        index = "0" if self.period == 1 else f"{variable} % {period}" if self.period else variable
+        index = variables[first]
+        if self.period:
+            index = "0" if self.period == 1 else f"{index} % {size('period', self.period)}"
         for axis, count in others:
             begin = f"{f'({index})' if ' ' in index else index} * {size(axis, count)} + "
             index = f"{'' if index == '0' else begin}{variables[axis]}"
-        again = variable if self.period == 1 else f"({variable} / {period})"
-        again = f" + {size('far', self.far)} * {again}" if self.period and self.far else ""
-        return f"{name}[{index.removesuffix(' + 0')}]{again}"
+        return f"{name}[{index.removesuffix(' + 0')}]"
 
     def of_terms(self, name: str, size: Callable[[str, int], str]) -> str:
         """Where a row of the table begins, as a pointer; "0" where terms are evenly apart."""
-        if self.axes[-1][0] != "term":
+        if not self.has_terms:
             return "0"
         if self.is_for_all_rows:
             return name
-        return f"&{self.text(name, AXES | {'term': '0'}, size)}"
+        return f"&{self._element(name, AXES | {'term': '0'}, size)}"
+
+    def step(self, axis: str, use: Use) -> tuple[str, int]:
+        """How far an operand moves from one of an axis to the next, or for each of the table's numbers; its name."""
+        if axis == "row":
+            return "far", self.far
+        return ("scale", self.scale) if axis == "term" and self.has_terms else (axis, use.step(axis))
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether it says where terms are."""
+        return self.axes[-1][0] == "term"
 
     @property
     def is_for_all_rows(self) -> bool:
@@ -414,7 +443,6 @@ def lookup_of(use: Use) -> Lookup | None:
 
 def lookup_in(table: Integers) -> Lookup:
     """A table, as far as it does not repeat."""
-    table = table - table.min()
     axes = tuple((axis, count) for axis, count in zip(AXES, table.shape, strict=False) if count > 1) or (("row", 1),)
     rows = table.reshape(axes[0][1], -1)
     for period in range(1, len(rows) // 2 + 1 if rows.size > _LARGE else 2):
@@ -422,8 +450,26 @@ def lookup_in(table: Integers) -> Lookup:
             parts = rows.reshape(len(rows) // period, period, -1)
             far = int(parts[1, 0, 0] - parts[0, 0, 0])
             if (parts == parts[0] + far * np.arange(len(parts))[:, None, None]).all():
-                return Lookup(parts[0].ravel(), axes, period, far)
-    return Lookup(table.ravel(), axes, 0, 0)
+                return _scaled(parts[0].ravel(), axes, period, far)
+    return _scaled(table.ravel(), axes, 0, 0)
+
+
+def _scaled(table: Integers, axes: tuple[tuple[str, int], ...], period: int, far: int) -> Lookup:
+    """A table with the least numbers that say the same."""
+    falls = bool(table[0] > table[-1])
+    start = int(table.max() if falls else table.min())
+    scale = int(np.gcd.reduce(table - start)) * (-1 if falls else 1) or 1
+    return Lookup((table - start) // scale, axes, period, far, scale, start)
+
+
+def indexed(numbers: Integers, variable: str, tables: Tables) -> str:
+    """The expression of one of some numbers, by its index: with a table, unless they are evenly apart."""
+    steps = np.diff(numbers)
+    if not len(steps) or (steps == steps[0]).all():
+        return total(int(numbers[0]), "", [(int(step), variable) for step in steps[:1] if step])
+    lookup = lookup_in(numbers)
+    text = lookup.text(tables.name(lookup.numbers), {"row": variable}, lambda _, number: str(number))
+    return total(lookup.start, text, [])
 
 
 def total(start: int, indices: str, parts: Sequence[tuple[int, str]]) -> str:
@@ -437,8 +483,8 @@ def total(start: int, indices: str, parts: Sequence[tuple[int, str]]) -> str:
     text = text.removeprefix(" ")
     if not text or not start:
         return text or str(start)
-    if text.startswith("- "):
-        return f"{start} {text}"
+    if text.startswith("-"):
+        return f"{start} - {text[1:].lstrip()}"
     return f"{text} {'-' if start < 0 else '+'} {abs(start)}"
 
 

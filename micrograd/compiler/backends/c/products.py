@@ -57,8 +57,8 @@ def _block(kind: str, count: int, width: str) -> list[str]:
         f"        const {kind} zero = -({kind}){{0.0}};" if kind != "double" else "        const double zero = -0.0;",
         f"        {kind} {starts};",
         "        for (int term = 0; term < terms; term++) {",
-        "            const int at = a_at ? a_at[term] : a_term * term;",
-        "            const double *const others = &b[(b_at ? b_at[term] : b_term * term) + column];",
+        "            const int at = a_term * (a_at ? a_at[term] : term);",
+        "            const double *const others = &b[b_term * (b_at ? b_at[term] : term) + column];",
         f"            const {kind} {', '.join(others)};",
         *(f"            sum_{row}{vector} += a_{row}[at] * b_{vector};" for row, vector in sums),
         "        }",
@@ -84,11 +84,10 @@ def _row_block(kind: str, count: int, width: str) -> list[str]:
 
     def added(fourth: int) -> list[str]:
         n = f"term + {fourth}" if fourth else "term"
-        times = f"({n})" if fourth else n
         others = [_element(f"const {kind}", f"b_{fourth}", _far(vector, width)[3:]) for vector in vectors]
         return [
-            f"const double a_{fourth} = a[a_at ? a_at[{n}] : a_term * {times}];",
-            f"const double *const b_{fourth} = &b[(b_at ? b_at[{n}] : b_term * {times}) + column];",
+            f"const double a_{fourth} = a[a_term * (a_at ? a_at[{n}] : {n})];",
+            f"const double *const b_{fourth} = &b[b_term * (b_at ? b_at[{n}] : {n}) + column];",
             *(f"sum_{fourth}{vector} += a_{fourth} * {other};" for vector, other in enumerate(others)),
         ]
 
@@ -126,7 +125,7 @@ def _with_blocks(text: str, block: Callable[[str, int, str], list[str]]) -> str:
 
 _MULTIPLY = """\
 /* y = scale * a * b, or y += scale * a * b: blocks of 8 rows, where rows after the last are the last once more.
-   Terms are evenly apart, or where tables say. */
+   Terms are evenly apart, or where tables say: each number is so many steps. */
 static LANES_APART void NAME_multiply(int rows, int columns, int terms, int adds, double *y, int y_row, \
 double scale, const double *a, int a_row, int a_term, \
 const int *a_at, const double *b, int b_term, const int *b_at)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.backends.c.memory import lookup_in, total
+from micrograd.compiler.backends.c.memory import indexed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,21 +120,11 @@ def _loop(parsed: Sequence[_Parsed], start: int, period: int, count: int, tables
         before, *others = each.form.split("#")
         text = before
         for after in others:
-            number = _expression(next(columns), tables)
+            number = indexed(next(columns), _ITEM, tables)
             product = text[-2:] in ("* ", "/ ", "% ", "- ") or after[:2] in (" *", " /", " %")
             text += (f"({number})" if product and " " in number else number) + after
         lines += [f"    {line}" for line in text.split("\n")]
     return [*lines, f"{indent}}}"]
-
-
-def _expression(numbers: Integers, tables: Tables) -> str:
-    """The number of an item."""
-    start, step = int(numbers[0]), int(numbers[1] - numbers[0])
-    if (np.diff(numbers) == step).all():
-        return total(start, "", [(step, _ITEM)] if step else [])
-    lookup = lookup_in(numbers)
-    index = lookup.text(tables.name(lookup.numbers), {lookup.axes[0][0]: _ITEM}, lambda _, number: str(number))
-    return total(int(numbers.min()), index, [])
 
 
 def copied(count: int, target: str, source: str, sign: str = "=") -> list[str]:

@@ -20,6 +20,7 @@ from micrograd.compiler.backends.shared.deciding import (
     Choose,
     Clear,
     Move,
+    MoveRow,
     Repeat,
     Run,
     RunOfRegion,
@@ -146,6 +147,14 @@ def _move(arrays: Arrays, source: Cells, target: Cells, adds: bool) -> Arrays:
     return {**arrays, key: arrays[key].at[target.at].add(_taken(arrays, source))}
 
 
+def _move_row(arrays: Arrays, source: Cells, target: Cells, row: Cells, adds: bool) -> Arrays:
+    number = _taken(arrays, row)[0].astype(int)
+    places = [jnp.asarray(cells.at) for cells in (source, target)]
+    at, to = (place[number] if place.ndim > 1 else place for place in places)
+    found, others = arrays[id(source.array)][at], arrays[id(target.array)].at[to]
+    return {**arrays, id(target.array): others.add(found) if adds else others.set(found)}
+
+
 def _clear(arrays: Arrays, target: Cells) -> Arrays:
     return _put(arrays, target, 0.0)
 
@@ -206,6 +215,7 @@ def _unwind(arrays: Arrays, states: States, body: Plan) -> Arrays:
 
 _STEPS: dict[type, Callable[..., Arrays]] = {
     Move: _move,
+    MoveRow: _move_row,
     Clear: _clear,
     Check: _check,
     Run: _program,

@@ -29,9 +29,10 @@ from jax.custom_derivatives import SymbolicZero
 
 from micrograd._support.callers import warn_user
 from micrograd._support.checks import Operand
+from micrograd.compiler.backends.shared.array_functions import functions_of
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.engine import further_primitives, primitives
-from micrograd.engine.primitive import Operations
+from micrograd.engine.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,18 +59,6 @@ def _quotient(x: Any, y: Any) -> Any:
 
 def _as_number(condition: Any) -> Any:
     return jnp.where(condition, 1.0, 0.0)  # of a bool times -0, XLA would make 0
-
-
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    return jnp.where(condition != 0, x, y)
-
-
-def _maximum(x: Any, y: Any) -> Any:
-    return jnp.where((x >= y) | jnp.isnan(x), x, y)
-
-
-def _minimum(x: Any, y: Any) -> Any:
-    return jnp.where((x <= y) | jnp.isnan(x), x, y)
 
 
 def _power(x: Any, y: Any) -> Any:
@@ -124,50 +113,25 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 # The base operations on arrays. What is made of them follows, and any other primitive is called element by element.
 FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
+    **functions_of(jnp),
     primitives.identity: lambda x: x,
     primitives.detach: lax.stop_gradient,
     primitives.is_zero: lambda x: _as_number(x == 0),
     primitives.equal: lambda x, y: _as_number(x == y),
     primitives.less: lambda x, y: _as_number(x < y),
     primitives.less_equal: lambda x, y: _as_number(x <= y),
-    primitives.where: _where,
-    primitives.neg: jnp.negative,
-    primitives.add: jnp.add,
-    primitives.sub: jnp.subtract,
     primitives.mul: lambda x, y: rounded(x * y),
     primitives.div: _quotient,
     primitives.pow: _power,
-    primitives.exp: jnp.exp,
-    primitives.expm1: jnp.expm1,
-    primitives.log: jnp.log,
     primitives.log1p: _log1p,
-    primitives.sqrt: jnp.sqrt,
-    primitives.sin: jnp.sin,
-    primitives.cos: jnp.cos,
-    primitives.tan: jnp.tan,
-    primitives.asin: jnp.arcsin,
-    primitives.acos: jnp.arccos,
-    primitives.atan: jnp.arctan,
     primitives.sinh: _sinh,
     primitives.cosh: _cosh,
-    primitives.tanh: jnp.tanh,
     primitives.erf: lax.erf,
     primitives.erfc: lax.erfc,
     further_primitives.exp2: lambda x: lax.pow(jnp.full_like(x, 2.0), x),
-    further_primitives.log2: jnp.log2,
-    further_primitives.log10: jnp.log10,
-    further_primitives.asinh: jnp.arcsinh,
-    further_primitives.acosh: jnp.arccosh,
     further_primitives.atanh: _atanh,
-    further_primitives.atan2: jnp.arctan2,
-    further_primitives.hypot: jnp.hypot,
     further_primitives.floor_divide: _floor_divide,
     further_primitives.remainder: _remainder,
-    further_primitives.floor: jnp.floor,
-    primitives.relu: lambda x: jnp.where(x <= 0, 0.0, x),
-    primitives.abs: jnp.abs,
-    primitives.maximum: _maximum,
-    primitives.minimum: _minimum,
 }
 
 

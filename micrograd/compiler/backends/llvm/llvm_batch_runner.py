@@ -15,7 +15,7 @@ from llvmlite import ir
 from micrograd.compiler.backends.llvm.llvm_codes import WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
 from micrograd.compiler.backends.llvm.llvm_runners import run_table
-from micrograd.compiler.backends.llvm.llvm_writer import Loops
+from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded, stored
 
 BATCH = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 JOB = 8  # how many numbers a job has; see _job
@@ -143,10 +143,18 @@ def _run_pack(code: Loops, buffer: Any, jobs: Any, given: Any, pack: Any, exampl
 
 
 def copy_numbers(code: Loops, source: Any, target: Any, count: Any) -> None:
-    """Write what copies so many numbers."""
+    """Write what copies so many numbers, most of them in vectors."""
     builder = code.builder
-    with code.loop(integer(0), count, 1) as index:
-        builder.store(builder.load(builder.gep(source, [index])), builder.gep(target, [index]))
+    for width, low, high in in_vectors(builder, count):
+        with code.loop(low, high, width) as index:
+            vector = loaded(builder, builder.gep(source, [index]), width)
+            stored(builder, vector, builder.gep(target, [index]))
+
+
+def in_vectors(builder: Any, count: Any, width: int = WIDE) -> tuple[tuple[int, Any, Any], ...]:
+    """How so many numbers are taken, in vectors and then one by one: the widths, and where each begins and ends."""
+    whole = builder.mul(builder.sdiv(count, integer(width)), integer(width))
+    return (width, integer(0), whole), (1, whole, count)
 
 
 def _join(code: Loops, block: Any, blocks: Any, joined: Any, over: Any, sums: Any, parameters: Any) -> None:
@@ -185,14 +193,9 @@ def _join(code: Loops, block: Any, blocks: Any, joined: Any, over: Any, sums: An
 def _add(code: Loops, totals: Any, shares: Any, count: Any, weight: Any, is_first: Any) -> None:
     """Write what adds the weight times the shares to so many totals; the first replace them."""
     builder = code.builder
-    whole = builder.mul(builder.sdiv(count, integer(WIDE)), integer(WIDE))
-    for width, low, high in ((WIDE, integer(0), whole), (1, whole, count)):
+    for width, low, high in in_vectors(builder, count):
         with code.loop(low, high, width) as index:
-            pointers = [builder.gep(region, [index]) for region in (totals, shares)]
-            if width != 1:
-                vector = ir.VectorType(DOUBLE, width).as_pointer()
-                pointers = [builder.bitcast(pointer, vector) for pointer in pointers]
-            total, share = (builder.load(pointer, align=8) for pointer in pointers)
+            total, share = (loaded(builder, builder.gep(region, [index]), width) for region in (totals, shares))
             total = builder.select(is_first, code.splat(ir.Constant(DOUBLE, 0.0), width), total)
             share = builder.fmul(share, code.splat(weight, width))
-            builder.store(builder.fadd(total, share), pointers[0], align=8)
+            stored(builder, builder.fadd(total, share), builder.gep(totals, [index]))

@@ -128,7 +128,7 @@ class NativeBatches(Batches):
         They must be of one size, and cut into packs alike. Nothing may call Python, and no thread be worth its while.
         """
         count = len(batches[0])
-        if self._calls_python or stepping.update.calls_python or (len(self._runs) > 1 and count > 1):
+        if self._calls_python or stepping.updates[0].calls_python or (len(self._runs) > 1 and count > 1):
             return 0
         _, packs = self._in_packs(batches[0])
         if self._threads(packs, _blocks(count, len(packs) // PACK)) > 1:
@@ -138,9 +138,12 @@ class NativeBatches(Batches):
     def take_steps(self, batches: Sequence[list[int]], rates: Floats, losses: Floats, stepping: Stepping) -> None:
         """Take the steps of batches of one size, until a number of a step is not finite; see Batches."""
         buffer, gradients, (_, packs) = self.buffer, self.buffer[self.gradients], self._in_packs(batches[0])
+        last = buffer[stepping.last_gradients :]
         plan = _Plan(len(batches[0]), _blocks(len(batches[0]), len(packs) // PACK), gradients)
         plan.begin(batches[0], packs)
         plans = np.tile(np.frombuffer(plan.table, dtype=np.int64), (len(batches), 1))
+        if plan.blocks == 1:  # every other step leaves the gradient of the one before where it is
+            plans[1::2, 2] = last.ctypes.data
         plans[:, 3] = losses.ctypes.data + losses.strides[0] * np.arange(len(batches))
         examples = plan.first_example
         plans[:, examples : examples + plan.count] = batches
@@ -148,7 +151,7 @@ class NativeBatches(Batches):
             plans[:, examples + 1] = self._programs[plans[:, examples]]
         functions = {"micrograd_batch": batch_runner, "micrograd_steps": step_runner}
         addresses, _engines = machine().addresses(functions)  # which are in memory until this returns
-        update = stepping.update
+        updates, states = stepping.updates, stepping.states
         given = {
             Given.WORKER: self._here.address,
             Given.BATCH_RUNNER: addresses["micrograd_batch"],
@@ -160,12 +163,16 @@ class NativeBatches(Batches):
             Given.LAST_RATE: stepping.last_rate.ctypes.data,
             Given.BUFFER: buffer.ctypes.data,
             Given.GRADIENTS: self.gradients.start,
-            Given.PARAMETERS: len(gradients),
-            Given.UPDATE: update.table.ctypes.data,
-            Given.KERNELS: len(update.table),
-            Given.NEXT: stepping.next.start,
-            Given.CURRENT: stepping.current.start,
-            Given.LENGTH: stepping.current.stop - stepping.current.start,
+            Given.LAST_GRADIENTS: stepping.last_gradients,
+            Given.UPDATE: updates[0].table.ctypes.data,
+            Given.UPDATE_BACK: updates[1].table.ctypes.data,
+            Given.KERNELS: len(updates[0].table),
+            Given.PARAMETERS: stepping.parameters.start,
+            Given.NEXT: stepping.next,
+            Given.COUNT: len(gradients),
+            Given.STATES: states.start,
+            Given.NEXT_STATES: stepping.next_states,
+            Given.NUMBERS: states.stop - states.start,
             Given.CHECK: stepping.check,
             Given.RATE: stepping.rate,
         }

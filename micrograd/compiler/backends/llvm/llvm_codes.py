@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 4  # segments of a reduction that have a loop each
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
+_MANY_TERMS = 512  # of few results: four vectors are added up beside one another (a sum of 16,577: 2.2 to 0.9 us)
 _MANY_RESULTS = 16  # which are worth code that computes several of them together
 _MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
 _BLOCK = 4  # rows of a product of matrices that are computed at a time, on any processor
@@ -34,7 +35,8 @@ _SHORT = 2  # segments of a product, whose code for more rows is compiled soon, 
 _PACKED_ROWS = 16  # of a product, for which it pays to pack what it is multiplied with
 PANEL = 256  # terms that are packed at a time, at most
 TOGETHER = 4  # columns whose sums over vectors of terms are folded together
-_GATHERED = 512  # terms, of which vectors are made although some numbers are loaded one by one
+_GATHERED_CALLS = 64  # elements of a map, and
+_GATHERED = 256  # terms, of which vectors are made although some numbers are loaded one by one
 
 ROWS, COLUMNS, TERMS, ELEMENTS = "r", "c", "t", "e"  # what an operand's table has an entry for
 SQUARES = "s"  # columns, too, with as many terms side by side as make a square of the vectors of some columns
@@ -186,10 +188,22 @@ def vector_of(kernel: Kernel) -> tuple[str, int]:
     in_order = isinstance(kernel, Reduction) and kernel.is_in_order
     side_by_side = all(access.has_terms_in_vectors for access in operands)
     if not in_order and terms >= _NARROW and (side_by_side or terms >= _LONG):
+        if side_by_side and kernel.rows * kernel.columns < TOGETHER and _shortest(kernel) >= _MANY_TERMS:
+            return "terms", 4 * WIDE
         return "terms", WIDE if terms >= WIDE else _NARROW
-    if along_columns and (turned or any(in_vectors)) and kernel.rows * kernel.columns * terms >= _GATHERED:
+    if along_columns and (turned or any(in_vectors)) and kernel.rows * kernel.columns * terms >= _gathered(kernel):
         return "columns", WIDE if columns >= WIDE else _NARROW
     return "", 1
+
+
+def _gathered(kernel: Kernel) -> int:
+    """How many elements or terms a kernel must have so that vectors are made of numbers that are loaded one by one."""
+    return _GATHERED_CALLS if isinstance(kernel, Map) else _GATHERED
+
+
+def _shortest(kernel: Map | Reduction) -> int:
+    """How many terms the shortest segment of a kernel has."""
+    return min(part.terms for part in kernel.segments) if isinstance(kernel, Reduction) else kernel.terms
 
 
 def is_turned(kernel: Kernel) -> bool:
@@ -200,7 +214,7 @@ def is_turned(kernel: Kernel) -> bool:
     """
     if isinstance(kernel, Take) or kernel.columns > 1:
         return False
-    if kernel.rows < WIDE or kernel.rows * kernel.terms < _GATHERED:
+    if kernel.rows < WIDE or kernel.rows * kernel.terms < _gathered(kernel):
         return False
     is_even = kernel.target.row_step == 1 and kernel.target.row_table is None and kernel.target.table is None
     return is_even and not has_many_segments(kernel)

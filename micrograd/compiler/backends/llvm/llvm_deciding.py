@@ -3,6 +3,7 @@
 Their functions are the same for all programs, so nothing is compiled for a plan. Their arguments have addresses:
 
     move, add, clear, check    how many numbers, and the addresses of each
+    move row, add row          the same; how many addresses a row of both has; where the number of the row is
     program                    a buffer, and the table of its kernels
     choose                     the address of a number, and two tables
     repeat                     the table of the condition and its answer, that of the body, and the states
@@ -15,6 +16,7 @@ interrupted.
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from micrograd.compiler.backends.llvm.llvm_kernels import KERNEL
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, run_table, runner
 from micrograd.compiler.backends.llvm.llvm_writer import Loops
-from micrograd.compiler.backends.shared.deciding import Check, Choose, Clear, Move, Run, RunOfRegion, Unwind
+from micrograd.compiler.backends.shared.deciding import Check, Choose, Clear, Move, MoveRow, Run, RunOfRegion, Unwind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -81,6 +83,11 @@ class NativeRun(RunOfRegion):
         if isinstance(step, Move):
             name = "micrograd_add" if step.adds else "micrograd_move"
             return name, _integers(len(step.source.at), self._addresses(step.source), self._addresses(step.target))
+        if isinstance(step, MoveRow):
+            name, count = "micrograd_add_row" if step.adds else "micrograd_move_row", step.source.at.shape[-1]
+            both = [step.source, step.target]
+            steps = [count if cells.at.ndim > 1 else 0 for cells in both]
+            return name, _integers(count, *map(self._addresses, both), *steps, _address(step.row))
         if isinstance(step, Clear):
             return "micrograd_clear", _integers(len(step.target.at), self._addresses(step.target))
         if isinstance(step, Check):
@@ -200,9 +207,15 @@ class _Writer(Loops):
         return self.module
 
 
-def _move(adds: bool) -> ir.Module:
-    code = _Writer("micrograd_add" if adds else "micrograd_move")
+def _move(name: str) -> ir.Module:
+    code, adds = _Writer(name), name.startswith("micrograd_add")
     sources, targets = code.pointer(1, INTEGER), code.pointer(2, INTEGER)
+    if name.endswith("row"):
+        row = code.builder.fptosi(code.builder.load(code.pointer(5)), INTEGER)
+        sources, targets = (
+            code.builder.gep(table, [code.builder.mul(row, code.argument(number))])
+            for table, number in ((sources, 3), (targets, 4))
+        )
     with code.loop(integer(0), code.argument(0), 1) as index:
         target, number = code.at(targets, index), code.builder.load(code.at(sources, index))
         code.builder.store(code.builder.fadd(code.builder.load(target), number) if adds else number, target)
@@ -299,8 +312,10 @@ def _unwind() -> ir.Module:
 
 
 _WRITERS: dict[str, Callable[[], ir.Module]] = {
-    "micrograd_move": lambda: _move(adds=False),
-    "micrograd_add": lambda: _move(adds=True),
+    **{
+        name: partial(_move, name)
+        for name in ("micrograd_move", "micrograd_add", "micrograd_move_row", "micrograd_add_row")
+    },
     "micrograd_clear": _clear,
     "micrograd_check": _check,
     "micrograd_program": _program,

@@ -21,7 +21,8 @@ from llvmlite import ir
 
 from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
 from micrograd.engine import further_primitives, primitives
-from micrograd.engine.primitive import PRIMITIVES, Operations
+from micrograd.engine.operations import Operations
+from micrograd.engine.primitive import PRIMITIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

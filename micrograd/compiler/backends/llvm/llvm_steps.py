@@ -5,9 +5,11 @@ and one native function runs, for each of them,
 
     the blocks of its batch     the losses, and their mean gradient (llvm_batch_runner.py)
     the update                  the next parameters and states
-    a copy                      which lets these take the place of the ones before
+    a copy                      which lets the parameters take the place of the ones before
 
-It ends before a step that has a number that is not finite: nothing of that step is kept, and Python takes it again.
+Nobody else reads states and last gradients meanwhile. So they lie in two regions, and each step writes where those of
+the step before the last one were. It ends before a step that has a number that is not finite: nothing of that step is
+kept, and Python takes it again.
 How many steps are done, and the last learning rate, are in memory that native code writes, since Ctrl-C may keep
 Python from hearing what the function returns.
 """
@@ -20,7 +22,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_batch_runner import copy_numbers
+from micrograd.compiler.backends.llvm.llvm_batch_runner import copy_numbers, in_vectors
 from micrograd.compiler.backends.llvm.llvm_codes import WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
 from micrograd.compiler.backends.llvm.llvm_runners import run_table
@@ -28,6 +30,7 @@ from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded
 
 STEPS = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _BATCH = ir.FunctionType(INTEGER, [INTEGER.as_pointer(), INTEGER.as_pointer(), INTEGER]).as_pointer()
+_SEVERAL = 4  # vectors that are checked beside one another: an addition takes as long as four need to begin
 _ROOM = 1e8  # times which a loss must be finite: then so is a sum of as many
 
 
@@ -44,12 +47,16 @@ class Given(IntEnum):
     LAST_RATE = auto()
     BUFFER = auto()
     GRADIENTS = auto()
-    PARAMETERS = auto()
+    LAST_GRADIENTS = auto()
     UPDATE = auto()
+    UPDATE_BACK = auto()
     KERNELS = auto()
+    PARAMETERS = auto()
     NEXT = auto()
-    CURRENT = auto()
-    LENGTH = auto()
+    COUNT = auto()
+    STATES = auto()
+    NEXT_STATES = auto()
+    NUMBERS = auto()
     CHECK = auto()
     RATE = auto()
 
@@ -67,29 +74,38 @@ def step_runner() -> ir.Module:
         builder.inttoptr(given[each], numbers) for each in (Given.RATES, Given.LAST_RATE, Given.BUFFER)
     )
     run_batch = builder.inttoptr(given[Given.BATCH_RUNNER], _BATCH)
+
+    def region(each: Given) -> Any:
+        return builder.gep(buffer, [given[each]])
+
     before = builder.load(done)
     with code.loop(integer(0), given[Given.STEPS], 1) as step:
         count = builder.add(before, step)
+        is_back = builder.trunc(step, ir.IntType(1))
         with builder.if_then(builder.icmp_signed("==", builder.load(done), count)):  # all steps before are done
             plan = builder.gep(plans, [builder.mul(step, given[Given.PLAN_LENGTH])])
             builder.store(builder.ptrtoint(plan, INTEGER), builder.gep(worker, [integer(2)]))
             builder.store(integer(0), builder.gep(worker, [integer(3)]))
             builder.call(run_batch, [worker, ir.Constant(integers, None), integer(0)])
-            gradients = builder.gep(buffer, [given[Given.GRADIENTS]])
+            gradients = builder.select(is_back, region(Given.LAST_GRADIENTS), region(Given.GRADIENTS))
             sums = builder.inttoptr(builder.load(builder.gep(plan, [integer(2)])), numbers)
             with builder.if_then(builder.icmp_unsigned("!=", sums, gradients)):
-                copy_numbers(code, sums, gradients, given[Given.PARAMETERS])
-            check = builder.fadd(_check_of_losses(code, plan), _check(code, gradients, given[Given.PARAMETERS]))
+                copy_numbers(code, sums, gradients, given[Given.COUNT])
+            check = builder.fadd(_check_of_losses(code, plan), _check(code, gradients, given[Given.COUNT]))
             rate = builder.load(builder.gep(rates, [step]))
             with builder.if_then(builder.fcmp_ordered("==", check, ir.Constant(DOUBLE, 0.0))):
-                builder.store(rate, builder.gep(buffer, [given[Given.RATE]]))
-                run_table(code, buffer, builder.inttoptr(given[Given.UPDATE], integers), given[Given.KERNELS])
-                check = builder.load(builder.gep(buffer, [given[Given.CHECK]]))
+                builder.store(rate, region(Given.RATE))
+                update = builder.select(is_back, given[Given.UPDATE_BACK], given[Given.UPDATE])
+                run_table(code, buffer, builder.inttoptr(update, integers), given[Given.KERNELS])
+                check = builder.load(region(Given.CHECK))
                 with builder.if_then(builder.fcmp_ordered("==", check, ir.Constant(DOUBLE, 0.0))):
-                    following, current = (builder.gep(buffer, [given[each]]) for each in (Given.NEXT, Given.CURRENT))
-                    copy_numbers(code, following, current, given[Given.LENGTH])
+                    copy_numbers(code, region(Given.NEXT), region(Given.PARAMETERS), given[Given.COUNT])
                     builder.store(rate, last_rate)
                     builder.store(builder.add(count, integer(1)), done)
+    is_odd = builder.trunc(builder.sub(builder.load(done), before), ir.IntType(1))
+    with builder.if_then(is_odd):
+        copy_numbers(code, region(Given.NEXT_STATES), region(Given.STATES), given[Given.NUMBERS])
+        copy_numbers(code, region(Given.GRADIENTS), region(Given.LAST_GRADIENTS), given[Given.COUNT])
     builder.ret_void()
     return module
 
@@ -108,16 +124,12 @@ def _check_of_losses(code: Loops, plan: Any) -> Any:
 def _check(code: Loops, numbers: Any, count: Any) -> Any:
     """Write what gives 0 if so many numbers are finite, and else NaN."""
     builder = code.builder
-    whole = builder.mul(builder.sdiv(count, integer(WIDE)), integer(WIDE))
-    zeros = code.splat(ir.Constant(DOUBLE, 0.0), WIDE)
-    with code.loop(integer(0), whole, WIDE, [zeros]) as (index, (checks,)):
-        vector = loaded(builder, builder.gep(numbers, [index]), WIDE)
-        code.carry([builder.fadd(checks, builder.fsub(vector, vector))])
-    (checks,) = code.carried
     total: Any = ir.Constant(DOUBLE, 0.0)
-    for position in range(WIDE):
-        total = builder.fadd(total, builder.extract_element(checks, integer(position)))
-    with code.loop(whole, count, 1, [total]) as (index, (check,)):
-        number = builder.load(builder.gep(numbers, [index]))
-        code.carry([builder.fadd(check, builder.fsub(number, number))])
-    return code.carried[0]
+    for width, low, high in in_vectors(builder, count, _SEVERAL * WIDE):
+        with code.loop(low, high, width, [code.splat(ir.Constant(DOUBLE, 0.0), width)]) as (index, (checks,)):
+            vector = loaded(builder, builder.gep(numbers, [index]), width)
+            code.carry([builder.fadd(checks, builder.fsub(vector, vector))])
+        (checks,) = code.carried
+        for number in [builder.extract_element(checks, integer(n)) for n in range(width)] if width > 1 else [checks]:
+            total = builder.fadd(total, number)
+    return total

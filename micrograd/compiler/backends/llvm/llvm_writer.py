@@ -101,9 +101,16 @@ class Loops:
 
 
 def loaded(builder: Any, pointer: Any, width: int) -> Any:
-    """The vector of the numbers from a position on."""
+    """The vector of the numbers from a position on; a number where the width is 1."""
+    if width == 1:
+        return builder.load(pointer)
     kind = ir.VectorType(pointer.type.pointee, width)
     return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=bytes_in(kind))
+
+
+def stored(builder: Any, vector: Any, pointer: Any) -> None:
+    """Write what stores a vector, or a number, from a position on."""
+    builder.store(vector, builder.bitcast(pointer, vector.type.as_pointer()), align=bytes_in(vector.type))
 
 
 class Operand:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from micrograd.compiler.backends.shared.array_functions import functions_of
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
@@ -26,7 +27,7 @@ from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NUMPY
 from micrograd.compiler.passes.packs import Packing
 from micrograd.engine import further_primitives, primitives
-from micrograd.engine.primitive import Operations
+from micrograd.engine.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,58 +46,25 @@ def _power(x: Floats, y: Floats) -> Floats:
     return np.asarray(np.where((x == -np.inf) & (y != np.rint(y)), np.nan, np.power(x, y)))
 
 
-def _maximum(x: Floats, y: Floats) -> Floats:
-    return np.where((x >= y) | np.isnan(x), x, y)
-
-
-def _minimum(x: Floats, y: Floats) -> Floats:
-    return np.where((x <= y) | np.isnan(x), x, y)
-
-
 # The base operations on arrays. What is made of them follows, and any other primitive is called element by element.
 FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
+    **functions_of(np),
     primitives.identity: np.positive,
     primitives.detach: np.positive,
     primitives.is_zero: lambda x: x == 0,
     primitives.equal: np.equal,
     primitives.less: np.less,
     primitives.less_equal: np.less_equal,
-    primitives.where: lambda condition, x, y: np.where(condition != 0, x, y),
-    primitives.neg: np.negative,
-    primitives.add: np.add,
-    primitives.sub: np.subtract,
     primitives.mul: np.multiply,
     primitives.div: np.divide,
     primitives.pow: _power,
-    primitives.exp: np.exp,
-    primitives.expm1: np.expm1,
-    primitives.log: np.log,
     primitives.log1p: np.log1p,
-    primitives.sqrt: np.sqrt,
-    primitives.sin: np.sin,
-    primitives.cos: np.cos,
-    primitives.tan: np.tan,
-    primitives.asin: np.arcsin,
-    primitives.acos: np.arccos,
-    primitives.atan: np.arctan,
     primitives.sinh: np.sinh,
     primitives.cosh: np.cosh,
-    primitives.tanh: np.tanh,
     further_primitives.exp2: np.exp2,
-    further_primitives.log2: np.log2,
-    further_primitives.log10: np.log10,
-    further_primitives.asinh: np.arcsinh,
-    further_primitives.acosh: np.arccosh,
     further_primitives.atanh: np.arctanh,
-    further_primitives.atan2: np.arctan2,
-    further_primitives.hypot: np.hypot,
     further_primitives.floor_divide: np.floor_divide,
     further_primitives.remainder: np.remainder,
-    further_primitives.floor: np.floor,
-    primitives.relu: lambda x: np.where(x <= 0, 0.0, x),
-    primitives.abs: np.fabs,
-    primitives.maximum: _maximum,
-    primitives.minimum: _minimum,
 }
 
 

@@ -25,20 +25,27 @@ class Stepping(NamedTuple):
     """What follows a batch in a step, where several steps are taken at once.
 
     Attributes:
-        update: the run of the optimiser's update, in the same buffer.
+        updates: the runs of the optimiser's update, in the same buffer: the first reads the states, and the mean
+            gradient where it is after a batch; the second reads next_states and last_gradients, and writes states.
         rate: where in the buffer the learning rate is.
-        check: where 0 is if the update gave finite numbers.
-        next: where these are.
-        current: where they go.
+        check: where 0 is if an update gave finite numbers.
+        parameters: where the parameters are.
+        next: where an update puts the next ones.
+        states: where the states are, which only the updates read.
+        next_states: where the first update puts the next ones.
+        last_gradients: where the gradients of the last step are.
         done: an array of one number: how many steps were taken.
         last_rate: another one: the learning rate of the last of them.
     """
 
-    update: Any
+    updates: tuple[Any, Any]
     rate: int
     check: int
-    next: slice
-    current: slice
+    parameters: slice
+    next: int
+    states: slice
+    next_states: int
+    last_gradients: int
     done: Integers
     last_rate: Floats
 

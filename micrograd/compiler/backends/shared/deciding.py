@@ -2,7 +2,7 @@
 
 A plan says what is done, step by step. Its numbers are in arrays: those of a region, and the buffers of its programs.
 
-    move      numbers of the region to the inputs of a program, and its outputs back
+    move      numbers of the region to the inputs of a program, and its outputs back; or a row of numbers, by its number
     run       a program in its buffer
     choose    one of two plans
     repeat    a plan while another one gives a number that is not 0; the states may be kept
@@ -49,6 +49,22 @@ class Move(NamedTuple):
 
     source: Cells
     target: Cells
+    adds: bool = False
+
+
+class MoveRow(NamedTuple):
+    """Copy numbers from or to a row of others, or add them.
+
+    Attributes:
+        source: which has an axis more if it has the rows.
+        target: the same.
+        row: the number of the row.
+        adds: whether they are added.
+    """
+
+    source: Cells
+    target: Cells
+    row: Cells
     adds: bool = False
 
 
@@ -106,7 +122,7 @@ class Unwind(NamedTuple):
     body: Plan
 
 
-Plan: TypeAlias = "list[Move | Clear | Check | Run | Choose | Repeat | Unwind]"
+Plan: TypeAlias = "list[Move | MoveRow | Clear | Check | Run | Choose | Repeat | Unwind]"
 
 
 class States:
@@ -188,7 +204,7 @@ class Planner:
                 backwards = self._loop(step, all_numbers, slopes, plan)
             else:
                 backwards = self._choice(step, all_numbers, slopes, plan)
-            plan.append(Check(all_numbers[step.decided.results], self.failed))
+            plan.append(Check(all_numbers[np.array(step.decided.made)], self.failed))
             if slopes is not None:
                 back = backwards + self._before_back(step, all_numbers, slopes) + back
         plan += self._called(last, all_numbers)
@@ -254,8 +270,15 @@ class Planner:
         """Add a loop to a plan, and give what goes back through it."""
         decided, state = step.decided, numbers[step.decided.results]
         (condition, body), (asked, read) = (self._part(part, False) for part in step.parts), decided.reads
-        states = States(state, slopes is not None)
-        again = [*self._called(body, numbers[read]), Move(body.outputs, state), Check(state, self.failed)]
+        states, row, width = States(state, slopes is not None), state[-1:], len(decided.state)
+        given, moving = _divided(body, len(read))
+        again = [
+            Move(numbers[read][body.reads[given]], body.inputs[given]),
+            *_of_row(numbers[decided.moving[:, body.reads[moving] - len(read)]], body.inputs[moving], row),
+            *body.plan,
+            *_of_row(body.outputs[width:], numbers[decided.stacked], row),
+            *(Move(body.outputs[:width], state), Check(state, self.failed)),
+        ]
         plan += [
             Move(numbers[decided.state], state),
             Repeat(
@@ -265,9 +288,35 @@ class Planner:
         ]
         if slopes is None:
             return []
-        seeds = slopes[decided.results]
-        iteration = self._back(step.parts[1], numbers[read], slopes[read], seeds, Clear(seeds))
+        seeds, iteration = slopes[decided.results], self._iteration_back(step, numbers, slopes)
         return [Unwind(states, iteration), Move(seeds, slopes[decided.state], adds=True)]
+
+    def _iteration_back(self, step: Step, numbers: Cells, slopes: Cells) -> Plan:
+        """The plan of an iteration with its gradients."""
+        decided, (_, read), code = step.decided, step.decided.reads, self._part(step.parts[1], True)
+        seeds, width, row = slopes[decided.results], len(decided.state), numbers[decided.results][-1:]
+        if not len(code.seeds.at):  # it reads nothing
+            return [Clear(seeds)]
+        given, moving = _divided(code, len(read))
+        rows = decided.moving[:, code.reads[moving] - len(read)]
+        return [
+            Move(numbers[read][code.reads[given]], code.inputs[given]),
+            *_of_row(numbers[rows], code.inputs[moving], row),
+            *(Move(seeds, code.seeds[:width]), Clear(seeds)),
+            *_of_row(slopes[decided.stacked], code.seeds[width:], row),
+            *(*code.plan, Move(code.slopes[given], slopes[read][code.reads[given]], adds=True)),
+            *_of_row(code.slopes[moving], slopes[rows], row, adds=True),
+        ]
+
+
+def _divided(code: Code, fixed: int) -> tuple[Any, Any]:
+    """Which inputs of the body of a loop are the same in all iterations or are its state, and which come from rows."""
+    return np.flatnonzero(code.reads < fixed), np.flatnonzero(code.reads >= fixed)
+
+
+def _of_row(source: Cells, target: Cells, row: Cells, adds: bool = False) -> Plan:
+    """A row that is moved; nothing if a row has no numbers."""
+    return [MoveRow(source, target, row, adds)] if source.at.size and target.at.size else []
 
 
 class RunOfRegion:
@@ -354,7 +403,7 @@ def _prepared(step: Any) -> Callable[[], object]:
 
 def _ready(part: Any) -> Any:
     if isinstance(part, Cells):
-        return part.array, part_of(part.at)
+        return part.array, part_of(part.at) if part.at.ndim == 1 else part.at
     return [_prepared(each) for each in part] if isinstance(part, list) else part
 
 
@@ -367,6 +416,18 @@ def _move(source: _Cells, target: _Cells, adds: bool) -> None:
         np.add.at(others, to, numbers[at])
     else:
         others[to] = numbers[at]
+
+
+def _move_row(source: _Cells, target: _Cells, row: _Cells, adds: bool) -> None:
+    numbers, at = row
+    number = int(numbers[at].item())
+    (numbers, at), (others, to) = source, target
+    _move((numbers, _row_of(at, number)), (others, _row_of(to, number)), adds)
+
+
+def _row_of(at: Any, number: int) -> Any:
+    """One of the rows, where there are several."""
+    return at[number] if isinstance(at, np.ndarray) and at.ndim > 1 else at
 
 
 def _clear(target: _Cells) -> None:
@@ -412,6 +473,7 @@ def _unwind(states: States, body: Any) -> None:
 
 _STEPS: dict[type, Callable[..., None]] = {
     Move: _move,
+    MoveRow: _move_row,
     Clear: _clear,
     Check: _check,
     Choose: _choose,
