@@ -14,29 +14,12 @@ import micrograd as mg
 from micrograd.testing import Expression, Program, gradcheck
 from micrograd.testing.programs import MODERATE, grow, is_tame, registered
 from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
+from tests.campaigns.expressions import RandomChoices
 from tests.strategies import KINKS, TABLE
 
 pytestmark = pytest.mark.slow
 
 quickly = settings(max_examples=400, database=None, derandomize=True, deadline=None, phases=tuple(Phase))
-
-
-class RandomChoices:
-    """Choices by a random.Random, which is fast."""
-
-    def __init__(self, source):
-        self._source = source
-
-    def integer(self, low, high):
-        return self._source.randint(low, high)
-
-    def number(self):
-        return round(self._source.uniform(-3, 3), 3)
-
-    def one_of(self, candidates, fits):
-        while not fits(candidate := self._source.choice(candidates)):
-            pass
-        return candidate
 
 
 def own(**wanted):
