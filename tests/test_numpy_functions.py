@@ -464,13 +464,16 @@ def test_wrong_calls_raise_the_same(make, error, message, function, kind):
         make(function)(kind(X), kind(Y))
 
 
+TRIMS_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.2.0"  # before, np.trim_zeros refuses single numbers
+
+
 @pytest.mark.parametrize(
     "function",
     [
         lambda x: np.transpose(x),
         lambda x: np.squeeze(x),
         lambda x: np.real(x),
-        lambda x: np.trim_zeros(x),
+        lambda x: np.trim_zeros(x) if TRIMS_NUMBERS else x,
         lambda x: np.isfortran(x),
         lambda x: np.i0(x),
         lambda x: np.pad(x, 1) if np.ndim(x) else x,

@@ -16,7 +16,6 @@ from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable, Sequence
 
     Step = tuple[Primitive, tuple[int, ...]]
@@ -197,27 +196,6 @@ class Choices(Protocol):
 
     def one_of(self, candidates: Sequence[T], fits: Callable[[T], bool]) -> T:
         """One of the candidates that fit."""
-
-
-class RandomChoices:
-    """Choices by a random.Random, which is fast."""
-
-    def __init__(self, source: random.Random) -> None:
-        self._source = source
-
-    def integer(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
-        return self._source.randint(low, high)
-
-    def number(self) -> float:
-        """A float between -3 and 3, with three decimals."""
-        return round(self._source.uniform(-3, 3), 3)
-
-    def one_of(self, candidates: Sequence[T], fits: Callable[[T], bool]) -> T:
-        """One of the candidates that fit."""
-        while not fits(candidate := self._source.choice(candidates)):
-            pass
-        return candidate
 
 
 def registered() -> list[Primitive]:

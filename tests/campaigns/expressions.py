@@ -24,7 +24,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.engine.further_primitives import TABLE as LIBRARY
 from micrograd.testing import GradientError, Program, gradcheck
-from micrograd.testing.programs import RandomChoices, grow, registered
+from micrograd.testing.programs import grow, registered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,6 +35,24 @@ SHOWN = 10  # failures
 TOGETHER = 50  # expressions in one compiled program: kernels for all of them cost less than for each
 # The library's own primitives that a gradient flows through, whatever else is registered.
 TABLE = [p for p in registered() if any(p.derivatives) and LIBRARY.get(p.name) is p]
+
+
+class RandomChoices:
+    """Choices by a random.Random, which is fast."""
+
+    def __init__(self, source):
+        self._source = source
+
+    def integer(self, low, high):
+        return self._source.randint(low, high)
+
+    def number(self):
+        return round(self._source.uniform(-3, 3), 3)
+
+    def one_of(self, candidates, fits):
+        while not fits(candidate := self._source.choice(candidates)):
+            pass
+        return candidate
 
 
 class Engine(NamedTuple):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd.testing import Expression, Program, gradcheck
-from micrograd.testing.programs import MODERATE, RandomChoices, grow, is_tame, registered
+from micrograd.testing.programs import MODERATE, grow, is_tame, registered
 from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
+from tests.campaigns.expressions import RandomChoices
 from tests.strategies import KINKS, TABLE
 
 pytestmark = pytest.mark.slow

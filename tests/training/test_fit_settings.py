@@ -222,7 +222,8 @@ class TestValidation:
                     compile=mode,
                 )
 
-    def test_the_bar_shows_what_the_last_epoch_gave(self, capsys):
+    def test_the_bar_shows_what_the_last_epoch_gave(self, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "200")  # by which some versions of tqdm cut it off
         metrics = {"accuracy": lambda x, y: 0.25}
         _, history = trained(False, validation=OTHERS, metrics=metrics, progress=True)
         shown = capsys.readouterr().err

@@ -2,12 +2,12 @@
 
 The function of a vmap has a program of its own, for some iterations at a time. A function of whole arrays, such as the
 solution of linear equations, is LAPACK's, or JAX's. All else is in the program around, to which the results of both are
-inputs. What they read is computed before, by a program of its own if it is computed:
+inputs, and what they read are outputs. It stops where they run:
 
-    inputs -> what the iterations read -> the iterations, block by block -> outputs
+    inputs -> what the iterations read -> stop: the iterations, block by block -> outputs
 
-Gradients take the same way back. Those of what all iterations read are added up block by block, in order; those of a
-function of arrays are what its rule gives.
+Gradients take the same way back, in the same program. Those of what all iterations read are added up block by block, in
+order; those of a function of arrays are what its rule gives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import all_finite, distinct, no_integers, part_of, taken
 from micrograd.compiler.passes.packs import Packing
-from micrograd.compiler.passes.regions import part_of_graph
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.contexts.no_grad import differentiating
 
@@ -234,7 +233,8 @@ class ArrayCall:
         """
         called, forward = self.mapped.numbered(at), self._function.forward
         operands = _operands(called, numbers)
-        results = [_Elements(positions, numbers).now() for positions in called.results]  # they lie one after the other
+        # They lie one after the other
+        results: list[Any] = [_Elements(positions, numbers).view for positions in called.results]
         made = numbers[part_of(np.array(called.made))]
 
         def run() -> bool:
@@ -290,10 +290,13 @@ class _Elements:
     Args:
         positions: where they are.
         numbers: all of them.
+
+    Attributes:
+        view: of their numbers; None where they do not lie evenly.
     """
 
     def __init__(self, positions: Integers, numbers: Floats) -> None:
-        self._positions, self._numbers, self._view = positions, numbers, None
+        self._positions, self._numbers, self.view = positions, numbers, None
         first = int(positions.flat[0]) if positions.size else 0
         evenly, steps = np.full(positions.shape, first), []
         for axis, count in enumerate(positions.shape):
@@ -301,18 +304,20 @@ class _Elements:
             evenly += np.expand_dims(steps[-1] * np.arange(count), tuple(range(1, positions.ndim - axis)))
         if np.array_equal(positions, evenly) and distinct(positions).size == positions.size:
             strides = [step * numbers.itemsize for step in steps]
-            self._view = as_strided(numbers[first:], positions.shape, strides)
+            self.view = as_strided(numbers[first:], positions.shape, strides)
+        self._is_narrow = numbers.dtype != float
 
     def now(self) -> Floats:
-        """Their numbers: a view where they lie evenly, or a copy."""
-        return self._numbers.take(self._positions) if self._view is None else self._view
+        """Their numbers: a view where they lie evenly, or a copy, in float64."""
+        found = self._numbers.take(self._positions) if self.view is None else self.view
+        return found.astype(float) if self._is_narrow else found
 
     def add(self, numbers: Floats) -> None:
         """Add to their numbers; to one that is an element more than once, each time."""
-        if self._view is None:
+        if self.view is None:
             np.add.at(self._numbers, self._positions, numbers)
         else:
-            self._view += numbers
+            self.view += numbers
 
 
 class Maps:
@@ -362,27 +367,35 @@ class Maps:
         """How many numbers there are: the inputs, the results of the functions, and what these read."""
         return len(self._nodes)
 
-    def in_parts(self, lower: Callable[[Program, Integers], Any]) -> tuple[list[tuple[Any, Integers, Any]], Any]:
-        """All of it for somebody else to run, without gradients.
+    def program(self) -> tuple[Program, list[Called]]:
+        """The program without gradients, and the functions that are called in it, by where their numbers are.
+
+        There are no functions of iterations among them.
+        """
+        stops = _stops(self, np.zeros(self.size, dtype=bool))
+        request = replace(self._request, calls=partial(self.calls, stops, no_integers()))
+        program: Program = run_stages(self._made, "transpose", request).thing
+        at = np.append(program.inputs, program.outputs[self.outputs :])
+        return program, [each.mapped.numbered(at) for each in self.all if isinstance(each, ArrayCall)]
+
+    def calls(self, stops: Sequence[_Stop], sources: Integers, graph: Graph) -> list[tuple[Integers, Integers]]:
+        """What each stop reads and gives in the graph around, which has gradients already.
 
         Args:
-            lower: makes what runs a program; takes it, and where its inputs are among all numbers.
-
-        Returns:
-            Each function, the numbers of what it reads that is computed then, and what runs the program of these, or
-            None. The other result runs the program of the outputs.
+            stops: in order.
+            sources: the numbers that there are gradients of.
+            graph: the graph.
         """
-
-        def part(outputs: Any, *, checked: bool) -> Any:
-            graph, kept = part_of_graph(self._graph, outputs, no_integers(), checked=checked)
-            return lower(run_stages(self._made._replace(thing=graph), "transpose", self._request).thing, kept)
-
         found = []
-        for each in self.all:
-            needed = self.needed(each.mapped)
-            outputs = self.outputs + needed - self.inputs
-            found.append((each.mapped, needed, part(outputs, checked=False) if len(needed) else None))
-        return found, part(slice(self.outputs), checked=True)
+        nodes = np.append(np.concatenate(graph.inputs), graph.outputs[self.outputs :])
+        seeds = graph.seeds[len(graph.seeds) - self.size + self.inputs :]
+        for stop in stops:
+            if stop.wanted is None:
+                found.append((nodes[stop.each.mapped.read()], nodes[stop.made]))
+            else:
+                slopes = graph.gradients[np.isin(sources, stop.made)]
+                found.append((np.append(nodes[stop.made], slopes), seeds[stop.flows - self.inputs]))
+        return found
 
     def needed(self, mapped: Mapped | Called) -> Integers:
         """The numbers of what a function reads that is neither an input nor the result of another one."""
@@ -396,14 +409,13 @@ class _Stop(NamedTuple):
     Attributes:
         each: the function.
         made: the numbers of what it gives.
-        read: the numbers of what it reads, of all that the program computes, but for what a stop before has read; of
-            gradients, whose gradients are known after it.
+        flows: the numbers of what the program computes, and whose gradients are known after a stop at gradients.
         wanted: which of the gradients of what it reads are computed; None where the function itself is called.
     """
 
     each: Iterations | ArrayCall
     made: Integers
-    read: Integers
+    flows: Integers = no_integers()  # nobody writes into it
     wanted: Any = None
 
 
@@ -427,9 +439,9 @@ class RunOfMaps:
     def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
         self._maps, self._wanted, given = maps, wanted, maps.given
         self._state, self._total = np.zeros((2, maps.size))  # calls run one at a time
-        self._sources = np.concatenate([wanted, given + np.flatnonzero(reached[given : maps.inputs])])
-        self._stops = _stops(maps, reached)
-        request = replace(request, wanted=self._sources, calls=self._calls)
+        sources = np.concatenate([wanted, given + np.flatnonzero(reached[given : maps.inputs])])
+        stops = _stops(maps, reached)
+        request = replace(request, wanted=sources, calls=partial(maps.calls, stops, sources))
         rolled = run_stages(made, "transpose", request)
         self.made = run_stages(rolled, "compile", request)
         self.program = replace(rolled.thing, outputs=rolled.thing.outputs[: maps.outputs])
@@ -443,43 +455,40 @@ class RunOfMaps:
         self._buffer[seeds_of_read] = 0.0
         at = np.append(program.inputs[: maps.inputs], read)
         self._there, self._back = [], []
-        for stretch, stop in zip(stretches, self._stops, strict=True):
+        for stretch, stop in zip(stretches, stops, strict=True):
             if stop.wanted is None:
                 self._there.append((stretch, self._call(stop, at)))
             else:
-                flowing = np.flatnonzero(np.isin(self._sources, stop.made))
-                found = self._sources[flowing], gradients[flowing]
-                flows = stop.read, seeds_of_read[stop.read - maps.inputs]
+                flowing = np.flatnonzero(np.isin(sources, stop.made))
+                found = sources[flowing], gradients[flowing]
+                flows = stop.flows, seeds_of_read[stop.flows - maps.inputs]
                 self._back.append((stretch, self._call_back(stop, at, *map(part_of, (*found, *flows)))))
 
     def _call(self, stop: _Stop, at: Integers) -> Callable[[], bool]:
         """What calls a function, and says whether its results count."""
         buffer, state, each = self._buffer, self._state, stop.each
-        if isinstance(each, ArrayCall) and buffer.dtype == state.dtype:
+        if isinstance(each, ArrayCall):
             return each.on(buffer, at)
-        run = each.on(state, np.arange(len(at))) if isinstance(each, ArrayCall) else partial(each.run, state)
-        reads = distinct(each.mapped.read())
+        run, reads = each.run, distinct(each.mapped.read())
         read, read_at, made, made_at = map(part_of, (reads, at[reads], stop.made, at[stop.made]))
 
         def call() -> bool:
             state[read] = buffer[read_at]
-            is_right = run()
+            is_right = run(state)
             buffer[made_at] = state[made]
             return is_right
 
         return call
 
     def _call_back(
-        self, stop: _Stop, at: Integers, made: Any, made_at: Any, read: Any, read_at: Any
+        self, stop: _Stop, at: Integers, made: Any, made_at: Any, flows: Any, flows_at: Any
     ) -> Callable[[], bool]:
         """What calls the gradients of a function, and says whether they count."""
         buffer, state, total, each = self._buffer, self._state, self._total, stop.each
-        if not isinstance(each, ArrayCall):
-            back: Callable[[], object] = partial(each.back, state, total, stop.wanted)
-        elif buffer.dtype == state.dtype:
-            back = each.back_on(buffer, at, total, stop.wanted)
+        if isinstance(each, ArrayCall):
+            back: Callable[[], object] = each.back_on(buffer, at, total, stop.wanted)
         else:
-            back = each.back_on(state, np.arange(len(at)), total, stop.wanted)
+            back = partial(each.back, state, total, stop.wanted)
 
         def call() -> bool:
             total[made] += buffer[made_at]
@@ -487,23 +496,10 @@ class RunOfMaps:
                 back()
             except (ArithmeticError, ValueError):  # of a rule: eagerly, it says what is wrong
                 return False
-            buffer[read_at] = total[read]
+            buffer[flows_at] = total[flows]
             return True
 
         return call
-
-    def _calls(self, graph: Graph) -> list[tuple[Integers, Integers]]:
-        """What each stop reads and gives in the graph around, which has gradients already."""
-        maps, found = self._maps, []
-        nodes = np.append(np.concatenate(graph.inputs), graph.outputs[maps.outputs :])
-        seeds = graph.seeds[len(graph.seeds) - maps.size + maps.inputs :]
-        for stop in self._stops:
-            if stop.wanted is None:
-                found.append((nodes[stop.each.mapped.read()], nodes[stop.made]))
-            else:
-                slopes = graph.gradients[np.isin(self._sources, stop.made)]
-                found.append((np.append(nodes[stop.made], slopes), seeds[stop.read - maps.inputs]))
-        return found
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
@@ -534,19 +530,11 @@ class RunOfMaps:
 
 def _stops(maps: Maps, reached: Booleans) -> list[_Stop]:
     """Where the program around stops, in order."""
-    calls = [(each, np.array(each.mapped.made, dtype=np.int64), each.wanted(reached)) for each in maps.all]
-    there = [_Stop(each, made, read) for (each, made, _), read in zip(calls, _first_reads(maps, maps.all), strict=True)]
-    through = [call for call in calls if call[2] is not None]
-    reads = _first_reads(maps, [each for each, *_ in through])
-    back = [_Stop(each, made, read, wanted) for (each, made, wanted), read in zip(through, reads, strict=True)]
+    there = [_Stop(each, np.array(each.mapped.made, dtype=np.int64)) for each in maps.all]
+    known, back = np.zeros(maps.size, dtype=bool), []
+    for stop in there:
+        if (wanted := stop.each.wanted(reached)) is not None:
+            needed = maps.needed(stop.each.mapped)
+            back.append(stop._replace(flows=needed[~known[needed]], wanted=wanted))
+            known[needed] = True
     return [*there, *reversed(back)]
-
-
-def _first_reads(maps: Maps, calls: Sequence[Iterations | ArrayCall]) -> list[Integers]:
-    """For each call the numbers that it reads, and none before it, of what the program around computes."""
-    known, found = np.zeros(maps.size, dtype=bool), []
-    for each in calls:
-        needed = maps.needed(each.mapped)
-        found.append(needed[~known[needed]])
-        known[needed] = True
-    return found

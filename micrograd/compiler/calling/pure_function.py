@@ -19,7 +19,6 @@ import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of, own_attributes
-from micrograd.compiler.backends.jax.jax_arrays import on_jax
 from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_checks import check_jax
 from micrograd.compiler.backends.jax.jax_reads import NO_POSITION
@@ -32,8 +31,6 @@ from micrograd.compiler.tracing.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from micrograd.compiler.ir.program import Program
 
 
 def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], Parameters]:
@@ -82,34 +79,10 @@ def _computing(special: Specialised, given: list[Any]) -> Callable[..., Any]:
         special: the function, traced.
         given: for each array, which of the inputs its numbers are.
     """
-    maps = special.maps
-    if maps is None:
-        program = special.program(False)
-        positions = [np.where(numbers == NO_POSITION, NO_POSITION, program.inputs[numbers]) for numbers in given]
-        lowered = Lowered(program, *positions)
-        return partial(lowered.function(program.outputs), jnp.asarray(lowered.constants))
-    whole = np.concatenate(given)
-    is_read = whole != NO_POSITION
-    stages, last = maps.in_parts(_lowered)
-
-    def compute(*arrays: Any) -> Any:
-        state = jnp.zeros(maps.size).at[whole[is_read]].set(jnp.concatenate(arrays)[is_read])
-        for called, needed, before in stages:
-            if before is not None:
-                state = state.at[needed].set(before(state))
-            operands = [each if each.dtype == float else state[each] for each in called.operands]
-            for positions, found in zip(called.results, on_jax(called.function)(*operands), strict=True):
-                state = state.at[positions].set(found)
-        return last(state)
-
-    return compute
-
-
-def _lowered(program: Program, kept: Any) -> Callable[[Any], Any]:
-    """A program as a function of an array in which its inputs are in these positions."""
-    lowered = Lowered(program, program.inputs)
-    compute, constants = lowered.function(program.outputs), jnp.asarray(lowered.constants)
-    return lambda state: compute(constants, state[kept])
+    program, calls = (special.program(False), []) if special.maps is None else special.maps.program()
+    positions = [np.where(numbers == NO_POSITION, NO_POSITION, program.inputs[numbers]) for numbers in given]
+    lowered = Lowered(program, *positions, calls=calls)
+    return partial(lowered.function(program.outputs[: len(special.results.kinds)]), jnp.asarray(lowered.constants))
 
 
 def _as_example(item: Any) -> Any:

@@ -54,7 +54,7 @@ def region_of(made: Made, decisions: Sequence[Decided], needed: int, request: Re
 
 def _straight(made: Made, outputs: Any, request: Request, gradients: bool, *, checked: bool) -> Straight:
     """The programs of some outputs of a graph."""
-    graph, kept = part_of_graph(made.thing, outputs, no_integers(), checked=checked)
+    graph, kept = _part_of(made.thing, outputs, checked=checked)
     programs = [
         run_stages(made._replace(thing=graph), request.passes[-1].name, replace(request, wanted=wanted)).thing
         for wanted in ([no_integers(), np.arange(len(kept))] if gradients else [no_integers()])
@@ -62,23 +62,21 @@ def _straight(made: Made, outputs: Any, request: Request, gradients: bool, *, ch
     return Straight(kept, len(graph.outputs), programs[0], programs[-1])
 
 
-def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool) -> tuple[Graph, Integers]:
-    """The graph of some outputs, and the numbers of the inputs that it has: those that it reads, or that are wanted.
+def _part_of(graph: Graph, outputs: Any, *, checked: bool) -> tuple[Graph, Integers]:
+    """The graph of some outputs, and the numbers of the inputs that it reads.
 
     Args:
         graph: with more outputs.
         outputs: a slice of all results, or the numbers of outputs that are read.
-        wanted: the numbers of inputs.
         checked: whether it looks for what is not finite.
     """
     answers = graph.answers if isinstance(outputs, slice) else 0
     graph = replace(graph, outputs=graph.outputs[outputs], answers=answers, read=0)
     graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
-    inputs = np.concatenate(graph.inputs)
     is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
-    for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
+    for nodes in (*graph.edges()[1], graph.outputs):
         is_read[nodes[nodes < graph.size]] = True
-    kept = np.flatnonzero(is_read[inputs])
+    kept = np.flatnonzero(is_read[np.concatenate(graph.inputs)])
     graph = replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs))
     is_read[graph.checked] = True
     return graph.of_nodes(is_read[:-1] | graph.is_made()), kept

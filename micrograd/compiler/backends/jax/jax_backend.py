@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from micrograd.compiler.backends.jax.jax_arrays import ArraysOnJax
+from micrograd.compiler.backends.jax.jax_arrays import ArraysOnJax, on_jax
 from micrograd.compiler.backends.jax.jax_checks import check_jax, check_process, in_float64
 from micrograd.compiler.backends.jax.jax_deciding import JaxRun, Part
 from micrograd.compiler.backends.jax.jax_functions import DIFFERENTIABLE, FUNCTIONS, PLAIN, Caught
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.backends.jax.jax_functions import Functions
     from micrograd.compiler.backends.jax.jax_reads import Reader
+    from micrograd.compiler.ir.entries import Called
     from micrograd.compiler.ir.program import Access, Kernel, Program
     from micrograd.compiler.numbers import Floats, Integers
 
@@ -64,13 +66,16 @@ class Lowered:
         program: what is to be run.
         given: the positions whose numbers are given at each run, array by array.
         functions: what kernels are made of: those that JAX can differentiate, or plain ones.
+        calls: the functions of arrays that are called in the program, by where their numbers are.
 
     Attributes:
         positions: which array holds the number of each position in the end.
         constants: all constants of the program, side by side.
     """
 
-    def __init__(self, program: Program, *given: Integers, functions: Functions = DIFFERENTIABLE) -> None:
+    def __init__(
+        self, program: Program, *given: Integers, functions: Functions = DIFFERENTIABLE, calls: Sequence[Called] = ()
+    ) -> None:
         self._functions = functions
         self.positions = Positions(program.size)
         runs = [(np.arange(start, start + len(numbers)), numbers) for start, numbers in program.constants]
@@ -80,14 +85,29 @@ class Lowered:
         for positions in given:
             self.positions.add(positions)
         self._steps: list[Callable[[list[Any]], Sequence[Any]]] = []
-        for kernel in program.kernels:
-            if isinstance(kernel, Loop):
-                self._loop(kernel)
-            elif isinstance(kernel, Singles):
-                for each in kernel.unrolled():
-                    self._kernel(each)
-            else:
-                self._kernel(kernel)
+        for stretch, call in zip_longest(program.stretches(), calls):
+            for kernel in program.kernels[stretch]:
+                if isinstance(kernel, Loop):
+                    self._loop(kernel)
+                elif isinstance(kernel, Singles):
+                    for each in kernel.unrolled():
+                        self._kernel(each)
+                else:
+                    self._kernel(kernel)
+            if call is not None:
+                self._call(call)
+
+    def _call(self, called: Called) -> None:
+        readers = [each if each.dtype == float else self.positions.reader(each) for each in called.operands]
+
+        def step(arrays: list[Any]) -> list[Any]:
+            pairs = zip(readers, called.operands, strict=True)
+            given = [jnp.broadcast_to(r(arrays), each.shape) if callable(r) else r for r, each in pairs]
+            return [found.ravel() for found in on_jax(called.function)(*given)]
+
+        self._steps.append(step)
+        for positions in called.results:
+            self.positions.add(positions.ravel())
 
     def _kernel(self, kernel: Kernel) -> None:
         rows, columns = kernel.rows, kernel.columns
