@@ -94,9 +94,9 @@ def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[i
     for looking_alike in np.split(by_label, np.flatnonzero(np.diff(labels[by_label])) + 1):
         left, tries = looking_alike, 0
         while len(left) >= _FEWEST and tries < _TRIES and (followed := program.followed(ends[left])) is not None:
-            are_alike, positions, *columns = followed
+            are_alike, positions, passed, literals = followed
             if np.count_nonzero(are_alike) >= _FEWEST:
-                yield Alike(rows[left[are_alike]], positions[are_alike], *columns)
+                yield Alike(rows[left[are_alike]], positions[are_alike], passed, literals)
             else:
                 are_alike[1:] = False
                 tries += 1

@@ -1156,9 +1156,9 @@ class Tape(Tracer):
         applied, first, literals = written_down.primitives, written_down.first, written_down.numbers
         numbers = [literals[first[p]] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
         if self._literals:
-            for index in range(len(operands)):
-                if (literal := self._literals.get((position, index))) is not None:
-                    numbers[index] = self._symbol(literal, Symbol)
+            for number in range(len(operands)):
+                if (literal := self._literals.get((position, number))) is not None:
+                    numbers[number] = self._symbol(literal, Symbol)
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
