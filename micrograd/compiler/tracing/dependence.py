@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.numbers import Booleans, Integers
-    from micrograd.compiler.tracing.alike_rows import Alike
 
 
 class Dependence:
@@ -180,7 +179,7 @@ class Dependence:
         self,
         count: int,
         roots: Mapping[int, int],
-        alike: Sequence[Alike],
+        alike: Sequence[tuple[Integers, Integers, list[int], Any]],
         sources: Container[int],
     ) -> tuple[list[list[int]], int]:
         """For each row the sources that it depends on; and how many directions are less work than all rows.
@@ -221,7 +220,9 @@ class Dependence:
         entries = {(columns[number], position) for number, row in enumerate(rows) for position in row}
         return all((position, row) in entries for row, position in entries)
 
-    def is_large(self, roots: Mapping[int, int], alike: Sequence[Alike], times: int) -> bool:
+    def is_large(
+        self, roots: Mapping[int, int], alike: Sequence[tuple[Integers, Integers, list[int], Any]], times: int
+    ) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together.
 
         Args:
