@@ -3,7 +3,8 @@
 ``python -m tests.campaigns.nested_loops --count 1000 --seed 0`` prints what disagrees. Each program goes through an
 array of two axes, by ``mg.scan`` and ``mg.vmap`` in one another; and once more in plain Python loops. The value and all
 gradients of both are compared with those of the plain loops, eagerly, natively and on NumPy; every eighth program runs
-on JAX, too. Every third one has many rows, so that it is traced for a few of them. Every program follows from the seed
+on JAX, too. A program whose value depends on the last digits of its inputs cannot be compared: it is counted, and no
+more. Every third one has many rows, so that it is traced for a few of them. Every program follows from the seed
 and its number: ``--only 1234`` prints one, and runs it again. Processes share the programs by ``--first``.
 """
 
@@ -88,8 +89,8 @@ class Writer:
         return stated + last, plain + last, result
 
 
-def disagreements(seed: int, number: int) -> list[str]:
-    """How the ways of running a program differ."""
+def disagreements(seed: int, number: int) -> list[str] | None:
+    """How the ways of running a program differ; None if they cannot be compared."""
     draw, texts = random.Random(f"loop inputs {seed}-{number}"), Writer(seed, number).program()
     rows = draw.randint(FEWEST_ROWS, FEWEST_ROWS + 40) if number % _OFTEN_ROWS == 0 else draw.randint(2, 40)
     columns = draw.randint(2, 6 if rows >= FEWEST_ROWS else 20)
@@ -117,7 +118,16 @@ def disagreements(seed: int, number: int) -> list[str]:
                         f"program {number}, {way}, {name}, call {call}: {outcome!r:.200}, not {expected!r:.200}"
                     )
                     break
-    return found
+    return None if found and is_chaotic(functions[1], given, expected) else found
+
+
+def is_chaotic(function: Any, given: dict[str, Any], expected: Any) -> bool:
+    """Whether other last digits of the inputs give another value or gradient."""
+    close = [
+        {"x": given["x"] * scale, "y": [each * scale for each in given["y"]], "w": given["w"] * scale}
+        for scale in (1.0 - 2e-16, 1.0 + 4e-16, 1.0 - 1e-15)
+    ]
+    return not all(agree(function(each), expected) for each in close)
 
 
 def agree(one: Any, other: Any) -> bool:
@@ -130,17 +140,18 @@ def agree(one: Any, other: Any) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run the campaign; the number of programs that disagree, at most 1."""
     options = parser_of(__doc__).parse_args(arguments)
-    done = wrong = 0
+    done = wrong = chaotic = 0
     with patch.object(of_rows, "FEWEST_ROWS", FEWEST_ROWS):
         for number in numbers_of(options):
             if options.only is not None:
                 print(*Writer(options.seed, number).program(), sep="\n\n")  # noqa: T201
             found = disagreements(options.seed, number)
-            for line in found:
+            for line in found or []:
                 print(line, flush=True)  # noqa: T201
             wrong += bool(found)
+            chaotic += found is None
             done += 1
-    print(f"{done} programs: {wrong} disagree")  # noqa: T201
+    print(f"{done} programs: {wrong} disagree, {chaotic} cannot be compared")  # noqa: T201
     return min(wrong, 1)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.tracing.trace import Tape
 from tests.compiler.runs import Runs
 
 pytestmark = pytest.mark.slow
@@ -268,6 +269,45 @@ def pendulum(steps):
 def operations(fast):
     """How many operations were traced."""
     return int(fast.explain(passes=True).splitlines()[1].split()[2].replace(",", ""))
+
+
+class TestPlainNumbersInRows:
+    """Rows of a Jacobian that differ in plain numbers are written once, whatever these are."""
+
+    ROWS = ([0.0, 1.0, 2.0], [1.0, 1.0, -1.0], [-0.0, 3.0, 3.0], [2.0, 0.5, 1.0], [0.5, 7.0, 0.0], [1.5, 1.0, 2.0])
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            lambda p, a, b, c: a * p[0] + mg.exp(b * p[1] - c) / (p[0] + c),
+            lambda p, a, b, c: mg.maximum(a * p[0], b * p[1]) - mg.where(p[2] < c, p[0] * c, p[1] * c),
+            lambda p, a, b, c: mg.sin(mg.dot([a, b, c], p)) * a,
+            lambda p, a, b, c: mg.dot([a, b, c, *[1.0] * 9], [*p] * 4) + mg.dot(p, p) * c,
+            lambda p, a, b, c: a * (a * p[0]) + p[1] ** 2.0 * c + p[2] ** (b + 2.0),
+        ],
+    )
+    def test_they_may_be_anything(self, row, backend):
+        def residuals(p):
+            return [row(p, *numbers) for numbers in self.ROWS]
+
+        point = [0.4, 0.7, 1.1]
+        fast = mg.compile(mg.jacobian(residuals), backend=backend)
+        np.testing.assert_allclose(fast(point), mg.jacobian(residuals)(point), rtol=1e-14, atol=1e-300)
+
+    def test_the_rules_run_for_two_rows(self, monkeypatch):
+        asked, tell = [], Tape._contributions
+        monkeypatch.setattr(
+            Tape,
+            "_contributions",
+            lambda tape, position, *given: asked.append(position) or tell(tape, position, *given),
+        )
+        data = np.random.default_rng(0).standard_normal((40, 3))
+        lists = data.tolist()
+        for f in (lambda p: np.tanh(data @ p), lambda p: [mg.tanh(mg.dot(numbers, p)) for numbers in lists]):
+            asked.clear()
+            found = mg.compile(mg.jacobian(f), backend="numpy")(np.array([0.4, 0.7, 1.1]))
+            np.testing.assert_allclose(found, mg.jacobian(f)(np.array([0.4, 0.7, 1.1])), rtol=1e-14)
+            assert len(asked) <= 2 * 7
 
 
 class TestModes:

@@ -176,6 +176,10 @@ def test_no_gradient_flows_where_none_flows_eagerly(backend):
         assert (found.data, found.requires_grad) == (expected.data, expected.requires_grad)
 
 
+def test_a_body_may_read_nothing(backend):
+    agrees(lambda x: mg.while_loop(lambda y: y < 2.0, lambda _: 3.0, x) * x, backend, (1.0,), (2.5,))
+
+
 @pytest.mark.slow
 def test_derivatives_inside_are_decisions_too(backend):
     def slope(x):

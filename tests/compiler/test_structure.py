@@ -429,3 +429,37 @@ def test_freezing_one_of_many_values_in_an_argument_takes_effect(backend):
         weight.grad = 0.0
     f(weights).backward()
     assert [weight.grad for weight in weights] == [0.0 if n == 7 else 2.0 * n for n in range(20)]
+
+
+def test_rows_of_floats_are_told_apart_by_their_lengths_and_classes():
+    """Of lists of floats that are in lists, all numbers are read at once."""
+    fast = mg.compile(lambda rows: [[2.0 * x for x in row] for row in rows], backend="numpy")
+    every = [
+        [[1.0, 2.0], [3.0, 4.0]],
+        [[1.0, 2.0, 3.0], [4.0]],
+        [(1.0, 2.0), (3.0, 4.0)],
+        ([1.0, 2.0], [3.0, 4.0]),
+        [[1.0, 2.0], (3.0, 4.0)],
+        [[1.0, 2.0], []],
+        [[1, 2.0], [3.0, 4.0]],
+    ]
+    for traces, rows in enumerate(every, 1):
+        for _ in range(2):
+            assert fast(rows) == fast.function(rows)
+        assert fast.cache_info().traces == traces
+    assert fast([[5.0, 6.0], [7.0, 8.0]]) == [[10.0, 12.0], [14.0, 16.0]]
+    assert fast.cache_info().traces == len(every)
+
+
+def test_results_in_nested_lists_are_put_together_at_once_or_one_by_one():
+    w = Value(2.0)
+    for function in (
+        lambda x, y: [[[x * y, 1.0], [y, 2.0]], [[x, y], [x + y, 0.5]]],
+        lambda x, y: [[x, y], [x]],
+        lambda x, y: [[x * 2.0, 3], [y, x]],
+        lambda x, y: [[], [x]],
+        lambda x, y: [[[[[x, y]]]]],
+    ):
+        assert mg.compile(function)(3.0, 5.0) == function(3.0, 5.0)
+    found = mg.compile(lambda x: [[w * x, x], [x, w]])(3.0)
+    assert [[getattr(x, "data", x) for x in row] for row in found] == [[6.0, 3.0], [3.0, 2.0]]

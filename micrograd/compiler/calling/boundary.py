@@ -7,10 +7,11 @@ outputs is copied.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from functools import cached_property
 from inspect import signature
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -145,6 +146,11 @@ class Results:
         if is_array(item) and item.dtype != object:  # nothing in it was computed
             deque(zip(parts, self._positions, strict=False), maxlen=0)  # its numbers are leaves
             return lambda numbers, nodes: item.copy()
+        if type(item) is list and len(shape := _shape_of_lists(item)) > 1:
+            positions = list(islice(self._positions, math.prod(shape)))
+            if (floats := self._floats(positions, float)) is not None:
+                return lambda numbers, nodes: floats(numbers).reshape(shape).tolist()
+            self._positions = chain(positions, self._positions)
         if not parts or not (are_all(Value, parts) or all(map(is_leaf, parts))):
             makers = [self._maker(part) for part in parts]
             return _joined(assembler_of(item), makers)
@@ -252,6 +258,16 @@ def _joined(assemble: Callable[[list[Any]], Any], makers: list[Make]) -> Make:
 
 def _assembled(assemble: Callable[[list[Any]], Any], make_parts: Make) -> Make:
     return lambda numbers, nodes: assemble(make_parts(numbers, nodes))
+
+
+def _shape_of_lists(item: Any, depth: int = 4) -> tuple[int, ...]:
+    """The shape of lists of leaves that are nested evenly, and not too deeply; () of anything else."""
+    if type(item) is not list or not item or not depth:
+        return ()
+    if all(map(is_leaf, item)):
+        return (len(item),)
+    shapes = {_shape_of_lists(part, depth - 1) for part in item}
+    return (len(item), *shapes.pop()) if len(shapes) == 1 and () not in shapes else ()
 
 
 def shapes_of(function: Callable[..., Any], arguments: Structure) -> list[tuple[str, tuple[int, ...]]]:

@@ -19,7 +19,7 @@ import sys
 from collections import defaultdict
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import islice, repeat, zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from numbers import Integral
 from operator import attrgetter, countOf, is_
 from struct import pack
@@ -95,6 +95,8 @@ class Structure:
         kind = type(item)
         if kind is list or kind is tuple:
             items = tuple(item)  # a list may change meanwhile
+            if items and type(items[0]) in _SEQUENCES and (key := self._of_rows(kind, items)) is not None:
+                return key
             is_kind = bool(items) and (type(items[0]) in _OF_ONE_KIND or (self.returned and _is_symbol(items[0])))
             if is_kind and (key := self._of_one_kind(kind, items)) is not None:
                 return key
@@ -152,6 +154,20 @@ class Structure:
         self.has_integers = self.has_integers or array.dtype.kind in "iu"
         self.runs.append((ARRAY, array))
         return ()
+
+    def _of_rows(self, container: type, items: tuple[Any, ...]) -> Key | None:
+        """The key of lists, or of tuples, of floats: all are one run, which takes a fifth of the time."""
+        kind = type(items[0])
+        if countOf(map(type, items), kind) < len(items):
+            return None
+        rows = tuple(map(tuple, items))  # a list may change meanwhile
+        floats = tuple(chain.from_iterable(rows))
+        if countOf(map(type, floats), float) < len(floats) or not all(rows):
+            return None
+        self.runs.append((float, floats))
+        lengths = tuple(map(len, rows))
+        is_even = countOf(lengths, lengths[0]) == len(lengths)
+        return container, kind, _ROWS, len(rows), lengths[0] if is_even else lengths
 
     def _of_one_kind(self, container: type, items: tuple[Any, ...]) -> Key | None:
         """The key of floats, of ints, of Values that all require gradients or all do not, or of symbols of a class."""
@@ -286,6 +302,7 @@ _ONLY_FLOATS = {float}
 ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, int, Value and CONSTANT
 _OF_VALUES = (Value, CONSTANT, MIXED)
 _OF_ONE_KIND = frozenset((float, int, Value))
+_SEQUENCES, _ROWS = frozenset((list, tuple)), "rows"
 _primitive_of, _attributes_of = attrgetter("_primitive"), attrgetter("__dict__")
 
 _GIVEN = "a compiled function is traced on symbols in place of the Values in its arguments"

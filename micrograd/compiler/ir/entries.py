@@ -225,7 +225,7 @@ class Decided(NamedTuple):
         found: list[int] = [*self.results.tolist(), *self.stacked.ravel().tolist()]
         return found
 
-    def __contains__(self, position: int) -> bool:
+    def __contains__(self, position: Any) -> bool:
         """Whether a result is at a position."""
         first = int(self.results[0])
         return first <= position < first + len(self.results) + self.stacked.size

@@ -10,9 +10,10 @@ variables, in arrays with an element for each row:
     results     a * b        of the rows 0, 1, 2 ...
     operands    a, b         of each
 
-Rows that do the same operations, on the same operands among those that they read, are alike. The rules of their
-operations run for two of them. What they wrote for the second is kept, with numbers in place of what the operations
-read, and is written for all the others at once. So a stencil of many rows takes little longer than one of few.
+Rows that do the same operations, on the same operands among those that they read, are alike; plain numbers may differ
+where rules do not look at them. The rules of their operations run for two of them. What they wrote for the second is
+kept, with numbers in place of what the operations read, and is written for all the others at once. So a stencil of many
+rows takes little longer than one of few.
 """
 
 from __future__ import annotations
@@ -37,12 +38,20 @@ _MOST = 1000  # numbers that a row reads or computes; longer rows are rarely ali
 _ROUNDS = 6  # of operands that are compared before rows are followed
 _TRIES = 4  # how many rows of those that look alike may be alike to no other
 _AT_ONCE = 1024  # rows to write
+_LONGEST = 8  # products of a sum that are looked at one by one
 _NOT_COPIED = {INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE}
 _MODULES = primitives, further_primitives, special_functions
 
 # Rules of a user's primitives may do something else each time.
 OF_LIBRARY = _NOT_COPIED.union(
     each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive)
+)
+# Their rules do not ask whether an operand is a number, or what they give is rounded alike
+TAKE_LITERALS = frozenset(
+    (
+        *(primitives.add, primitives.sub, primitives.mul, primitives.div, primitives.where),
+        *(primitives.maximum, primitives.minimum, primitives.less, primitives.less_equal),
+    )
 )
 
 
@@ -53,11 +62,14 @@ class Alike(NamedTuple):
         rows: their numbers.
         positions: for each row, the positions of its result, its operations and their operands.
         passed: in which columns of positions those are that gradients come to.
+        literals: which columns are plain numbers that may differ, each with the column of the operation that reads it
+            and the number of its operand.
     """
 
     rows: Integers
     positions: Integers
     passed: list[int]
+    literals: dict[int, tuple[int, int]]
 
 
 def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[int]) -> Iterator[Alike]:
@@ -82,9 +94,9 @@ def alike(roots: Mapping[int, int], dependence: Dependence, wanted: Collection[i
     for looking_alike in np.split(by_label, np.flatnonzero(np.diff(labels[by_label])) + 1):
         left, tries = looking_alike, 0
         while len(left) >= _FEWEST and tries < _TRIES and (followed := program.followed(ends[left])) is not None:
-            are_alike, positions, passed = followed
+            are_alike, positions, passed, literals = followed
             if np.count_nonzero(are_alike) >= _FEWEST:
-                yield Alike(rows[left[are_alike]], positions[are_alike], passed)
+                yield Alike(rows[left[are_alike]], positions[are_alike], passed, literals)
             else:
                 are_alike[1:] = False
                 tries += 1
@@ -105,15 +117,29 @@ class _Program:
         self.equal = np.array(dependence.equal)
         self._applied, self._dependence = applied, dependence
         columns = [entries.first[:size], entries.second[:size]]
-        further = [(position, others) for position, others in entries.further.items() if position < size]
+        rows, further, short = dependence.written.rows, list[tuple[int, tuple[int, ...]]](), list[int]()
+        for position, others in entries.further.items():
+            if position >= size:
+                continue
+            if applied[position] is SUM_OF_PRODUCTS:
+                factors = rows[entries.second[position]], rows[others[0]]
+                if len(factors[0]) > _LONGEST:
+                    continue
+                short.append(position)
+                others = (*factors[0][1:], *factors[1])
+            further.append((position, others))
         width = max((len(others) for _, others in further), default=0)
         self._operands = np.full((2 + width, size), NO_POSITION)
         self._operands[:2] = columns
         for position, others in further:
             self._operands[2 : 2 + len(others), position] = others
+        for position in short:
+            self._operands[1, position] = rows[entries.second[position]][0]
         kinds = np.fromiter(map(id, applied), np.uint64, size)
         is_literal = kinds == id(LITERAL)
         numbers = np.array(entries.numbers, dtype=float).view(np.uint64)
+        self._is_literal, self._takes_any = is_literal, np.isin(kinds, list(map(id, TAKE_LITERALS)))
+        self._takes_any[short] = True
         kinds[is_literal] += numbers[self._operands[0, is_literal]] * np.uint64(2)
         is_wanted, marks = np.zeros(size, dtype=bool), np.zeros(size, dtype=np.uint64)
         is_wanted[list(wanted)] = True
@@ -121,8 +147,9 @@ class _Program:
         marks[of_sources] = dependence.inside * (1 + 2 * (dependence.counts > 0) + 4 * is_wanted[of_sources])
         self._kinds = kinds * np.uint64(8) + marks
         # of these, operands are numbers of something else; the rules are asked for rows that they are in
-        has_none = is_literal | np.isin(kinds, [id(primitive) for primitive in _NOT_COPIED])
-        self._operands[:, has_none] = NO_POSITION
+        self._has_none = is_literal | np.isin(kinds, [id(primitive) for primitive in _NOT_COPIED])
+        self._has_none[short] = False
+        self._operands[:, self._has_none] = NO_POSITION
 
     def labels(self) -> Integers:
         """A number for each position, by what is computed there: rows that are alike end where these are equal."""
@@ -132,22 +159,24 @@ class _Program:
             for operands in self._operands:
                 mixed *= np.uint64(0x9E3779B97F4A7C15)
                 mixed ^= mixed >> np.uint64(29)
-                mixed += np.where(operands == NO_POSITION, np.uint64(0), labels[operands])
+                is_any = (operands == NO_POSITION) | (self._takes_any & self._is_literal[operands])
+                mixed += np.where(is_any, np.uint64(0), labels[operands])
             labels = mixed
         return labels.view(np.int64)
 
-    def followed(self, ends: Integers) -> tuple[Integers, Integers, list[int]] | None:
+    def followed(self, ends: Integers) -> tuple[Integers, Integers, list[int], dict[int, tuple[int, int]]] | None:
         """Which rows do what the first one does, from their results on.
 
         Args:
             ends: the positions of the results.
 
         Returns:
-            Whether each row is alike, its positions, and in which columns those are that gradients come to. None if the
-            rules have to run for the first row.
+            Whether each row is alike, its positions, in which columns those are that gradients come to, and which are
+            plain numbers; see Alike. None if the rules have to run for the first row.
         """
         kinds, are_alike = self._kinds, np.ones(len(ends), dtype=bool)
         columns, numbers, passed = [ends], {int(ends[0]): 0}, [0]
+        literals: dict[int, tuple[int, int]] = {}
 
         def number_of(positions: Integers) -> int:
             """The number of the column of an operand, which is a new one if the first row has not met it before."""
@@ -164,17 +193,18 @@ class _Program:
             position = int(columns[column][0])
             if not self._dependence.passes_on(position):
                 continue
-            if (
-                self._applied[position] not in OF_LIBRARY
-                or self._applied[position] in _NOT_COPIED
-                or len(columns) > _MOST
-            ):
+            if self._applied[position] not in OF_LIBRARY or self._has_none[position] or len(columns) > _MOST:
                 return None
-            for operands in self._operands:
+            for index, operands in enumerate(self._operands):
                 of_rows = operands[columns[column]]
                 first = int(of_rows[0])
                 if first == NO_POSITION:
                     np.logical_and(are_alike, of_rows == NO_POSITION, out=are_alike)
+                    continue
+                if self._takes_any[position] and self._is_literal[first]:
+                    np.logical_and(are_alike, (of_rows != NO_POSITION) & self._is_literal[of_rows], out=are_alike)
+                    literals[len(columns)] = column, index
+                    columns.append(of_rows)
                     continue
                 number_of(of_rows)
                 number = number_of(self.equal[of_rows])
@@ -184,8 +214,9 @@ class _Program:
         positions = np.stack(columns, axis=1)
         in_order = sorted(passed, key=lambda column: positions[0, column])  # as gradients are added up
         are_alike &= (np.diff(positions[:, in_order], axis=1) > 0).all(axis=1)
-        are_alike &= (np.diff(np.sort(positions, axis=1), axis=1) > 0).all(axis=1)  # no two are one here and not there
-        return are_alike, positions, passed
+        others = np.sort(np.delete(positions, list(literals), axis=1), axis=1)
+        are_alike &= (np.diff(others, axis=1) > 0).all(axis=1)  # no two are one here and not there
+        return are_alike, positions, passed, literals
 
 
 class Copied:

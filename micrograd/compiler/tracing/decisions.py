@@ -256,17 +256,12 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
         total = 0.0
         for number, seed in seeds:
             total = total + seed * inner._symbol(inner.position(results[number]), Symbol)
-        outside = {position: inner.outside(position) for position in fixed}
-        at = [symbol._position for symbol in given] + [
-            symbol._position for symbol in outside.values() if symbol is not None
-        ]
+        outside = [cast("Symbol", inner.outside(position)) for position in fixed]  # which the iteration has read
+        at = [symbol._position for symbol in [*given, *outside]]
         root = inner.position(total)
         roots = inner._dependence([inner._symbol(root, Symbol)], set(at))
         slopes = inner._gradients(root, roots, {position: [position] for position in at}, True)
-        sums = [
-            each + (0.0 if symbol is None else slopes.get(symbol._position, 0.0))
-            for each, symbol in zip(state[width:], outside.values(), strict=True)
-        ]
+        sums = [each + slopes.get(symbol._position, 0.0) for each, symbol in zip(state[width:], outside, strict=True)]
         own = [slopes.get(symbol._position, 0.0) for symbol in given]
         return [*own[:width], *sums], [own[width + column] for column in wanted]
 
@@ -314,9 +309,7 @@ def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, An
         maps: list[dict[Any, Any]] = [{} for _ in directions]
         for number, each in enumerate(maps):
             each.update(zip(own, tangents[number :: len(directions)], strict=True))
-            for position in fixed:
-                if (symbol := inner.outside(position)) is not None:
-                    each[symbol] = inner.at_home(of(position)[number])
+            each.update((inner.outside(position), inner.at_home(of(position)[number])) for position in fixed)
         columns = Tape.tangents(inner, results, maps, True)
         slopes = [slope for of_result in zip(*columns, strict=True) for slope in of_result]
         return [*results[:width], *slopes[: width * len(directions)]], slopes[width * len(directions) :]

@@ -179,7 +179,7 @@ class Dependence:
         self,
         count: int,
         roots: Mapping[int, int],
-        alike: Sequence[tuple[Integers, Integers, list[int]]],
+        alike: Sequence[tuple[Integers, Integers, list[int], Any]],
         sources: Container[int],
     ) -> tuple[list[list[int]], int]:
         """For each row the sources that it depends on; and how many directions are less work than all rows.
@@ -192,9 +192,9 @@ class Dependence:
         """
         rows: list[list[int]] = [[]] * count
         left, steps = dict(roots), 0
-        for numbers, positions, passed in alike:
+        for numbers, positions, passed, _ in alike:
             of_first = positions[0].tolist()
-            steps += len(numbers) * sum([self.passes_on(of_first[column]) for column in passed])
+            steps += len(numbers) * self._steps_of([of_first[column] for column in passed])
             chosen = [column for column in passed if of_first[column] in sources]
             for number, row in zip(numbers.tolist(), positions[:, chosen].tolist(), strict=True):
                 rows[number] = row
@@ -202,7 +202,7 @@ class Dependence:
         for number, root in left.items():
             order = self.order(self.equal[root])
             rows[number] = [position for position in order if position in sources]
-            steps += sum([self.passes_on(position) for position in order])
+            steps += self._steps_of(order)
         return rows, (steps - 1) // max(self.steps, 1)
 
     def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int], library: Collection[Any]) -> bool:
@@ -220,11 +220,26 @@ class Dependence:
         entries = {(columns[number], position) for number, row in enumerate(rows) for position in row}
         return all((position, row) in entries for row, position in entries)
 
-    def is_large(self, roots: Sequence[Any], times: int) -> bool:
-        """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
-        left = times * self.steps
-        for root in roots:
-            left -= sum(self.passes_on(position) for position in self.order(self.equal[root._position]))
+    def is_large(
+        self, roots: Mapping[int, int], alike: Sequence[tuple[Integers, Integers, list[int], Any]], times: int
+    ) -> bool:
+        """Whether the roots have more steps to the sources, counted for each root, than so many times all together.
+
+        Args:
+            roots: their positions, by their numbers.
+            alike: rows that are alike; see alike_rows.py.
+            times: how many times.
+        """
+        left, others = times * self.steps, dict(roots)
+        for numbers, positions, passed, _ in alike:
+            left -= len(numbers) * self._steps_of(positions[0, passed].tolist())
+            for number in numbers.tolist():
+                del others[number]
+        for root in others.values():
             if left < 0:
-                return True
-        return False
+                break
+            left -= self._steps_of(self.order(self.equal[root]))
+        return left < 0
+
+    def _steps_of(self, positions: Sequence[int]) -> int:
+        return sum([self.passes_on(position) for position in positions])

@@ -19,7 +19,7 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
 from micrograd.compiler.ir.traversals import Edges
-from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
+from micrograd.compiler.tracing.alike_rows import OF_LIBRARY, TAKE_LITERALS
 from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
 from micrograd.compiler.tracing.trace import Symbol
 from micrograd.engine import primitives
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.dependence import Dependence
     from micrograd.compiler.tracing.trace import Tape
 
-# Their rules do not ask whether an operand is a number, or what they give is rounded alike
-_TAKE_LITERALS = {
-    *(primitives.add, primitives.sub, primitives.mul, primitives.div, primitives.where),
-    *(primitives.maximum, primitives.minimum, primitives.less, primitives.less_equal),
-}
 _IN_LANES = {each for each in OF_LIBRARY - {SUM_OF_PRODUCTS, TAKE} if each.derivatives}
 
 
@@ -132,7 +127,7 @@ class GradientsInLanes:
         """A number for each operation: those with equal ones have one primitive, and literals that its rules allow."""
         applied = self._dependence.written.operations.primitives
         groups = np.unique(self._dependence.kinds[self._nodes], return_inverse=True)[1]
-        asked = np.flatnonzero(~self._dependence.is_kind(*_TAKE_LITERALS, SUM_OF_PRODUCTS, TAKE)[self._nodes])
+        asked = np.flatnonzero(~self._dependence.is_kind(*TAKE_LITERALS, SUM_OF_PRODUCTS, TAKE)[self._nodes])
         for column in self._operands[asked].T:
             positions, inverse = np.unique(column, return_inverse=True)
             literals = [

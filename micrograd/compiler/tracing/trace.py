@@ -182,6 +182,7 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped | Called] = []
+        self._literals: dict[tuple[int, int], int] = {}  # of an operation and an operand, for rows that are alike
         self.decisions: list[Decided] = []
         self.parts: list[Any] = []  # of each decision, what has written it
         self.remarks: list[str] = []
@@ -613,14 +614,15 @@ class Tape(Tracer):
             self._look_into_maps()
         positions = self._positions_of(inputs, create_graph)
         dependence = self._dependence(roots, set(positions.values()))
-        if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
+        of_rows, values, alike = self._roots(outputs), _by_position(positions), list[alike_rows.Alike]()
+        if len(roots) > 1 and not self.decisions:
+            alike += alike_rows.alike(of_rows, dependence, values)
+        if len(inputs) < len(outputs) and dependence.is_large(of_rows, alike, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
-        values = _by_position(positions)
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
-        of_rows, found = self._roots(outputs), list[Any]({} for _ in outputs)
-        alike = [] if self.decisions else list(alike_rows.alike(of_rows, dependence, values))
+        found = list[Any]({} for _ in outputs)
         for row, position, slope in zip(
             *self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True
         ):
@@ -745,19 +747,24 @@ class Tape(Tracer):
         """
         first = self._gradients(int(alike.positions[0, 0]), dependence, values, create_graph)
         begin, checked, known = len(self.operations), len(self.checked), self.known
-        self.known = {}  # all that the row needs is written again
+        self.known, positions = {}, alike.positions[1].tolist()  # all that the row needs is written again
+        for column, (operation, index) in alike.literals.items():  # no rule has one of these
+            literal = self.operations.append_literal(self.operations.numbers[self.operations.first[positions[column]]])
+            self._literals[positions[operation], index] = positions[column] = literal
+        begin = len(self.operations)
         try:
-            second = self._gradients(int(alike.positions[1, 0]), dependence, values, create_graph)
+            second = self._gradients(positions[0], dependence, values, create_graph)
         finally:
-            self.known = known
-        positions = alike.positions[1].tolist()
+            self.known, self._literals = known, {}
         gradients = {
             position: self.position(second[position]) for position in dict.fromkeys(positions) if position in second
         }
         copied = alike_rows.Copied(self.operations, begin, positions, list(self.checked)[checked:], gradients)
         if not copied.is_whole:
             return [first, second], iter(())
-        return [first, second], copied.write(self.operations, alike.rows[2:], alike.positions[2:], self.checked)
+        done = [first] if alike.literals else [first, second]
+        left = alike.rows[len(done) :], alike.positions[len(done) :]
+        return done, copied.write(self.operations, *left, self.checked)
 
     def _positions_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The positions of what to differentiate by; a Value that the function has not read has none."""
@@ -1150,6 +1157,10 @@ class Tape(Tracer):
         written_down = self.operations
         applied, first, literals = written_down.primitives, written_down.first, written_down.numbers
         numbers = [literals[first[p]] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
+        if self._literals:
+            for number in range(len(operands)):
+                if (literal := self._literals.get((position, number))) is not None:
+                    numbers[number] = self._symbol(literal, Symbol)
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
