@@ -129,7 +129,9 @@ def by_casadi(name: str, program: Program, folder: Path, expected: Any) -> tuple
         else:
             vector = casadi.SX.sym("p", len(flat(numbers)))
             symbols = iter(casadi.vertsplit(vector))
-            loss = program.scalars({name: mapped(lambda _: next(symbols), each) for name, each in numbers.items()}, given)
+            loss = program.scalars(
+                {name: mapped(lambda _: next(symbols), each) for name, each in numbers.items()}, given
+            )
     finally:
         scalars["mg"], shared["mg"] = before
     function = casadi.Function("theirs", [vector], [loss, casadi.gradient(loss, vector)])

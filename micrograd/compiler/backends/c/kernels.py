@@ -34,7 +34,7 @@ class Writer:
 
     def __init__(self, memory: Memory, functions: Functions, real: str) -> None:
         self.memory, self.functions, self.real = memory, functions, real
-        self._loops = Loops(functions, real, memory)
+        self._loops = Loops(functions, real, memory, memory.tables)
         self.line = self._loops.line
 
     def write(self, blocks: Sequence[Block]) -> list[list[str]]:
