@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.memory import lookup_in, lookup_of
-from micrograd.compiler.backends.c.products import COLUMNS, LANES, LONG, ROWS
+from micrograd.compiler.backends.c.products import COLUMNS, LANES, ROWS
 from micrograd.compiler.backends.c.repeats import Statement, repeated
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
@@ -297,8 +297,7 @@ def manner(kernel: Reduction) -> str:
         long = [part for part in kernel.segments if part.terms > 1]
         shaped = kernel.rows >= ROWS and kernel.columns >= columns and _is_plain(kernel.target)
         if shaped and kernel.target.column_step == 1 and long and all(map(fits, long)):
-            is_long = fits is _is_dots and all(part.terms >= LONG for part in long)
-            return "multiply_long_dots" if is_long else name
+            return name
     return "side by side" if _is_wide(kernel) else "one by one"
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROWS, COLUMNS, LANES = 4, 8, 4  # matrices that are worth a block: rows, and columns of either kind of product
-LONG = 64  # terms side by side that are worth adding up lane by lane
 _ROWS, _FOURTHS = 8, 4  # of a block
 
 OF_LANES = """\
@@ -124,47 +123,6 @@ def _with_blocks(text: str, block: Callable[[str, int, str], list[str]]) -> str:
     return text.replace("BLOCKS", "\n".join(f"    {line}" for each in blocks for line in block(*each)))
 
 
-def _long_dots() -> list[str]:
-    """The loops over blocks of four rows and two columns, whose sums have lanes of their own."""
-    rows, columns = range(4), range(2)
-    places = [(row, column) for row in rows for column in columns]
-    elements = {(row, column): f"y[y_row * row_{row} + column_{column}]" for row, column in places}
-    sums = ", ".join(f"sum_{row}{column} = zero" for row, column in places)
-    added = [
-        [f"    const NAME_lanes x_{row} = *(const NAME_lanes *)&a_{row}[term];"]
-        + [f"    sum_{row}{column} += x_{row} * z_{column};" for column in columns]
-        for row in rows
-    ]
-    of_block = [
-        "int term = 0;",
-        f"NAME_lanes {sums};",
-        "for (; term + LANES_COUNT <= terms; term += LANES_COUNT) {",
-        *(f"    const NAME_lanes z_{column} = *(const NAME_lanes *)&b_{column}[term];" for column in columns),
-        *(line for lines in added for line in lines),
-        "}",
-        *(f"double found_{row}{column} = NAME_total(sum_{row}{column});" for row, column in places),
-        "for (; term < terms; term++) {",
-        *(f"    found_{row}{column} += a_{row}[term] * b_{column}[term];" for row, column in places),
-        "}",
-        *(f"found_{row}{column} *= scale;" for row, column in places),
-        "if (adds) {",
-        *(f"    found_{place[0]}{place[1]} += {element};" for place, element in elements.items()),
-        "}",
-        *(f"{element} = found_{place[0]}{place[1]};" for place, element in elements.items()),
-    ]
-    return [
-        "for (int row_0 = 0; row_0 < rows; row_0 += 4) {",
-        *(f"    const int row_{row} = row_{row - 1} + (row_{row - 1} + 1 < rows);" for row in rows[1:]),
-        *(f"    const double *const a_{row} = &a[a_row * row_{row}];" for row in rows),
-        "    for (int column_0 = 0; column_0 < columns; column_0 += 2) {",
-        "        const int column_1 = column_0 + (column_0 + 1 < columns);",
-        *(f"        const double *const b_{column} = &b[b_column * column_{column}];" for column in columns),
-        *(f"        {line}" for line in of_block),
-        "    }",
-        "}",
-    ]
-
-
 _MULTIPLY = """\
 /* y = scale * a * b, or y += scale * a * b: blocks of 8 rows, where rows after the last are the last once more.
    Terms are evenly apart, or where tables say: each number is so many steps. */
@@ -192,21 +150,6 @@ BLOCKS
 """
 
 PRODUCTS = {
-    "total": """\
-/* The sum of the lanes. */
-static double NAME_total(NAME_lanes sum)
-{
-    double sums[LANES_COUNT];
-    *(NAME_lanes *)sums = sum;
-    for (int half = LANES_COUNT / 2; half > 0; half /= 2) {
-        for (int lane = 0; lane < half; lane++) {
-            sums[lane] += sums[lane + half];
-        }
-    }
-    return sums[0];
-}
-
-""",
     "multiply": _with_blocks(_MULTIPLY, _block),
     "dot": """\
 /* The sum of a * b, where terms lie side by side. */
@@ -224,7 +167,14 @@ static double NAME_dot(int count, const double *a, const double *b)
     for (; n + LANES_COUNT <= count; n += LANES_COUNT) {
         sum_0 += *(const NAME_lanes *)&a[n] * *(const NAME_lanes *)&b[n];
     }
-    double sum = NAME_total((sum_0 + sum_1) + (sum_2 + sum_3));
+    double sums[LANES_COUNT];
+    *(NAME_lanes *)sums = (sum_0 + sum_1) + (sum_2 + sum_3);
+    for (int half = LANES_COUNT / 2; half > 0; half /= 2) {
+        for (int lane = 0; lane < half; lane++) {
+            sums[lane] += sums[lane + half];
+        }
+    }
+    double sum = sums[0];
     for (; n < count; n++) {
         sum += a[n] * b[n];
     }
@@ -233,16 +183,6 @@ static double NAME_dot(int count, const double *a, const double *b)
 
 """,
     "multiply_row": _with_blocks(_MULTIPLY_ROW, _row_block),
-    "multiply_long_dots": """\
-/* The same where the terms of a row of a, and of a column of b, lie side by side: blocks of 4 rows and 2 columns. */
-static LANES_APART void NAME_multiply_long_dots(int rows, int columns, int terms, int adds, double *y, int y_row, \
-double scale, const double *a, int a_row, const double *b, int b_column)
-{
-    const NAME_lanes zero = {0.0};
-BLOCKS
-}
-
-""".replace("BLOCKS", "\n".join(f"    {line}" for line in _long_dots())),
     "multiply_dots": """\
 /* The same where the terms of a column of b lie side by side: some columns and terms of b are made rows first. */
 static LANES_APART void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *y, int y_row, \
