@@ -378,11 +378,13 @@ def test_tables_of_positions_that_are_further_apart_or_fall_are_the_same(tmp_pat
 
 
 def test_words_that_differ_by_steps_are_repeats():
-    sums = [[2, 10 + k, *range(3 * k, 3 * k + 6)] for k in range(5)]
+    sums = [[1, 10 + k, 2, 99, *range(3 * k, 3 * k + 4)] for k in range(5)]
     functions = [[-1, 50, 60 - 7 * k] for k in range(4)]
-    others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 8, 9, 9]]
+    others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 1, 9, 8, 9]]
+    others += [[2, 0, 1 + k, 5, *[6] * (2 + 2 * k), 4 - k, 5, *[6] * (8 - 2 * k)] for k in range(4)]  # other lengths
     words = folded([word for one in [*sums, *functions, *others] for word in one], {1: 1, 2: 2})
-    assert words == [0, 5, *sums[0], 1, *[3] * 6, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
+    steps = [1, 0, 0, *[3] * 4]
+    assert words == [0, 5, *sums[0], *steps, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
 
 
 def test_statements_without_text_are_left_out():

@@ -3,17 +3,19 @@
 Where hardly two operations of a program are alike, each is a statement of its own, and a compiler of C takes minutes
 over tens of thousands of them. So if there are too many for that, they become words:
 
-    n, target, (first, second, third) * n     a sum of n products
+    n, target, n runs                         a sum of products, in runs of the same coefficient, each of which is
+                                              count, coefficient, (first, second) * count
     -k, target, operands                      the result of function number k
     0, times, one of these, steps             the same so often, its positions as many steps further each time
 
-All are positions of one array. What has fewer than three factors has 1 for the others, which is exact.
+All but the counts are positions of one array. A product of one factor has 1 for the other, which is exact.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,11 +94,15 @@ def _words(kernels: Sequence[Item], position: Callable[[float], int]) -> Words:
             words += [access.base for access in kernel.operands]
             continue
         assert isinstance(kernel, Reduction)
-        words += [len(kernel.segments) + kernel.from_zero, kernel.target.base]
-        words += [position(0.0), one, one] * kernel.from_zero
+        terms = [(one, position(0.0), one)] * kernel.from_zero
         for part in kernel.segments:
             second = one if part.second is None else part.second.base
-            words += [part.first.base, second, position(part.coefficient)]
+            terms.append((position(part.coefficient), part.first.base, second))
+        runs = [[*run] for _, run in groupby(terms, itemgetter(0))]
+        words += [len(runs), kernel.target.base]
+        for run in runs:
+            kinds.append(len(words))
+            words += [len(run), run[0][0], *(factor for _, *factors in run for factor in factors)]
     is_position = np.ones(len(words), dtype=bool)
     is_position[kinds] = False
     return Words(np.array(words), is_position, tuple(numbers))
@@ -110,16 +116,25 @@ def folded(words: Sequence[int], operands: Mapping[int, int]) -> list[int]:
         operands: how many each function has, by its number.
     """
     each: list[Integers] = []
+    counts: list[list[int]] = []
     start = 0
     while start < len(words):
-        end = start + 2 + (3 * words[start] if words[start] > 0 else operands[-words[start]])
+        counts.append([])
+        end = start + 2 + (operands[-words[start]] if words[start] < 0 else 0)
+        for _ in range(words[start]):
+            counts[-1].append(words[end])
+            end += 2 + 2 * words[end]
         each.append(np.array(words[start:end]))
         start = end
     found: list[int] = []
     position = 0
     while position < len(each):
         first, end = each[position], position + 1
-        while end < len(each) and _follows(each[position : position + 2], each[end - 1], each[end]):
+        while (
+            end < len(each)
+            and counts[end] == counts[position]
+            and _follows(each[position : position + 2], each[end - 1], each[end])
+        ):
             end += 1
         if end - position >= _REPEATS:
             found += [0, end - position, *first.tolist(), *(each[position + 1] - first)[1:].tolist()]
