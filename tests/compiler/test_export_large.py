@@ -378,13 +378,24 @@ def test_tables_of_positions_that_are_further_apart_or_fall_are_the_same(tmp_pat
 
 
 def test_words_that_differ_by_steps_are_repeats():
+    """A sum has its number of runs, its target, and for each run a count, a coefficient and factors."""
     sums = [[1, 10 + k, 2, 99, *range(3 * k, 3 * k + 4)] for k in range(5)]
     functions = [[-1, 50, 60 - 7 * k] for k in range(4)]
     others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 1, 9, 8, 9]]
-    others += [[2, 0, 1 + k, 5, *[6] * (2 + 2 * k), 4 - k, 5, *[6] * (8 - 2 * k)] for k in range(4)]  # other lengths
-    words = folded([word for one in [*sums, *functions, *others] for word in one], {1: 1, 2: 2})
+    others += [[2, 0, 1 + k, 5, *[6] * (2 + 2 * k), 4 - k, 5, *[6] * (8 - 2 * k)] for k in range(4)]
+    given = [*sums, *functions, *others]
+    words = np.concatenate([np.array(one) for one in given])
+    starts = np.cumsum([len(one) for one in given])
+    is_position = np.ones(len(words), dtype=bool)
+    is_position[[0, *starts[:-1]]] = False
+    for start, one in zip([0, *starts], given, strict=False):
+        run = 2
+        for _ in range(one[0]):
+            is_position[start + run] = False
+            run += 2 + 2 * one[run]
     steps = [1, 0, 0, *[3] * 4]
-    assert words == [0, 5, *sums[0], *steps, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
+    expected = [0, 5, *sums[0], *steps, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
+    assert folded(words, is_position, starts[:-1]) == expected
 
 
 def test_statements_without_text_are_left_out():

@@ -102,8 +102,7 @@ class Writer:
         functions = np.array([0, *(-self.functions.number(primitive) for primitive in kernel.primitives)])
         is_function = ~kernel.is_position & (words < 0)
         words[is_function] = functions[-words[is_function]]
-        counts = {self.functions.number(primitive): len(primitive.derivatives) for primitive in kernel.primitives}
-        words = np.array(folded(words.tolist(), counts))
+        words = np.array(folded(words, kernel.is_position, kernel.starts))
         self.line(f"{self.functions.prefix}_run({len(words)}, {self.memory.tables.name(words)}, {name});")
 
 

@@ -24,11 +24,11 @@ from micrograd.compiler.backends.c.regions import Block, Words, written_out
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.backends.c.regions import Item
     from micrograd.compiler.ir.program import Program
-    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.engine.primitive import Primitive
 
 _MANY = 30_000  # terms in all statements, over which gcc 12 takes about 4 s with -O3
@@ -87,7 +87,9 @@ def _words(kernels: Sequence[Item], position: Callable[[float], int]) -> Words:
     kinds: list[int] = []  # where words are no positions
     numbers: dict[Primitive, int] = {}
     one = position(1.0)
+    starts: list[int] = []
     for kernel in kernels:
+        starts.append(len(words))
         kinds.append(len(words))
         if isinstance(kernel, Map):
             words += [-1 - numbers.setdefault(kernel.primitive, len(numbers)), kernel.target.base]
@@ -105,36 +107,26 @@ def _words(kernels: Sequence[Item], position: Callable[[float], int]) -> Words:
             words += [len(run), run[0][0], *(factor for _, *factors in run for factor in factors)]
     is_position = np.ones(len(words), dtype=bool)
     is_position[kinds] = False
-    return Words(np.array(words), is_position, tuple(numbers))
+    return Words(np.array(words), is_position, np.array(starts[1:]), tuple(numbers))
 
 
-def folded(words: Sequence[int], operands: Mapping[int, int]) -> list[int]:
+def folded(words: Integers, is_position: Booleans, starts: Integers) -> list[int]:
     """Words in which the same is said once where it is repeated with steps.
 
     Args:
         words: without repeats.
-        operands: how many each function has, by its number.
+        is_position: which of them are positions.
+        starts: where the second result begins, the third, and so on.
     """
-    each: list[Integers] = []
-    counts: list[list[int]] = []
-    start = 0
-    while start < len(words):
-        counts.append([])
-        end = start + 2 + (operands[-words[start]] if words[start] < 0 else 0)
-        for _ in range(words[start]):
-            counts[-1].append(words[end])
-            end += 2 + 2 * words[end]
-        each.append(np.array(words[start:end]))
-        start = end
+    each = np.split(words, starts)
+    same = [part.tobytes() for part in np.split(np.where(is_position, -1, words), starts)]
     found: list[int] = []
     position = 0
     while position < len(each):
         first, end = each[position], position + 1
-        while (
-            end < len(each)
-            and counts[end] == counts[position]
-            and _follows(each[position : position + 2], each[end - 1], each[end])
-        ):
+        while end < len(each) and same[end] == same[position]:
+            if (each[end] - each[end - 1] != each[position + 1] - first).any():
+                break
             end += 1
         if end - position >= _REPEATS:
             found += [0, end - position, *first.tolist(), *(each[position + 1] - first)[1:].tolist()]
@@ -142,10 +134,3 @@ def folded(words: Sequence[int], operands: Mapping[int, int]) -> list[int]:
             found += [word for one in each[position:end] for word in one.tolist()]
         position = end
     return found
-
-
-def _follows(first: Sequence[Integers], before: Integers, now: Integers) -> bool:
-    """Whether an instruction is as far from the one before it as the second is from the first."""
-    if len(now) != len(before) or now[0] != before[0]:
-        return False
-    return bool((now - before == first[1] - first[0]).all())
