@@ -121,6 +121,23 @@ def test_gradients_derived_by_hand_are_right(name):
     assert import_module("turns").differs(on_numpy(program).result(), eager(program)) is None
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "irregular"])
+def test_matrices_of_casadi_have_the_same_value_and_gradient(name, monkeypatch):
+    casadi = pytest.importorskip("casadi")
+    program = tiny(name)
+    value, gradient = eager(program)
+    functions = import_module("array_libraries").casadi_functions()
+    monkeypatch.setitem(import_module("programs.bundle").projected.__globals__, "mg", functions)
+    matrices = import_module("programs.in_matrices")
+    numbers, given = program.data()
+    start = np.array(import_module("programs.program").flat(numbers))
+    vector = casadi.MX.sym("p", len(start))
+    shape = program.scalars.args if name == "transformer" else ()
+    loss = getattr(matrices, name)(*shape, matrices.parameters(numbers, vector), given)
+    found, slopes = casadi.Function("f", [vector], [loss, casadi.gradient(loss, vector)])(start)
+    assert import_module("turns").differs((float(found), np.array(slopes).ravel().tolist()), (value, gradient)) is None
+
+
 def test_runge_kutta_with_scan_is_the_plain_loop():
     module = import_module("programs.runge_kutta")
     value, gradient = eager(module.runge_kutta(6, scan=True))

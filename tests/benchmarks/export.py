@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import importlib.util
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -39,12 +40,17 @@ if TYPE_CHECKING:
 FLAGS = ["-O3", "-march=native"]
 ROUNDS, LIMIT = 15, 120
 ALL = {"rk-50": runge_kutta(50), **PROGRAMS}
-HEADING = ["program", "by", "step, us", "times our kernels", "source, kB", "object, kB", "cc, s", "work, kB"]
+HEADING = ["program", "by", "step, us", "times our kernels", "source, kB", "positions, kB", "data, kB"]
+HEADING += ["object, kB", "cc, s", "work, kB"]
+TABLE = re.compile(r"^static const (\w+) \w+\[\d*\] =\s*\{.*?\};", re.MULTILINE | re.DOTALL)
 HERE = Path(__file__).resolve().parent
 
 
 class Built:
-    """A source file, compiled: the library, how long that took, and the bytes of the source and of its object."""
+    """A source file, compiled: the library, how long that took, and how many bytes there are.
+
+    Those of the source, of the tables of positions and of numbers in it, and of its object.
+    """
 
     def __init__(self, source: Path) -> None:
         library, result = source.with_suffix(".so"), source.with_suffix(".o")
@@ -53,13 +59,15 @@ class Built:
         self.seconds = seconds_of_children() - begin
         subprocess.run(["cc", "-shared", result, "-o", library, "-lm"], check=True)
         self.library = ctypes.CDLL(str(library))
-        self.sizes = source.stat().st_size, result.stat().st_size
+        tables = {"positions": 0, "data": 0}
+        for found in TABLE.finditer(source.read_text()):
+            tables["data" if found[1] in ("double", "float", "casadi_real") else "positions"] += len(found[0])
+        self.sizes = source.stat().st_size, *tables.values(), result.stat().st_size
 
     def cells(self, work: int = 0) -> list[str]:
         """What the table says of it."""
-        source, result = self.sizes
         shown = f"{8 * work / 1e3:,.1f}" if work else "-"
-        return [f"{source / 1e3:,.1f}", f"{result / 1e3:,.1f}", f"{self.seconds:.2f}", shown]
+        return [*(f"{size / 1e3:,.1f}" for size in self.sizes), f"{self.seconds:.2f}", shown]
 
 
 def compile_within_limit(command: list[str]) -> None:
@@ -174,12 +182,12 @@ def rows(name: str, folder: Path) -> list[list[str]]:
     """The lines of the table for a program."""
     program = ALL[name]
     step, gradient, kernels, cells = ours(program, folder)
-    steps, described = {"exported": step, "our kernels": kernels}, {"exported": cells, "our kernels": ["-"] * 4}
+    steps, described = {"exported": step, "our kernels": kernels}, {"exported": cells, "our kernels": ["-"] * 6}
     if importlib.util.find_spec("casadi") and not name.endswith("scan"):
         try:
             steps["CasADi's C"], described["CasADi's C"] = by_casadi(name, program, folder, gradient)
         except Exception as error:  # what it cannot trace, or not compile in time, has no number
-            described["CasADi's C"] = [type(error).__name__, "-", "-", "-"]
+            described["CasADi's C"] = [type(error).__name__, *["-"] * 5]
     if name.startswith("rk"):
         steps["C by hand"], described["C by hand"] = by_hand(program, folder, gradient)
     seconds = dict(zip(steps, in_turns([*steps.values()]), strict=True))

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends.c.memory import Tables
-from micrograd.compiler.backends.c.regions import in_even_rows
+from micrograd.compiler.backends.c.formulas import Functions
+from micrograd.compiler.backends.c.kernels import Writer
+from micrograd.compiler.backends.c.memory import Memory, Positions, Tables
+from micrograd.compiler.backends.c.regions import Block, in_even_rows
 from micrograd.compiler.backends.c.repeats import Statement, repeated
 from micrograd.compiler.backends.c.words import folded
 from micrograd.compiler.ir.program import Access, Reduction, Segment
@@ -345,12 +347,55 @@ def test_single_numbers_are_a_loop_only_if_that_needs_no_table():
     assert not tables
 
 
+def test_a_sum_of_many_sums_that_are_evenly_apart_is_a_loop():
+    """As where it is checked whether all numbers of a matrix are finite, a column after the other."""
+    parts = tuple(Segment(0.5, 9, Access(10 + column, term_step=40), None) for column in range(20))
+    blocks = [Block(1, (Reduction(1, 1, Access(400), parts),))]
+    positions = {"inputs": np.arange(400), "outputs": np.array([400]), "gradients": np.arange(0)}
+    memory = Memory(Positions(401, positions, [], {}, {}, frozenset()), blocks, Tables("f_0", single=False))
+    (lines,) = Writer(memory, Functions("f_0"), "double").write(blocks)
+    assert [line.strip() for line in lines] == [
+        "{",
+        "double sum = -0.0;",
+        "for (int item = 0; item < 20; item++) {",
+        "sum += f_0_sum(9, &inputs[item + 10], 40) * 0.5;",
+        "}",
+        "outputs[0] = sum;",
+        "}",
+    ]
+
+
+def test_tables_of_positions_that_are_further_apart_or_fall_are_the_same(tmp_path):
+    """The program reads three arrays by squares: one number after the other, every third one, and backwards."""
+    picked = [k**3 % 29 for k in range(24)]
+
+    def f(x, y, z):
+        return mg.mean([mg.sin(x[k] * y[3 * k] + z[60 - 2 * k]) for k in picked])
+
+    file = check(f, tmp_path, numbers(31), numbers(93), numbers(61))
+    table = "f_0_indices_1[row]"
+    assert f"matrix_product_1[row] = x[{table}] * y[3 * {table}] + z[60 - 2 * {table}];" in file.source
+
+
 def test_words_that_differ_by_steps_are_repeats():
-    sums = [[2, 10 + k, *range(3 * k, 3 * k + 6)] for k in range(5)]
+    """A sum has its number of runs, its target, and for each run a count, a coefficient and factors."""
+    sums = [[1, 10 + k, 2, 99, *range(3 * k, 3 * k + 4)] for k in range(5)]
     functions = [[-1, 50, 60 - 7 * k] for k in range(4)]
-    others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 8, 9, 9]]
-    words = folded([word for one in [*sums, *functions, *others] for word in one], {1: 1, 2: 2})
-    assert words == [0, 5, *sums[0], 1, *[3] * 6, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
+    others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 1, 9, 8, 9]]
+    others += [[2, 0, 1 + k, 5, *[6] * (2 + 2 * k), 4 - k, 5, *[6] * (8 - 2 * k)] for k in range(4)]
+    given = [*sums, *functions, *others]
+    words = np.concatenate([np.array(one) for one in given])
+    starts = np.cumsum([len(one) for one in given])
+    is_position = np.ones(len(words), dtype=bool)
+    is_position[[0, *starts[:-1]]] = False
+    for start, one in zip([0, *starts], given, strict=False):
+        run = 2
+        for _ in range(one[0]):
+            is_position[start + run] = False
+            run += 2 + 2 * one[run]
+    steps = [1, 0, 0, *[3] * 4]
+    expected = [0, 5, *sums[0], *steps, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
+    assert folded(words, is_position, starts[:-1]) == expected
 
 
 def test_statements_without_text_are_left_out():

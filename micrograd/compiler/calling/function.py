@@ -411,7 +411,7 @@ class CompiledFunction(Generic[P, R]):
                 "argument" to have them be an argument, after the inputs.
             precision: "float32" for a file on ``float``.
             work: "argument" to have the caller supply all work arrays, of ``NAME_WORK`` numbers; "auto" only
-                those that are too large for the stack: of more than 256.
+                those that are too large for the stack: of more than 192.
             gradients: False for a file without gradients.
             overwrite: whether files are replaced that ``export`` has not written.
             **named: the same as the arguments.

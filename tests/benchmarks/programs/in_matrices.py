@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
+
 from programs.bundle import projected
 from programs.gmm import GAMMA, below_diagonal, constant_part
 from programs.program import flat
@@ -208,12 +209,12 @@ def parabola(w: Numbers, given: Numbers) -> Any:
 
 
 IN_MATRICES: dict[str, Callable[[Numbers, Numbers], Any]] = {
-    **{name: gmm for name in ("gmm-2-5", "gmm-10-5", "gmm-10-25")},
+    **dict.fromkeys(("gmm-2-5", "gmm-10-5", "gmm-10-25"), gmm),
     "ba": bundle,
     "lstm": lstm,
-    **{name: recurrent for name in ("rnn-50", "rnn-500")},
+    **dict.fromkeys(("rnn-50", "rnn-500"), recurrent),
     "gp": gaussian_process,
-    **{name: runge_kutta for name in ("rk-200", "rk-1000")},
+    **dict.fromkeys(("rk-200", "rk-1000"), runge_kutta),
     "mlp": mlp,
     "transformer": partial(transformer, LARGE),
     **{name: partial(transformer, SMALL) for name in ("word", "words")},

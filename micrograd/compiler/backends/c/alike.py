@@ -139,7 +139,7 @@ class Form:
 
     def call(self, memory: Memory, functions: Functions, real: str) -> str:
         """The call of the function, which is written where it is the first one."""
-        loops = Loops(functions, real, self)
+        loops = Loops(functions, real, self, memory.tables)
         *operands, target = self.uses
         loops.write(self.kernel, operands, target)
         words = set(re.findall(r"[A-Za-z_]\w*", "\n".join(loops.lines)))

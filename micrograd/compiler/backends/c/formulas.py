@@ -478,27 +478,34 @@ _APART = """\
 
 """
 _OF_WORDS = """\
-/* Computes what a table says, one number after the other, in an array of numbers: a sum of n products is n, the
-   position of the result, and the positions of three factors for each; a function is its number below 0, and the
-   positions of the result and the operands. After 0 there is how often one of these is repeated; after it, how far its
-   positions move each time. */
+/* Computes what a table says, one number after the other, in an array of numbers: a sum of products in n runs is n, the
+   position of the result, and for each run how many products it has, the position of their coefficient, and those of
+   two factors for each; a function is its number below 0, and the positions of the result and the operands. After 0
+   there is how often one of these is repeated; after it, how far its positions move each time. */
 static void NAME_run(int count, const int *words, double *numbers)
 {
     const int *const end = words + count;
     while (words < end) {
         const int times = words[0] == 0 ? words[1] : 1;
         words += words[0] == 0 ? 2 : 0;
-        const int terms = words[0], *const at = words + 1;
-        int size = 3 * terms + 1;
+        const int runs = words[0], *const at = words + 1;
+        int size = 1;
+        for (int run = 0; run < runs; run++) {
+            size += 2 + 2 * at[size];
+        }
         for (int item = 0; item < times; item++) {
-            if (terms > 0) {
+            if (runs > 0) {
                 double sum = -0.0;
-                for (int term = 1; term < size; term += 3) {
-                    sum += NUMBER(term) * NUMBER(term + 1) * NUMBER(term + 2);
+                for (int term = 1; term < size;) {
+                    const int end_of_run = term + 2 + 2 * at[term];
+                    const double coefficient = NUMBER(term + 1);
+                    for (term += 2; term < end_of_run; term += 2) {
+                        sum += NUMBER(term) * NUMBER(term + 1) * coefficient;
+                    }
                 }
                 NUMBER(0) = sum;
             } else {
-                switch (terms) {
+                switch (runs) {
 CASES                }
             }
         }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Booleans, Floats, Integers
 
-STACK = 256  # numbers of a work array that is on the stack: with local variables, a page has room for it
+STACK = 192  # numbers of a work array that is on the stack: with local variables, a page has room for it
 _FEW = 8  # stretches that are copied by a loop or a statement each; more,
 _LONG = 8  # if they have so many numbers each
 _TABLE = 256  # constants side by side that are worth a table of their own

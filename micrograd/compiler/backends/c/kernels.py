@@ -34,7 +34,7 @@ class Writer:
 
     def __init__(self, memory: Memory, functions: Functions, real: str) -> None:
         self.memory, self.functions, self.real = memory, functions, real
-        self._loops = Loops(functions, real, memory)
+        self._loops = Loops(functions, real, memory, memory.tables)
         self.line = self._loops.line
 
     def write(self, blocks: Sequence[Block]) -> list[list[str]]:
@@ -102,8 +102,7 @@ class Writer:
         functions = np.array([0, *(-self.functions.number(primitive) for primitive in kernel.primitives)])
         is_function = ~kernel.is_position & (words < 0)
         words[is_function] = functions[-words[is_function]]
-        counts = {self.functions.number(primitive): len(primitive.derivatives) for primitive in kernel.primitives}
-        words = np.array(folded(words.tolist(), counts))
+        words = np.array(folded(words, kernel.is_position, kernel.starts))
         self.line(f"{self.functions.prefix}_run({len(words)}, {self.memory.tables.name(words)}, {name});")
 
 

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Protocol
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.memory import lookup_in, lookup_of
 from micrograd.compiler.backends.c.products import COLUMNS, LANES, ROWS
+from micrograd.compiler.backends.c.repeats import Statement, repeated
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from micrograd.compiler.backends.c.formulas import Functions
+    from micrograd.compiler.backends.c.memory import Tables
     from micrograd.compiler.backends.c.regions import Item, Use
     from micrograd.compiler.ir.program import Access, Segment
 
@@ -30,6 +32,7 @@ _VECTOR = 8  # numbers that a processor computes at once
 _LONG = 16  # terms that are worth several sums at a time
 _LOOPS = 2  # of a sum; of more, each takes compilers too long, and a call does as well
 _FEWEST = 4  # terms for a call there
+_PARTS = 16  # of a sum that are an expression; more are statements, which may repeat
 
 
 class Names(Protocol):
@@ -58,17 +61,17 @@ class Loops:
         functions: those of the file.
         real: the type of numbers.
         names: of the operands.
-        depth: of the first line.
+        tables: those of the file.
 
     Attributes:
         lines: that it has written.
     """
 
-    def __init__(self, functions: Functions, real: str, names: Names, depth: int = 1) -> None:
-        self.functions, self.real, self.names = functions, real, names
+    def __init__(self, functions: Functions, real: str, names: Names, tables: Tables) -> None:
+        self.functions, self.real, self.names, self.tables = functions, real, names, tables
         self.single = real == "float"
         self.lines: list[str] = []
-        self._depth = depth
+        self._depth = 1
 
     def write(self, kernel: Item, operands: Sequence[Use], target: Use) -> None:
         """The lines of a kernel that computes more than one number, or one of many terms."""
@@ -183,9 +186,8 @@ class Loops:
         self._over(kernel)
         parts = [*parts_of(kernel, operands)]
         called = calls(kernel, operands)
-        if not kernel.largest and all(
-            part.terms == 1 or call for (part, _, _), call in zip(parts, called, strict=True)
-        ):
+        is_added_up = all(part.terms == 1 or call for (part, _, _), call in zip(parts, called, strict=True))
+        if not kernel.largest and is_added_up and len(parts) <= _PARTS:
             signed = [self._dot(*part) for part in parts]
             self.line(f"{self.names.at(target)} = {self._added(signed, kernel.from_zero)};")
             self._end(kernel)
@@ -194,6 +196,7 @@ class Loops:
         name = "largest" if kernel.largest else "sum"
         start = "-INFINITY" if kernel.largest else literal(0.0 if kernel.from_zero else -0.0, self.single)
         self.line(f"{self.real} {name} = {start};")
+        statements, before = [], len(self.lines)
         for (part, factors, size), call in zip(parts, called, strict=True):
             terms = 1 if call else part.terms
             self._open_if(terms, "term", self.names.size(size, part.terms))
@@ -204,6 +207,9 @@ class Loops:
             else:
                 self.line(f"sum {'-' if negative else '+'}= {text};")
             self._close_if(terms)
+            statements.append(Statement(self.lines[before:], False))
+            del self.lines[before:]
+        self.lines += repeated(statements, self.tables)
         self.line(f"{self.names.at(target)} = {name};")
         self._end_block(kernel)
         self._end(kernel)

@@ -188,11 +188,11 @@ static double NAME_dot(int count, const double *a, const double *b)
 static LANES_APART void NAME_multiply_dots(int rows, int columns, int terms, int adds, double *y, int y_row, \
 double scale, const double *a, int a_row, const double *b, int b_column)
 {
-    double part[8 * 16];
+    double part[16 * 16];
     for (int column = 0; column < columns; column += 16) {
         const int wide = columns - column < 16 ? columns - column : 16;
-        for (int term = 0; term < terms; term += 8) {
-            const int few = terms - term < 8 ? terms - term : 8;
+        for (int term = 0; term < terms; term += 16) {
+            const int few = terms - term < 16 ? terms - term : 16;
             for (int lane = 0; lane < wide; lane++) {
                 const double *const of_column = &b[b_column * (column + lane) + term];
                 for (int position = 0; position < few; position++) {

@@ -50,11 +50,13 @@ class Words:
     Attributes:
         words: the table. Functions are -1 for the first of the primitives, -2 for the second, and so on.
         is_position: which of the words are positions.
+        starts: where the second result begins in the table, the third, and so on.
         primitives: that are applied.
     """
 
     words: Integers
     is_position: Booleans
+    starts: Integers
     primitives: tuple[Primitive, ...]
 
     kind = "numbers"

@@ -3,17 +3,19 @@
 Where hardly two operations of a program are alike, each is a statement of its own, and a compiler of C takes minutes
 over tens of thousands of them. So if there are too many for that, they become words:
 
-    n, target, (first, second, third) * n     a sum of n products
+    n, target, n runs                         a sum of products, in runs of the same coefficient, each of which is
+                                              count, coefficient, (first, second) * count
     -k, target, operands                      the result of function number k
     0, times, one of these, steps             the same so often, its positions as many steps further each time
 
-All are positions of one array. What has fewer than three factors has 1 for the others, which is exact.
+All but the counts are positions of one array. A product of one factor has 1 for the other, which is exact.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +24,11 @@ from micrograd.compiler.backends.c.regions import Block, Words, written_out
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.backends.c.regions import Item
     from micrograd.compiler.ir.program import Program
-    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.engine.primitive import Primitive
 
 _MANY = 30_000  # terms in all statements, over which gcc 12 takes about 4 s with -O3
@@ -85,41 +87,46 @@ def _words(kernels: Sequence[Item], position: Callable[[float], int]) -> Words:
     kinds: list[int] = []  # where words are no positions
     numbers: dict[Primitive, int] = {}
     one = position(1.0)
+    starts: list[int] = []
     for kernel in kernels:
+        starts.append(len(words))
         kinds.append(len(words))
         if isinstance(kernel, Map):
             words += [-1 - numbers.setdefault(kernel.primitive, len(numbers)), kernel.target.base]
             words += [access.base for access in kernel.operands]
             continue
         assert isinstance(kernel, Reduction)
-        words += [len(kernel.segments) + kernel.from_zero, kernel.target.base]
-        words += [position(0.0), one, one] * kernel.from_zero
+        terms = [(one, position(0.0), one)] * kernel.from_zero
         for part in kernel.segments:
             second = one if part.second is None else part.second.base
-            words += [part.first.base, second, position(part.coefficient)]
+            terms.append((position(part.coefficient), part.first.base, second))
+        runs = [[*run] for _, run in groupby(terms, itemgetter(0))]
+        words += [len(runs), kernel.target.base]
+        for run in runs:
+            kinds.append(len(words))
+            words += [len(run), run[0][0], *(factor for _, *factors in run for factor in factors)]
     is_position = np.ones(len(words), dtype=bool)
     is_position[kinds] = False
-    return Words(np.array(words), is_position, tuple(numbers))
+    return Words(np.array(words), is_position, np.array(starts[1:]), tuple(numbers))
 
 
-def folded(words: Sequence[int], operands: Mapping[int, int]) -> list[int]:
+def folded(words: Integers, is_position: Booleans, starts: Integers) -> list[int]:
     """Words in which the same is said once where it is repeated with steps.
 
     Args:
         words: without repeats.
-        operands: how many each function has, by its number.
+        is_position: which of them are positions.
+        starts: where the second result begins, the third, and so on.
     """
-    each: list[Integers] = []
-    start = 0
-    while start < len(words):
-        end = start + 2 + (3 * words[start] if words[start] > 0 else operands[-words[start]])
-        each.append(np.array(words[start:end]))
-        start = end
+    each = np.split(words, starts)
+    same = [part.tobytes() for part in np.split(np.where(is_position, -1, words), starts)]
     found: list[int] = []
     position = 0
     while position < len(each):
         first, end = each[position], position + 1
-        while end < len(each) and _follows(each[position : position + 2], each[end - 1], each[end]):
+        while end < len(each) and same[end] == same[position]:
+            if (each[end] - each[end - 1] != each[position + 1] - first).any():
+                break
             end += 1
         if end - position >= _REPEATS:
             found += [0, end - position, *first.tolist(), *(each[position + 1] - first)[1:].tolist()]
@@ -127,10 +134,3 @@ def folded(words: Sequence[int], operands: Mapping[int, int]) -> list[int]:
             found += [word for one in each[position:end] for word in one.tolist()]
         position = end
     return found
-
-
-def _follows(first: Sequence[Integers], before: Integers, now: Integers) -> bool:
-    """Whether an instruction is as far from the one before it as the second is from the first."""
-    if len(now) != len(before) or now[0] != before[0]:
-        return False
-    return bool((now - before == first[1] - first[0]).all())
