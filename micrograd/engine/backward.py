@@ -24,7 +24,7 @@ from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date, forget_sto
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from micrograd.engine.value import Value
+    from micrograd.engine.history import History
 
 _storage_of = attrgetter("_y")  # a leaf's, where an array has its number; else ()
 
@@ -32,7 +32,7 @@ _storage_of = attrgetter("_y")  # a leaf's, where an array has its number; else 
 # Each pass follows one operand at once, and lets others wait. The two operands are written out, because a loop over
 # them would take a quarter as long again. The loops have no condition, because CPython 3.11 makes a function fast when
 # it has been called, or has jumped back, eight times; and it counts only jumps without a condition.
-def _count_uses(root: Value, floor: int, leaves: list[Value], before: list[Any]) -> int:
+def _count_uses(root: History, floor: int, leaves: list[History], before: list[Any]) -> int:
     """Count from floor on in _uses how often each node under root is used there, and set its gradient to 0."""
     node, waiting, count, once = root, list[Any](), 0, floor + 1
     while True:
@@ -72,7 +72,7 @@ def _count_uses(root: Value, floor: int, leaves: list[Value], before: list[Any])
             return count
 
 
-def _pass_gradients(root: Value, floor: int) -> list[Value]:
+def _pass_gradients(root: History, floor: int) -> list[History]:
     """Let each node pass its gradient on, once all of its uses have passed theirs to it; the nodes as visited."""
     node, waiting, visited, once = root, list[Any](), list[Any](), floor + 1
     try:
@@ -121,7 +121,7 @@ def _pass_gradients(root: Value, floor: int) -> list[Value]:
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
-def backpropagate(root: Value, gradient: float) -> Iterable[Value]:
+def backpropagate(root: History, gradient: float) -> Iterable[Any]:
     """Run the chain rule from root to the leaves, which add up what they are given over calls: all of it, or nothing.
 
     Returns the nodes that gradients flow to, in the order in which they were visited. Whatever is raised, every

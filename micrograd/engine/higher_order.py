@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from micrograd.engine.recorder import Contributions
-    from micrograd.engine.value import Value
 
 _is_leaf = attrgetter("is_leaf")
 
 
 def contributions(
-    node: Value, gradient: Any, create_graph: bool = False, useful: Collection[Value] | None = None
+    node: History, gradient: Any, create_graph: bool = False, useful: Collection[History] | None = None
 ) -> Contributions:
     """What a node with this gradient gives to each of its operands, or to the useful ones."""
     recorder = recorder_on_top()
@@ -42,7 +41,7 @@ def adjoints(
     root: Any,
     start: Any,
     create_graph: bool,
-    wanted: Collection[Value] | None = None,
+    wanted: Collection[History] | None = None,
     give: Callable[..., Contributions] = contributions,
 ) -> dict[Any, Any]:
     """The adjoints under root: its gradient, times start, with respect to each Value there; floats, or graphs.
@@ -65,12 +64,12 @@ def adjoints(
 
 
 def partial_gradients(
-    root: Value, start: Any, operands: Collection[Value], wanted: Collection[Value], create_graph: bool = True
+    root: History, start: Any, operands: Collection[History], wanted: Collection[History], create_graph: bool = True
 ) -> dict[Any, Any]:
     """The gradient of a root, times start, by some of its operands, while the others stand still; 0 is left out."""
     standing = set(operands)
 
-    def give(node: Value, *settings: Any) -> Contributions:
+    def give(node: History, *settings: Any) -> Contributions:
         return [] if node in standing else contributions(node, *settings)
 
     found = adjoints(root, start, create_graph, wanted, give)
@@ -114,7 +113,7 @@ def sparse_entries(
 
 
 def tangents(
-    outputs: Sequence[Value], directions: Sequence[Mapping[Value, Any]], create_graph: bool
+    outputs: Sequence[History], directions: Sequence[Mapping[History, Any]], create_graph: bool
 ) -> list[list[Any]]:
     """How fast outputs change where some Values change as fast as given: the chain rule from the operands on.
 
@@ -133,7 +132,7 @@ def tangents(
         return list(tracer.tangents(outputs, directions, create_graph))
     bring_up_to_date()
     given = {node for direction in directions for node in direction}
-    found: dict[Value, dict[int, Any]] = {}  # of each node, by the number of the direction
+    found: dict[History, dict[int, Any]] = {}  # of each node, by the number of the direction
     for number, direction in enumerate(directions):
         for node, tangent in direction.items():
             if isinstance(tangent, History) or tangent:
@@ -150,7 +149,7 @@ def tangents(
     return [[found.get(output, {}).get(number, 0.0) for output in outputs] for number in range(len(directions))]
 
 
-def _terms(node: Value, moving: list[Value], found: Mapping[Value, Any], create_graph: bool) -> list[Any]:
+def _terms(node: History, moving: list[History], found: Mapping[History, Any], create_graph: bool) -> list[Any]:
     """What the tangents of the operands that move add to that of a node."""
     if (tangents := node._primitive.tangents(node, found, create_graph, _gradients)) is not None:
         return tangents
@@ -164,13 +163,13 @@ def _terms(node: Value, moving: list[Value], found: Mapping[Value, Any], create_
     ]
 
 
-def _gradients(root: Value, wanted: Sequence[Value], create_graph: bool) -> dict[Any, Any]:
+def _gradients(root: History, wanted: Sequence[History], create_graph: bool) -> dict[Any, Any]:
     kind: Any = type(root)  # Value
     start = kind(1.0, requires_grad=False) if create_graph else 1.0
     return adjoints(root, start, create_graph, frozenset(wanted))
 
 
-def set_adjoints(root: Value, start: Any, create_graph: bool) -> dict[Any, Any]:
+def set_adjoints(root: History, start: Any, create_graph: bool) -> dict[Any, Any]:
     """Set the gradients of all the Values under root, leaves added up over calls; all of them, or none."""
     with changing_gradients:
         running = traversal.undo is not None
@@ -185,10 +184,10 @@ def set_adjoints(root: Value, start: Any, create_graph: bool) -> dict[Any, Any]:
     return found
 
 
-def _leading_to(wanted: frozenset[Value], order: list[Value]) -> tuple[set[Value], set[Value]]:
+def _leading_to(wanted: frozenset[History], order: list[History]) -> tuple[set[History], set[History]]:
     """The nodes that a wanted Value was an operand of, directly or further down; and these with the wanted ones."""
-    leading: set[Value] = set()
-    useful: set[Value] = set()
+    leading: set[History] = set()
+    useful: set[History] = set()
     for node in order:
         if not useful.isdisjoint(node._operands()):
             leading.add(node)
@@ -198,7 +197,9 @@ def _leading_to(wanted: frozenset[Value], order: list[Value]) -> tuple[set[Value
     return leading, useful
 
 
-def _contributions(node: Value, gradient: Any, create_graph: bool, useful: Collection[Value] | None) -> Contributions:
+def _contributions(
+    node: History, gradient: Any, create_graph: bool, useful: Collection[History] | None
+) -> Contributions:
     if node.is_leaf:
         return []
     primitive = node._primitive
@@ -208,7 +209,7 @@ def _contributions(node: Value, gradient: Any, create_graph: bool, useful: Colle
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
-def _graphs(node: Value, gradient: Any, useful: Collection[Value] | None) -> Contributions:
+def _graphs(node: History, gradient: Any, useful: Collection[History] | None) -> Contributions:
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
     primitive.check_differentiable_again()
@@ -226,7 +227,7 @@ def _graphs(node: Value, gradient: Any, useful: Collection[Value] | None) -> Con
         return [(operand, rule(gradient, node, *operands)) for operand, rule in asked]
 
 
-def pass_watched_gradients(root: Value, floor: int) -> list[Value]:
+def pass_watched_gradients(root: History, floor: int) -> list[History]:
     """As _pass_gradients in backward.py does, where the recorder in use looks at what each node gives."""
     waiting, visited = [root], list[Any]()
     while waiting:

@@ -17,8 +17,6 @@ from micrograd.engine.stored import bring_up_to_date, changing
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
-    from micrograd.engine.primitive import Primitive
-
     Rule: TypeAlias = Callable[..., Any]
     Interval: TypeAlias = tuple[float, float]
 
@@ -38,7 +36,7 @@ class PrimitiveBase:
     domain: tuple[Interval, ...]
     settings: dict[str, Any]
 
-    def with_settings(self, **settings: Any) -> Primitive:
+    def with_settings(self, **settings: Any) -> Any:
         """The primitive with its settings fixed: the same one as long as it is in use, for the same settings."""
         check_settings(self.name, settings)
         shown = ", ".join(f"{name}={value!r}" for name, value in sorted(settings.items()))

@@ -93,6 +93,15 @@ def way(node: Value, of: dict[Value, Box | None]) -> list[Box]:
     return [] if box is None else box.around()[::-1]
 
 
+def alike(items: Iterable[Item]) -> list[list[Box]]:
+    """The boxes among some items, those of the same part of the program together."""
+    found: dict[object, list[Box]] = {}
+    for item in items:
+        if isinstance(item, Box) and item.key is not None:
+            found.setdefault(item.key, []).append(item)
+    return [*found.values()]
+
+
 class Contents:
     """What stands right inside of each box, and how these items feed each other.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.folding.boxes import Box, Contents, way
+from micrograd.draw.folding.boxes import Box, Contents, alike, way
 from micrograd.draw.folding.parameters import place_in_layer, places_of_parameters
 from micrograd.draw.folding.patterns import Patterns
 from micrograd.draw.folding.runs import Run, runs_of
@@ -166,11 +166,7 @@ class Grouping:
         """Put boxes of the same part of the program into a stack, where nothing between them needs them apart."""
         contents = Contents(self.nodes, self._box)
         for around, items in contents.items.items():
-            alike: dict[Any, list[Box]] = {}
-            for item in items:
-                if isinstance(item, Box) and item.key is not None:
-                    alike.setdefault(item.key, []).append(item)
-            for boxes in alike.values():
+            for boxes in alike(items):
                 if len(boxes) > 1 and len(boxes) < len(items) and not contents.comes_back(set(boxes)):
                     boxes.sort(key=lambda box: box.start)
                     first = boxes[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.folding.boxes import Box, Contents
+from micrograd.draw.folding.boxes import Box, Contents, alike
 
 if TYPE_CHECKING:
     from micrograd.draw.folding.boxes import Item
@@ -25,12 +25,8 @@ def put_into_samples(nodes: list[Value], of: dict[Value, Box | None]) -> None:
     """
     contents = Contents(nodes, of)
     for around, items in contents.items.items():
-        alike: dict[Any, list[Box]] = {}
-        for item in items:
-            if isinstance(item, Box) and item.key is not None:
-                alike.setdefault(item.key, []).append(item)
         taken: set[Item] = set()
-        for boxes in alike.values():
+        for boxes in alike(items):
             if len(boxes) > 1 and taken.isdisjoint(boxes):
                 samples = _Samples(boxes, around, items, contents)
                 samples.grow()
