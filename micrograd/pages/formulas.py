@@ -98,6 +98,7 @@ def in_library(primitive: Primitive) -> bool:
     """Whether this is an entry of the table, so that its name says what it computes.
 
     Example:
+        >>> from micrograd.engine.primitive import Primitive
         >>> in_library(primitives.exp), in_library(Primitive("exp", "exp", lambda x: 0.0))
         (True, False)
     """

@@ -6,7 +6,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import TraceError
-from micrograd.engine import node
+from micrograd.engine import methods
 
 XS = np.linspace(-1.0, 1.0, 6000)
 
@@ -98,7 +98,7 @@ def test_results_of_numpy_have_nowhere_to_go(make):
 
 
 def test_what_numpy_does_with_a_value_is_loaded_when_it_is_asked_for():
-    assert node._value_arrays.__wrapped__() is node._value_arrays()
+    assert methods._value_arrays.__wrapped__() is methods._value_arrays()
     assert np.hypot(Value(3.0), 4.0).data == 5.0
 
 
