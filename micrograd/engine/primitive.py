@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd._support.checks import Operand, explained, required_number
 from micrograd.engine.primitive_base import PrimitiveBase
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.engine.primitive_base import Interval, Rule
+
+    Self = TypeVar("Self")
 
 PRIMITIVES: dict[str, Primitive] = {}
 REAL_LINE = (-math.inf, math.inf)
@@ -173,9 +175,9 @@ def named(method: Any, primitive: Primitive) -> Any:
     return method
 
 
-def method(primitive: Primitive) -> Callable[[Any], Any]:
+def method(primitive: Primitive) -> Callable[[Self], Self]:
     """The method that applies a primitive of one operand."""
-    applied: Callable[[Any], Any] = named(lambda self: self._applied(primitive), primitive)
+    applied: Callable[[Self], Self] = named(lambda self: self._applied(primitive), primitive)
     return applied
 
 
