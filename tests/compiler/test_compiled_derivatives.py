@@ -324,6 +324,10 @@ class TestModes:
             counts.append(operations(fast))
         assert 1.9 < counts[1] / counts[0] < 2.1
 
+    def test_outputs_that_depend_on_one_another_go_forwards(self):
+        fast = mg.compile(mg.jacobian(pendulum(20)), backend="numpy")
+        assert np.allclose(fast([*self.POINT]), mg.jacobian(pendulum(20))([*self.POINT]), rtol=1e-12, atol=0)
+
     def test_outputs_that_do_not_take_one_pass_backwards_each(self):
         def apart(p):
             return [mg.exp(p[0] * t) * p[1] + p[2] for t in map(float, range(20))]

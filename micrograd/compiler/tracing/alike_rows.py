@@ -118,16 +118,12 @@ class _Program:
         self._applied, self._dependence = applied, dependence
         columns = [entries.first[:size], entries.second[:size]]
         rows, further, short = dependence.written.rows, list[tuple[int, tuple[int, ...]]](), list[int]()
-        for position, others in entries.further.items():
-            if position >= size:
-                continue
-            if applied[position] is SUM_OF_PRODUCTS:
-                factors = rows[entries.second[position]], rows[others[0]]
-                if len(factors[0]) > _LONGEST:
-                    continue
+        for position, others in [each for each in entries.further.items() if each[0] < size]:
+            if applied[position] is not SUM_OF_PRODUCTS:
+                further.append((position, others))
+            elif len(xs := rows[entries.second[position]]) <= _LONGEST:
                 short.append(position)
-                others = (*factors[0][1:], *factors[1])
-            further.append((position, others))
+                further.append((position, (*xs[1:], *rows[others[0]])))
         width = max((len(others) for _, others in further), default=0)
         self._operands = np.full((2 + width, size), NO_POSITION)
         self._operands[:2] = columns

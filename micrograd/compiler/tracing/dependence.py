@@ -235,9 +235,8 @@ class Dependence:
             left -= len(numbers) * self._steps_of(positions[0, passed].tolist())
             for number in numbers.tolist():
                 del others[number]
-        for root in others.values():
-            if left < 0:
-                break
+        roots_left = iter(others.values())
+        while left >= 0 and (root := next(roots_left, None)) is not None:
             left -= self._steps_of(self.order(self.equal[root]))
         return left < 0
 
