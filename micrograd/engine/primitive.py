@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, explained, required_number
 from micrograd.engine.primitive_base import PrimitiveBase
@@ -19,9 +19,7 @@ from micrograd.engine.primitive_base import PrimitiveBase
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.engine.primitive_base import Interval, Rule
-
-    Self = TypeVar("Self")
+    from micrograd.engine.primitive_base import Interval, Rule, Self
 
 PRIMITIVES: dict[str, Primitive] = {}
 REAL_LINE = (-math.inf, math.inf)

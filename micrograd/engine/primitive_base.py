@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from micrograd._support.checks import Operand, check_settings
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Rule: TypeAlias = Callable[..., Any]
     Interval: TypeAlias = tuple[float, float]
+    Self = TypeVar("Self")  # what a method is called on
 
 _with_settings: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
