@@ -79,10 +79,8 @@ _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read 
 _ATOMS = frozenset((float, int, bool, complex, type(None), str, bytes))
 _OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
 _LONG = 256  # numbers and texts in a list that is compared by its pointers
-_FEW_ROWS, _SHORT = (
-    16,
-    32,
-)  # lists in a list, and numbers in each in the mean: fewer lists, or longer ones, are looked at
+_FEW_ROWS = 16  # lists in a list: fewer are looked at one by one, as are those with
+_SHORT = 32  # numbers and more, in the mean
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _LONGEST = 200  # characters of how a position is written
 _BARE = frozenset(("builtins", "abc", "typing", "enum", "collections.abc", "numpy", "_io", "types"))  # bases' modules
