@@ -57,6 +57,17 @@ def test_the_value_and_the_gradients_of_an_expression(built):
     assert file.macros == {"INPUTS": 2, "OUTPUTS": 1, "GRADIENTS": 2, "VALUE_WORK": 0, "WORK": 0}
 
 
+def test_passes_that_are_disabled_are_not_run(built):
+    def loss(xs):
+        return mg.mean([mg.sin(2.0 * x) * mg.cos(x) + x * x for x in xs])
+
+    points = [0.25 * (number % 50) - 3.0 for number in range(8000)]
+    fused, apart = (built(mg.compile(loss, disable=names), points, file=f"f_{len(names)}") for names in ([], ["fuse"]))
+    assert fused.source.count("for (") < apart.source.count("for (")
+    assert fused.value(points)[0] == pytest.approx(loss(points), rel=1e-12)
+    assert apart.value(points)[0] == pytest.approx(loss(points), rel=1e-12)
+
+
 POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.3, 2.5, -7.25, 1e-310, 1e-8, 30.0, 800.0, -800.0, 1e200]
 ODD = [*POINTS, math.inf, -math.inf, math.nan]
 

@@ -30,7 +30,7 @@ from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.passes.lists import COMMON
+from micrograd.compiler.passes.lists import COMMON, disabled_passes
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.tracing.source import Source as TracedSource
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.passes.stages import Request
     from micrograd.engine.value import Value
 
 _LANGUAGE = (
@@ -159,9 +160,9 @@ def _source(
     results = [*zip(special.result.leaves, special.results.outputs, strict=True)]
     is_differentiable = special.is_differentiable or len(special.decisions) > 0
     gradients = gradients and len(special.wanted) > 0 and (len(special.results.kinds) == 1 or is_differentiable)
-    programs, region = [], None
+    programs, region, request = [], None, _PLAIN.request("", disabled_passes(disable))
     if special.decisions:
-        region = region_of(special.graph, special.decisions, special.needed, _PLAIN.request(""), gradients)
+        region = region_of(special.graph, special.decisions, special.needed, request, gradients)
         order = np.arange(count)
     else:
         programs = [special.program(wants) for wants in ([False, True] if gradients else [False])]
@@ -189,7 +190,7 @@ def _source(
     source = Source(
         name,
         texts.get("", _title(special, name)),
-        [*map(_finished, programs)],
+        [_finished(program, request) for program in programs],
         [_positions(program, count, order, leaves, "seeds" in names) for program in programs]
         or [{"inputs": count + np.arange(leaves), "parameters": order}],
         np.array([-1 if output is None else output for output in special.results.outputs]),
@@ -204,9 +205,8 @@ def _source(
     return source, region
 
 
-def _finished(program: Program) -> Program:
+def _finished(program: Program, request: Request) -> Program:
     """The program after the passes that only native code has."""
-    request = _PLAIN.request("")
     for each in PASSES[len(COMMON) :]:
         program = each.of(program, request)
     return program
