@@ -12,7 +12,7 @@ EXAMPLES = "MICROGRAD_EXAMPLES"
 
 settings.register_profile(
     "micrograd",
-    max_examples=int(os.environ.get(EXAMPLES, 40)),
+    max_examples=int(os.environ.get(EXAMPLES, 32)),
     derandomize=EXAMPLES not in os.environ,
     deadline=None,
     print_blob=True,
