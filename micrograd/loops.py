@@ -62,8 +62,7 @@ def scan(
         checkpoint: of how many iterations a compiled function keeps one state; None for what all iterations compute.
             Not compiled, every operation is kept for ``backward()``, so it changes nothing. Nor does it where a
             function is exported, given to JAX by ``mg.to_jax``, trained by ``mg.fit`` or compiled in float32, where it
-            decides on numbers, inside of ``mg.vmap``, and where there are fewer than two times k
-            iterations.
+            decides on numbers, inside of ``mg.vmap``, and where there are fewer than two times k iterations.
 
     Returns:
         The last state, and the outputs: a list of them. Where they are arrays, one array with an axis more, the

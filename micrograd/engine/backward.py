@@ -9,7 +9,6 @@ No order is stored, no node is visited before its uses, and no recursion limits 
 from __future__ import annotations
 
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import explained
@@ -19,14 +18,12 @@ from micrograd.engine.higher_order import pass_watched_gradients, set_adjoints
 from micrograd.engine.primitive import CONSTANT, LEAF, times_first, times_second, unchanged
 from micrograd.engine.primitive_base import passed_on
 from micrograd.engine.recorder import recorder_on_top
-from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date, forget_stored
+from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date, forget_stored, storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from micrograd.engine.history import History
-
-_storage_of = attrgetter("_y")  # a leaf's, where an array has its number; else ()
 
 
 # Each pass follows one operand at once, and lets others wait. The two operands are written out, because a loop over
@@ -147,7 +144,7 @@ def backpropagate(root: History, gradient: float) -> Iterable[Any]:
             if len(visited) != count:  # in a cycle each waits for another
                 raise ValueError(f"the graph of {root!r} has a cycle")
             sums = [leaf._grad + earlier for leaf, earlier in zip(leaves, before, strict=True)]
-            if any(map(_storage_of, leaves)):
+            if any(map(storage_of, leaves)):
                 forget_stored(leaves)
             commit(setting(leaves, "_grad", sums))
         except BaseException:

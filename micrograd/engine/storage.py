@@ -18,7 +18,7 @@ from weakref import WeakSet, ref
 
 from micrograd.engine.commit import changing_gradients, commit, setting, traversal
 from micrograd.engine.primitive import LEAF
-from micrograd.engine.stored import LATER, changing, drop, note, requires_grad_version, temporary
+from micrograd.engine.stored import LATER, changing, drop, note, requires_grad_version, storage_of, temporary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from micrograd.engine.value import Value
 
 _number_of, _gradient_of = attrgetter("_data"), attrgetter("_grad")
-_storage_of, _primitive_of = attrgetter("_y"), attrgetter("_primitive")
+_primitive_of = attrgetter("_primitive")
 
 
 _ZERO = bytes(8)  # of a float
@@ -60,7 +60,7 @@ class Storage:
         Leaves that are in no storage, or in several, are put into one, with all that is in those and still used.
         """
         with changing_gradients:
-            found = set(map(_storage_of, leaves))
+            found = set(map(storage_of, leaves))
             if len(found) == 1 and (storage := found.pop()):
                 return storage, storage.position(leaves)
             old: list[Storage] = list(filter(None, found))
@@ -241,7 +241,7 @@ class Stored:
 def set_gradients_to_zero(leaves: Sequence[Value]) -> None:
     """Set the gradient of every leaf to 0, each given once."""
     with changing_gradients:
-        found = set(map(_storage_of, leaves))
+        found = set(map(storage_of, leaves))
         if len(found) == 1 and found != {()}:
             Stored(leaves).set_gradients_to_zero()
         else:

@@ -102,10 +102,10 @@ def changing(leaves: Iterable[Any]) -> Iterator[None]:
 
 def forget_stored(leaves: Iterable[Any]) -> None:
     """Read the numbers and gradients of leaves from these again. Whoever sets some holds changing_gradients."""
-    if any(map(_storage_of, leaves)):
-        for storage in set(map(_storage_of, leaves)) - {()}:
+    if any(map(storage_of, leaves)):
+        for storage in set(map(storage_of, leaves)) - {()}:
             if storage.is_read():
                 storage.forget()
 
 
-_storage_of = attrgetter("_y")
+storage_of = attrgetter("_y")  # a leaf's, where an array has its number; else ()

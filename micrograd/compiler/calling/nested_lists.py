@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.guards.library_state import EXACT
+from micrograd.compiler.guards.structure import Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from micrograd.compiler.numbers import Floats
 
 _FLOAT = np.dtype([("kind", "u1"), ("number", "<f8")])
@@ -35,12 +35,11 @@ class NestedLists:
 
     Args:
         layout: of what is written.
-        count: how many numbers there are.
         rest: what is left of it without the numbers.
     """
 
-    def __init__(self, layout: np.dtype[Any], count: int, rest: bytearray) -> None:
-        self._layout, self._count, self._rest = layout, count, rest
+    def __init__(self, layout: np.dtype[Any], rest: bytearray) -> None:
+        self._layout, self._rest = layout, rest
 
     @classmethod
     def of(cls, example: Any) -> NestedLists | None:
@@ -48,12 +47,11 @@ class NestedLists:
         layout = _layout_of(example)
         if layout is None:
             return None
-        expected = np.array([*_flat(example)], dtype=np.float64)
         written = bytearray(dumps(example, EXACT))
         if len(written) != layout.itemsize:
             return None
-        found = _taken_out(written, layout, len(expected))
-        return cls(layout, len(expected), written) if found.tobytes() == expected.tobytes() else None
+        found = _taken_out(np.frombuffer(written, layout)).ravel()
+        return cls(layout, written) if found.tobytes() == numbers_of(Structure(example)).tobytes() else None
 
     def numbers(self, argument: Any) -> Floats | None:
         """The numbers of an argument in order; None where it is nested in another way."""
@@ -63,7 +61,7 @@ class NestedLists:
             return None
         if len(written) != len(self._rest):
             return None
-        found = _taken_out(written, self._layout, self._count)
+        found: Floats = _taken_out(np.frombuffer(written, self._layout)).ravel()
         return found if written == self._rest else None
 
 
@@ -85,43 +83,13 @@ def _layout_of(item: Any) -> np.dtype[Any] | None:
     return np.dtype([_HEAD, *((f"item {number}", layout) for number, layout in enumerate(layouts))])
 
 
-def _flat(item: Any) -> Iterator[float]:
-    if isinstance(item, list | tuple):
-        for part in item:
-            yield from _flat(part)
-    else:
-        yield item
-
-
-def _taken_out(written: bytearray, layout: np.dtype[Any], count: int) -> Floats:
-    """Take the numbers out of what is written, where 0 is afterwards."""
-    numbers = np.empty((1, count))
-    _take_out(np.frombuffer(written, layout), numbers)
-    return numbers[0]
-
-
-def _take_out(written: Any, numbers: Any) -> None:
-    """The same for some items that are written alike; the last axis of the numbers is for those of one item."""
+def _taken_out(written: Any) -> Any:
+    """Take the numbers out of items that are written alike, and leave 0 there; those of an item are the last axis."""
     names = written.dtype.names
     if names == _FLOAT.names:
-        numbers[..., 0] = written["number"]
+        numbers = written["number"].astype(np.float64)[..., None]
         written["number"] = 0
-    elif names[1] == "items":
-        items = written["items"]
-        _take_out(items, numbers.reshape(*items.shape, -1))
-    else:
-        begin = 0
-        for name in names[1:]:
-            part = written[name]
-            end = begin + _count(part.dtype)
-            _take_out(part, numbers[..., begin:end])
-            begin = end
-
-
-def _count(layout: np.dtype[Any]) -> int:
-    """How many numbers an item has."""
-    if layout.subdtype is not None:
-        base, shape = layout.subdtype
-        return int(np.prod(shape)) * _count(base)
-    names = layout.names or ()
-    return 1 if names == _FLOAT.names else sum(_count(layout[name]) for name in names[1:])
+        return numbers
+    if names[1] == "items":
+        return _taken_out(written["items"]).reshape(*written.shape, -1)
+    return np.concatenate([_taken_out(written[name]) for name in names[1:]], axis=-1)

@@ -117,7 +117,7 @@ _TOLD_OF_CODE = {
     "signature": "__annotations__",
     "__subclasses__": "__subclasses__",
 }
-_View = type(type.__dict__)
+_View: Any = type(vars(object))  # of the attributes of a class
 _ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb", "expandvars"))
 _IMPORTERS = frozenset(("modules", "import_module", "__import__"))
 
@@ -797,7 +797,7 @@ def _items(container: Any, keys: tuple[Any, ...] | None) -> list[Any]:
     return [getattr(container, key, MISSING) for key in keys]
 
 
-_MAPPINGS: Any = (dict, type(vars(object)))
+_MAPPINGS = (dict, _View)
 
 
 def _attributes(item: Any) -> Any:

@@ -152,7 +152,7 @@ def trace_of_every_path(source: Source) -> Trace:
     paths, followed = _traced_paths(source)
     if (made := paths.get(())) is None:
         whole = _Whole(paths)
-        made = trace(Source(whole.run, *source[1:5], takes_calls=source.takes_calls))
+        made = trace(source.of(whole.run, takes_calls=source.takes_calls))
         made = made.made_of(each for each in paths.values() if each is not None)
     return made if not followed else made._replace(serves=partial(_serves, followed, source.rounding or 0.0))
 

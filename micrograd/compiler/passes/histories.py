@@ -34,7 +34,6 @@ from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.decisions import chosen, repeated
 from micrograd.compiler.tracing.questions import Questions
-from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import Symbol, Tape, trace, traced_on
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from micrograd.compiler.ir.entries import Trace
+    from micrograd.compiler.tracing.source import Source
 
 _SHORT = 64  # operations that take no longer than a decision
 _MOST_SEGMENTS = 64  # that are not alike: more take long to compile
@@ -238,7 +238,7 @@ def merged(source: Source) -> Trace:
         end = look.snapshot(look.at(found.result.nested))
         histories.append(_History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))]))
     whole = _Whole(*histories)
-    made = trace(Source(whole.run, *source[1:5], takes_decisions=True))
+    made = trace(source.of(whole.run, takes_decisions=True))
     lines = Counter(os.path.basename(question.line) for question in histories[0].trace.questions)
     remarks = [f"asked  {line}: {count:,} times in a call; the answers are data" for line, count in lines.items()]
     return made.made_of(history.trace for history in histories)._replace(remarks=tuple(remarks))

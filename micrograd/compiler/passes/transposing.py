@@ -40,8 +40,9 @@ _GAIN = 0.75  # of the time before; else all stays as it is
 
 def transposed(program: Program) -> Program:
     """The program with the numbers of all samples side by side, if it has samples, and that is better."""
-    found, least = None, _GAIN * sum(map(_time, program.kernels))
-    for samples in _samples(program):
+    time = sum(map(_time, program.kernels))
+    found, least = None, _GAIN * time
+    for samples in _samples(program, time):
         chosen = _Chosen(program, samples)
         kernels = tuple(chosen.moved(kernel) for kernel in program.kernels) if chosen.arrays else program.kernels
         if (taken := sum(map(_time, kernels))) <= least:
@@ -125,14 +126,19 @@ def _outer(kernel: Reduction | Map) -> int:
     return kernel.rows if kernel.rows > 1 else kernel.columns
 
 
-def _samples(program: Program) -> list[int]:
-    """How many samples there may be, by what is computed slowly in the same way for each, where it is worth it."""
+def _samples(program: Program, time: int) -> list[int]:
+    """How many samples there may be, by what is computed slowly in the same way for each, where it is worth it.
+
+    Args:
+        program: whose numbers are looked at.
+        time: how long all of it takes.
+    """
     times: Counter[int] = Counter()
     for kernel in program.kernels:
         if isinstance(kernel, Reduction | Map) and _outer(kernel) >= _SAMPLES and _time_of_one(kernel) > 1:
             times[_outer(kernel)] += _time(kernel)
-    least = max(_ALONE * _NUMBERS, _SHARE * sum(map(_time, program.kernels)))
-    return [samples for samples, time in times.most_common(_TRIED) if time >= least]
+    least = max(_ALONE * _NUMBERS, _SHARE * time)
+    return [samples for samples, of_samples in times.most_common(_TRIED) if of_samples >= least]
 
 
 def _time_of_one(kernel: Kernel | Singles) -> int:

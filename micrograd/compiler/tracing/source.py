@@ -45,3 +45,7 @@ class Source(NamedTuple):
     writes_out: bool = False
     asked: int = 0
     every_path: int | None = None
+
+    def of(self, function: Callable[..., Any], **takes: bool) -> Source:
+        """Another function for the same arguments, recorded in the same way, as is said besides."""
+        return Source(function, self.arguments, self.first, self.as_floats, self.is_recorded, **takes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cache, partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -80,11 +81,12 @@ class BufferSteps(CompiledSteps):
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = new_buffer(end)
         update, count, disabled = self._update, len(self._parameters), disabled_passes(())
-        every = update.program, update.back(), *programs
-        runs: Any = [self._backend.run_of(program, self._buffer, disabled) for program in every]
-        self._step, back, *self._runs = runs
+        run_of = partial(self._backend.run_of, buffer=self._buffer, disabled=disabled)
+        runs: Any = [run_of(program) for program in (update.program, *programs)]
+        self._step, *self._runs = runs
         self._stepping = Stepping(
-            updates=(self._step, back),
+            update=self._step,
+            back=cache(lambda: run_of(update.back())),  # the batches of many fits never need it
             rate=update.rate,
             check=update.check,
             parameters=update.parameters,

@@ -128,7 +128,7 @@ class NativeBatches(Batches):
         They must be of one size, and cut into packs alike. Nothing may call Python, and no thread be worth its while.
         """
         count = len(batches[0])
-        if self._calls_python or stepping.updates[0].calls_python or (len(self._runs) > 1 and count > 1):
+        if self._calls_python or stepping.update.calls_python or (len(self._runs) > 1 and count > 1):
             return 0
         _, packs = self._in_packs(batches[0])
         if self._threads(packs, _blocks(count, len(packs) // PACK)) > 1:
@@ -151,7 +151,7 @@ class NativeBatches(Batches):
             plans[:, examples + 1] = self._programs[plans[:, examples]]
         functions = {"micrograd_batch": batch_runner, "micrograd_steps": step_runner}
         addresses, _engines = machine().addresses(functions)  # which are in memory until this returns
-        updates, states = stepping.updates, stepping.states
+        update, back, states = stepping.update, stepping.back(), stepping.states
         given = {
             Given.WORKER: self._here.address,
             Given.BATCH_RUNNER: addresses["micrograd_batch"],
@@ -164,9 +164,9 @@ class NativeBatches(Batches):
             Given.BUFFER: buffer.ctypes.data,
             Given.GRADIENTS: self.gradients.start,
             Given.LAST_GRADIENTS: stepping.last_gradients,
-            Given.UPDATE: updates[0].table.ctypes.data,
-            Given.UPDATE_BACK: updates[1].table.ctypes.data,
-            Given.KERNELS: len(updates[0].table),
+            Given.UPDATE: update.table.ctypes.data,
+            Given.UPDATE_BACK: back.table.ctypes.data,
+            Given.KERNELS: len(update.table),
             Given.PARAMETERS: stepping.parameters.start,
             Given.NEXT: stepping.next,
             Given.COUNT: len(gradients),

@@ -26,7 +26,7 @@ from micrograd.compiler.backends.llvm.llvm_batch_runner import copy_numbers, in_
 from micrograd.compiler.backends.llvm.llvm_codes import WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
 from micrograd.compiler.backends.llvm.llvm_runners import run_table
-from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded
+from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded, summed
 
 STEPS = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _BATCH = ir.FunctionType(INTEGER, [INTEGER.as_pointer(), INTEGER.as_pointer(), INTEGER]).as_pointer()
@@ -129,7 +129,5 @@ def _check(code: Loops, numbers: Any, count: Any) -> Any:
         with code.loop(low, high, width, [code.splat(ir.Constant(DOUBLE, 0.0), width)]) as (index, (checks,)):
             vector = loaded(builder, builder.gep(numbers, [index]), width)
             code.carry([builder.fadd(checks, builder.fsub(vector, vector))])
-        (checks,) = code.carried
-        for number in [builder.extract_element(checks, integer(n)) for n in range(width)] if width > 1 else [checks]:
-            total = builder.fadd(total, number)
+        total = builder.fadd(total, summed(builder, code.carried[0]))
     return total

@@ -22,7 +22,7 @@ from micrograd._support.checks import Operand
 from micrograd.compiler.backends.llvm.llvm_codes import WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, constant, integer
 from micrograd.compiler.backends.llvm.llvm_machine import machine
-from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded
+from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded, stored, summed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -188,11 +188,8 @@ def _module(name: str, tape: _Tape, arrays: Sequence[int], shared: Sequence[int]
             if tape.many[position]:
                 vectors[position] = made(position, vectors)
         for position in filter(here.__contains__, computed):
-            builder.store(vectors[position], builder.bitcast(here[position], _VECTOR.as_pointer()), align=8)
+            stored(builder, vectors[position], here[position])
             check = builder.fadd(check, builder.fsub(vectors[position], vectors[position]))
         code.carry([check])
-    total: Any = ir.Constant(DOUBLE, 0.0)
-    for position in range(WIDE):
-        total = builder.fadd(total, builder.extract_element(code.carried[0], integer(position)))
-    builder.ret(total)
+    builder.ret(summed(builder, code.carried[0]))
     return module

@@ -113,6 +113,16 @@ def stored(builder: Any, vector: Any, pointer: Any) -> None:
     builder.store(vector, builder.bitcast(pointer, vector.type.as_pointer()), align=bytes_in(vector.type))
 
 
+def summed(builder: Any, vector: Any) -> Any:
+    """Write the sum of the numbers of a vector, in order; of a number, that is the number."""
+    if not isinstance(vector.type, ir.VectorType):
+        return vector
+    total: Any = ir.Constant(vector.type.element, 0.0)
+    for position in range(vector.type.count):
+        total = builder.fadd(total, builder.extract_element(vector, integer(position)))
+    return total
+
+
 class Operand:
     """An operand in the code: its arguments, and where the row that is being computed starts."""
 

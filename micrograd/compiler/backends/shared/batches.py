@@ -14,7 +14,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
@@ -25,20 +25,22 @@ class Stepping(NamedTuple):
     """What follows a batch in a step, where several steps are taken at once.
 
     Attributes:
-        updates: the runs of the optimiser's update, in the same buffer: the first reads the states, and the mean
-            gradient where it is after a batch; the second reads next_states and last_gradients, and writes states.
+        update: the run of the optimiser's update, in the same buffer: it reads the states, and the mean gradient where
+            that is after a batch.
+        back: gives the run of another one, which reads next_states and last_gradients, and writes states.
         rate: where in the buffer the learning rate is.
         check: where 0 is if an update gave finite numbers.
         parameters: where the parameters are.
         next: where an update puts the next ones.
         states: where the states are, which only the updates read.
-        next_states: where the first update puts the next ones.
+        next_states: where the update puts the next ones.
         last_gradients: where the gradients of the last step are.
         done: an array of one number: how many steps were taken.
         last_rate: another one: the learning rate of the last of them.
     """
 
-    updates: tuple[Any, Any]
+    update: Any
+    back: Callable[[], Any]
     rate: int
     check: int
     parameters: slice
