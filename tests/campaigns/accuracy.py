@@ -162,15 +162,15 @@ def section(results: dict[str, tuple[Worst, ...]], points: int, seed: int) -> st
     """The section of docs/reliability.md."""
     return f"""{HEADING}
 
-The largest error found at {points:,} points for each primitive, in units in the last place of the true result, which
-is mpmath's at 40 digits. Half a unit is what rounding costs. Where a derivative is a sum that has a root, the unit is
-that of the sum's largest term. In the first three columns operands and result are 0 or between
-{ORDINARY[0]:g} and {ORDINARY[1]:g} in size; in the last three they are tiny or huge, denormals and the edges of
-the domain included, so that an intermediate result may be below the normal floats and have lost its digits.
+The table shows the largest error of each primitive at {points:,} points, in units in the last place of the true result.
+That is mpmath's at 40 digits. Rounding alone costs half a unit. If a derivative is a sum that has a root, the unit is
+that of its largest term. In the first three columns, operands and results are 0 or between {ORDINARY[0]:g} and
+{ORDINARY[1]:g} in size. In the last three they are tiny or huge, including denormals and the edges of the domain.
+There an intermediate result may be denormal and lose digits.
 
 {table(results)}
 
-Where these are more than 8 units, or a result is missing:
+These errors exceed 8 units, or have no result:
 
 {remarks(results) or "nowhere."}
 

@@ -101,17 +101,16 @@ def main(words: list[str] | None = None) -> None:
     tried = len({*expressions(), *of_namespace()})
     text = f"""{HEADING}
 
-Ways to get a silently wrong number, a torn state or a harmful file, by the tests that try them. A case asks for the
-number that eager code gives, for a refusal that says what to write, or for the state of before. Of 164 further ways in
-which closed-over state can change, tried on 2026-11-24 (settings, introspection, locks, logs, names that are made at
-run time), 156 are watched or refused; the other 8 are of the four kinds that the page of the compiler
-[lists](compiler.md#what-a-function-closes-over).
+These tests look for a silently wrong number, a torn state or a harmful file. A case expects the number of eager code,
+an error that says what to write, or the state from before. On 2026-11-24, 164 further ways to change closed-over
+state were tried: settings, introspection, locks, logs, names made at run time. Of these, 156 are watched or refused.
+The other 8 are of the four kinds that the compiler page [lists](compiler.md#what-a-function-closes-over).
 
-Of {tried:,} expressions of NumPy (its public functions, linear algebra and Fourier transforms, and what programs write
-with them), each on six kinds of arrays, {len(DIFFERENT)} differ from eager. They are named in
-`tests/numpy_expressions.py`, each with its reason; the numbers and gradients of all others are the same, or both refuse
-them. Of 13,536 cases of `tests/campaigns/kinds.py` (188 expressions on arrays of twelve dtypes: vectors, matrices,
-large and empty ones), none differed on 2026-11-25.
+Of {tried:,} NumPy expressions, each on six kinds of arrays, {len(DIFFERENT)} differ from eager;
+`tests/numpy_expressions.py` names them with the reason. They cover NumPy's public functions, linear algebra, Fourier
+transforms and what programs write with them. All others have equal numbers and gradients, or both refuse them. Of
+13,536 cases of `tests/campaigns/kinds.py` (188 expressions on arrays of twelve dtypes: vectors, matrices, large and
+empty ones), none differed on 2026-11-25.
 
 {chr(10).join(lines)}
 

@@ -39,7 +39,7 @@ ACTIONS = {
     "`backward()` through two results of a compiled function": ("backward_of_several",),
     "what a compiled `fit` writes back": ("write_back",),
     "the gradients that `gradcheck` and pages put back": ("check", "page"),
-    "the numbers that a film puts back": ("film",),
+    "the numbers that a recording puts back": ("film",),
 }
 
 
@@ -53,15 +53,15 @@ def section(counts: dict[str, list[int]]) -> str:
     rows = [f"| {action} | {' | '.join(f'{number:,}' for number in numbers)} |" for action, numbers in counts.items()]
     return f"""{HEADING}
 
-What changes several numbers for its caller changes all of them or none, whatever is raised into it, and the same call
-run again gives the right numbers. The proof plants faults, as SQLite's tests do (`tests/faults.py`): the first call of
-a function fails, then the second, and so on, until the action ends without reaching the position. So it is with the
-positions where Python looks for signals, and with allocations. After each fault either nothing is changed or
-everything, no recorder, no refusal of floats and no count of uses is left behind, and no lock is held.
+What changes several numbers changes all of them or none, whatever error occurs, and repeating the call gives the
+right numbers. The tests inject faults, as SQLite's do (`tests/faults.py`): the first call of a function fails, then
+the second, and so on, until the action completes. The same happens where Python checks for signals, and with
+allocations. After each fault nothing or everything has changed. No recorder, refusal of floats, use count or lock is
+left behind.
 
-The errors are RecursionError and MemoryError in calls, KeyboardInterrupt, SystemExit and an exception of a signal's
-handler where Python looks for signals, and MemoryError for allocations. Nothing was torn by so many of them, on CPython
-{sys.version_info.major}.{sys.version_info.minor}:
+Calls raise RecursionError and MemoryError; signals raise KeyboardInterrupt, SystemExit and an exception of a handler;
+allocations raise MemoryError. So many faults were injected on CPython
+{sys.version_info.major}.{sys.version_info.minor}, without damage:
 
 | action | calls that failed | signals | allocations |
 |---|---|---|---|
@@ -69,13 +69,12 @@ handler where Python looks for signals, and MemoryError for allocations. Nothing
 
 {measured("tests.campaigns.faults")}
 
-A compiled step of `fit` ends in one assignment, and is written back to the Values in one. Two things are beyond this:
-where there is no memory for the three positions of a tuple that Python makes to leave a `with` block, a lock stays with
-its thread; and a signal that comes between two instructions of a `with` block's end ends it only when its exception is
-dropped.
+A compiled step of `fit` ends in one assignment, and writes back to the Values in one. There are two exceptions. If
+there is no memory for the tuple of three with which Python leaves a `with` block, its thread keeps a lock. A signal
+between two instructions at the end of a `with` block takes effect only when its exception is dropped.
 
-`pytest tests/engine/test_forks.py`: twelve children are forked while three threads are busy in the engine, the compiler
-and Graphviz. None hangs, and what a walk of another thread had begun is undone in the child.
+`pytest tests/engine/test_forks.py` forks twelve children while three threads are busy in the engine, the compiler and
+Graphviz. None hangs, and the child undoes a backward pass that another thread had begun.
 """
 
 

@@ -113,17 +113,17 @@ def main(words: list[str] | None = None) -> None:
     arguments = parser.parse_args(words)
     if arguments.steps < 1:
         parser.error(f"--steps must be at least 1, not {arguments.steps}")
-    lines = ["| step | containers more at the end | blocks of memory more |", "|---|---|---|"]
+    lines = ["| step | more containers at the end | more blocks of memory |", "|---|---|---|"]
     for name, program in PROGRAMS.items():
         for containers, blocks in tqdm(measure(program, arguments.steps), name, arguments.steps, unit="step"):  # noqa: B007
             pass
         lines.append(f"| {name} | {containers:,} | {blocks:,} |")
     text = f"""{HEADING}
 
-{arguments.steps:,} steps of training with the garbage collector disabled, after {SETTLED} to settle: how many
-containers Python holds more at the end (a graph that waited for the collector would be thousands of them), and how
-many blocks of memory. One or two containers are the measurement's own; among the blocks are up to 2,000 spare tuples
-of each size, which CPython keeps until it collects.
+The table shows what {arguments.steps:,} training steps with the garbage collector disabled leave behind,
+after {SETTLED} steps to settle. If graphs waited for the collector, there would be thousands of containers. One or
+two belong to the measurement. The blocks include up to 2,000 spare tuples of each size, which CPython keeps until it
+collects.
 
 {chr(10).join(lines)}
 

@@ -80,8 +80,8 @@ def main(words: list[str] | None = None) -> None:
                 os.environ.pop(name) if value is None else os.environ.update({name: value})
     text = f"""{HEADING}
 
-One process compiles {arguments.functions:,} functions, each with other operations, and differentiates each of them. The
-limits are {", ".join(f"`{name}={value}`" for name, value in LIMITS.items())}.
+One process compiles {arguments.functions:,} different functions and differentiates each. The limits are
+{", ".join(f"`{name}={value}`" for name, value in LIMITS.items())}.
 
 {chr(10).join(lines)}
 

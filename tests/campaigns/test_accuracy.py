@@ -49,7 +49,7 @@ def test_it_writes_its_section_and_leaves_the_others(tmp_path, capsys):
     page.write_text("# Reliability\n\n## One\n\ntext\n\n## Accuracy of the primitives\n\nold\n\n## Two\n\nmore\n")
     accuracy.main(command)
     text = page.read_text()
-    assert text.startswith("# Reliability\n\n## One\n\ntext\n\n## Accuracy of the primitives\n\nThe largest")
+    assert text.startswith("# Reliability\n\n## One\n\ntext\n\n## Accuracy of the primitives\n\nThe table shows")
     assert text.endswith("--write docs/reliability.md`.\n\n## Two\n\nmore\n")
     accuracy.main(command)
     assert page.read_text() == text
