@@ -88,7 +88,7 @@ EXERCISES = (
         "2.2",
         "Whose turn is it?",
         'Take a = x * y, b = a + x, f = a * b. In which order may the Values "f", "a", "b", "x", "y" pass their '
-        "gradients on? Each has one turn, and must have all of its gradient by then. There are several right orders; "
+        "gradients on? Each has one turn, and its gradient must be complete by then. There are several right orders; "
         "give one, as a list.",
         Turns(_shared),
         ("f is first. Who is waiting for nobody but f?", "a is used two times: in f and in b. So a waits for both."),

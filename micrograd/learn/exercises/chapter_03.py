@@ -159,7 +159,7 @@ EXERCISES = (
     Exercise(
         "3.1",
         "A box for a number",
-        "Write a class Value that is made from a number and has it as `data`, and that has a `grad`, which is 0.0 at "
+        "Write a class Value that takes a number. It keeps the number as `data`, and has a `grad`, which is 0.0 at "
         "first.",
         Engine(()),
         ("Both are set in __init__.", "self.data = data, and self.grad = 0.0."),
@@ -271,8 +271,8 @@ EXERCISES = (
     Exercise(
         "3.5",
         "The way back through a sum",
-        "Give each Value a function `_backward`. That of a sum adds the sum's own gradient to the gradient of each "
-        "operand. That of a number does nothing.",
+        "Give each Value a function `_backward`. For a sum, it adds the sum's own gradient to the gradient of each "
+        "operand. For a number, it does nothing.",
         Engine(("add",), remembers=True, backward="by hand"),
         (
             "Define a function inside of __add__; it sees self, other and out.",
@@ -499,8 +499,8 @@ EXERCISES = (
     Exercise(
         "3.11",
         "Powers and quotients",
-        "Teach it a ** n, where n is a plain number, with a `_backward` of its own. Then a / b, a / 2 and 1 / a by "
-        "that: a / b is a * b**-1.",
+        "Teach it a ** n, where n is a plain number, with its own `_backward`. Then use it for a / b, a / 2 and 1 / "
+        "a: a / b is a * b**-1.",
         Engine(("mul", "add", "pow", "div"), backward="itself", plain=True),
         (
             "The derivative of x**n is n * x**(n - 1).",

@@ -74,8 +74,8 @@ EXERCISES = (
     Exercise(
         "4.2",
         "A quotient by hand",
-        "Write divide(a, b) in the same way, with two shares in its `_backward`. It is tried with divide(a, a), too: "
-        "that is 1, whatever a is, so the two shares must cancel.",
+        "Write divide(a, b) in the same way, with two shares in its `_backward`. It is also tried with divide(a, a): "
+        "that is 1 for any a, so the two shares must cancel.",
         Operation("div", ("add", "mul")),
         ("Nudge a: a / b moves 1 / b times as much.", "Nudge b: it moves -a / b**2 times as much."),
         DIVIDE,
@@ -147,8 +147,8 @@ EXERCISES = (
     Exercise(
         "4.5",
         "Mend it",
-        "Write share(x, y), which gives x*x / (x*x + y*y) for floats and for Values, also with x or y as large as "
-        "1e200 or as small as 1e-200. Value and gradients stay what they are.",
+        "Write share(x, y), which returns x*x / (x*x + y*y) for floats and for Values. It must work for x or y as "
+        "large as 1e200 or as small as 1e-200, with the same value and gradients.",
         Same(
             [
                 (3.0, 4.0),
@@ -197,9 +197,9 @@ EXERCISES = (
     Exercise(
         "4.6",
         "log-sum-exp",
-        "Write log_sum_exp(numbers): the log of the sum of exp of each, for a list of floats or Values of any size. "
-        "exp(1000) is more than a float can hold, but the result is not: for [1000.0, 1000.0] it is 1000.69. Use "
-        "mg.exp and mg.log.",
+        "Write log_sum_exp(numbers): the log of the sum of exp of each, for a list of floats or Values of any size. A "
+        "float cannot hold exp(1000), but it can hold the result: for [1000.0, 1000.0] it is 1000.69. Use mg.exp and "
+        "mg.log.",
         Same(
             [
                 ([1.0, 2.0],),
@@ -250,10 +250,11 @@ EXERCISES = (
     Exercise(
         "4.7",
         "Keep it, or compute it again?",
-        "The way back needs the results of the way forward. A chain has results 1 to 16, and the way back needs them "
-        "from 16 down to 1. There is room for 7 at any moment, so not all can be kept. What was not kept is computed "
-        "again, from the nearest kept one before it (the input, 0, is always there); that whole stretch is held while "
-        "it is walked back. At most 13 may be computed again. Which do you keep? A list of numbers.",
+        "The backward pass needs the results of the forward pass. A chain has results 1 to 16, and the backward pass "
+        "needs them from 16 down to 1. There is memory for 7 at any moment, so you cannot keep all. A result that you "
+        "did not keep is computed again, from the nearest kept one before it (the input, 0, is always there). That "
+        "whole stretch is held until the backward pass has gone through it. At most 13 may be computed again. Which "
+        "do you keep? Give a list of numbers.",
         Checkpoints(16, memory=7, again=13),
         (
             "Keep a few, evenly spread: the stretches between them are short then.",

@@ -45,8 +45,8 @@ EXERCISES = (
     Exercise(
         "5.1",
         "A neuron",
-        "Write neuron(weights, bias, inputs): tanh of the bias plus each weight times its input. The lists are as long "
-        "as each other, and may hold Values. Use mg.tanh.",
+        "Write neuron(weights, bias, inputs): tanh of the bias plus each weight times its input. The lists have the "
+        "same length, and may hold Values. Use mg.tanh.",
         Same(
             [([0.5, -1.0], 0.25, [1.0, 2.0]), ([1.0], 0.0, [0.5]), ([0.1, 0.2, -0.3], -0.5, [1.0, -1.0, 2.0])],
             gradients=True,
@@ -97,8 +97,8 @@ EXERCISES = (
     Exercise(
         "5.3",
         "A layer",
-        "Write layer(rows, biases, inputs): the list of what each neuron of a layer gives. rows has a list of weights "
-        "for each neuron, and all of them see the same inputs. Each ends with tanh.",
+        "Write layer(rows, biases, inputs): the list of the outputs of a layer. For each neuron, rows has a list of "
+        "weights. All neurons see the same inputs, and each ends with tanh.",
         Same(
             [
                 ([[0.5, -1.0], [0.25, 1.0]], [0.25, -0.5], [1.0, 2.0]),

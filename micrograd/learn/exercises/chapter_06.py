@@ -39,7 +39,7 @@ EXERCISES = (
     Exercise(
         "6.1",
         "The mean of the squares",
-        "Write mean_squared_error(predictions, targets): the mean of the squares of what the predictions are off.",
+        "Write mean_squared_error(predictions, targets): the mean of the squares of the errors.",
         Same([([2.5, 0.0, 2.0], [3.0, -0.5, 2.0]), ([1.0], [4.0]), ([1.0, -2.0], [2.0, 1.0])], gradients=True),
         ("Go through both lists side by side, and square each difference.", "Divide by how many there are."),
         SQUARED,
@@ -119,8 +119,8 @@ EXERCISES = (
     Exercise(
         "6.3",
         "Cross-entropy",
-        "Write cross_entropy(scores, target): minus the log of the probability that softmax gives to the place target. "
-        "It must be right for scores of any size: for [1000.0, 0.0] and target 1 it is 1000.",
+        "Write cross_entropy(scores, target): minus the log of the probability that softmax gives to the index "
+        "target. It must be right for scores of any size: for [1000.0, 0.0] and target 1 it is 1000.",
         Same(
             [
                 ([1.0, 2.0, 3.0], 2),
@@ -214,7 +214,7 @@ EXERCISES = (
     Exercise(
         "6.5",
         "What to expect at first",
-        "A network is to tell ten digits apart. It has learned nothing yet, and gives each of them the same "
+        "A network should tell ten digits apart. It has learned nothing yet, and gives each of them the same "
         "probability. What is its cross-entropy? Three digits are enough.",
         Number(digits=3),
         ("Each has a probability of 0.1.", "Minus the natural log of that: -math.log(0.1)."),

@@ -61,8 +61,8 @@ EXERCISES = (
     Exercise(
         "7.2",
         "How long may a step be?",
-        "Take the loss 3 * w**2. A step goes from w to w - rate * 6 * w. With a small rate w comes nearer to 0. From "
-        "which rate on does it not come nearer any more, but jumps as far to the other side, or farther?",
+        "Take the loss 3 * w**2. A step goes from w to w - rate * 6 * w. With a small rate, w comes closer to 0. From "
+        "which rate on does it jump as far to the other side, or farther?",
         Number(digits=3),
         ("After a step, w is (1 - 6 * rate) * w.", "It is as far on the other side where 1 - 6 * rate is -1."),
         "2 / 6",
@@ -79,8 +79,8 @@ EXERCISES = (
     Exercise(
         "7.3",
         "Momentum",
-        "Write step(weight, velocity, gradient, rate, keep): the new velocity is keep times the old one plus the "
-        "gradient; the weight then moves against the new velocity, rate times as far. Give [weight, velocity].",
+        "Write step(weight, velocity, gradient, rate, keep). The new velocity is keep times the old one plus the "
+        "gradient. The weight then moves against the new velocity, rate times as far. Return [weight, velocity].",
         Same([(2.0, 0.0, 3.0, 0.1, 0.9), (1.0, 2.0, -1.0, 0.5, 0.5), (0.0, -3.0, 0.0, 0.1, 0.9)]),
         ("First the velocity, then the weight.", "velocity = keep * velocity + gradient"),
         MOMENTUM,
@@ -113,11 +113,11 @@ EXERCISES = (
     Exercise(
         "7.4",
         "Adam",
-        "Write step(weight, mean, square, gradient, rate, count), a step of Adam with keeps of 0.9 and 0.999. mean and "
-        "square are running means of the gradient and of its square; both begin at 0, so they are too small at first, "
-        "and are divided by 1 - 0.9**count and 1 - 0.999**count for the step. count is 1 in the first step. The weight "
-        "moves by rate times the mean, divided by the root of the square plus 1e-8. Give [weight, mean, square], the "
-        "last two as they are kept.",
+        "Write step(weight, mean, square, gradient, rate, count), a step of Adam. Two running means, mean of the "
+        "gradient and square of its square, keep 0.9 and 0.999 of the old number. Both start at 0, so for the step "
+        "they are divided by 1 - 0.9**count and 1 - 0.999**count. In the first step, count is 1. The weight moves by "
+        "rate times the mean, divided by the root of the square plus 1e-8. Return [weight, mean, square], the last "
+        "two before the division.",
         Same(
             [
                 (2.0, 0.0, 0.0, 3.0, 0.1, 1),
@@ -165,7 +165,7 @@ EXERCISES = (
         "7.5",
         "A rate that falls",
         "Write rate_at(step, steps, highest): a learning rate that falls from highest at step 0 to 0 at the last one, "
-        "steps, along half a turn of a cosine: slowly at both ends, and fastest in the middle.",
+        "steps. It follows half a period of a cosine: slow at both ends, and fastest in the middle.",
         Same(
             [(0, 100, 0.5), (100, 100, 0.5), (50, 100, 0.5), (25, 100, 1.0), (3, 7, 2.0), (1, 4, 0.3)],
             draw=lambda source: (source.randint(0, 20), 20, round(source.uniform(0.01, 2.0), 3)),

@@ -105,8 +105,8 @@ EXERCISES = (
     Exercise(
         "8.1",
         "A whole gradient by differences",
-        "Write gradient(f, numbers), where f takes a list of numbers: the list of the slopes of f with respect to each "
-        "of them, by differences. Four digits must be right.",
+        "Write gradient(f, numbers), where f takes a list of numbers. Return the list of the slopes of f with respect "
+        "to each of them, by differences. Four digits must be right.",
         Same(
             [
                 (product, [2.0, 3.0, 5.0]),
@@ -149,9 +149,9 @@ EXERCISES = (
     Exercise(
         "8.2",
         "Close enough?",
-        "Two ways to compute a slope never agree to the last digit. Write is_close(one, other), which is 1 (or True) "
-        "if they differ by at most a millionth of the larger one's size, and else 0 (or False). Slopes may be as small "
-        "as 1e-9 or as large as 1e9.",
+        "Two ways to compute a slope never agree to the last digit. Write is_close(one, other). It returns 1 (or "
+        "True) if they differ by at most a millionth of the larger one's size, otherwise 0 (or False). Slopes may be "
+        "as small as 1e-9 or as large as 1e9.",
         Same(
             [
                 (1.0, 1.0000001),
@@ -203,9 +203,9 @@ EXERCISES = (
     Exercise(
         "8.3",
         "Whom do you trust?",
-        "Write trust(f, slope), which is 1 (or True) if slope is the derivative of f, and else 0 (or False). Both are "
-        "functions of one number between -3 and 3. It must accept the right slope of x**3, and refuse every wrong one "
-        "that it meets here: some of them are right at 0, at 1, or on one side.",
+        "Write trust(f, slope). It returns 1 (or True) if slope is the derivative of f, otherwise 0 (or False). Both "
+        "are functions of one number between -3 and 3. It must accept the right slope of x**3, and refuse every wrong "
+        "one. Some of them are right at 0, at 1, or on one side.",
         Same(
             [(cube, right), (cube, no_factor), (cube, too_low), (cube, wrong_below), (cube, wrong_far_out)],
             draw=_cube_by_chance,
@@ -252,8 +252,8 @@ EXERCISES = (
     Exercise(
         "8.4",
         "Which test would have noticed?",
-        "Somebody wrote = in place of += in the _backward of a product. Which of these programs shows it? "
-        '"x * y", "x * y + z", "x * x", "exp(x * y)".',
+        'Somebody wrote = instead of += in the _backward of a product. Which of these programs shows it? "x * y", "x '
+        '* y + z", "x * x", "exp(x * y)".',
         Choice("x * y", "x * y + z", "x * x", "exp(x * y)"),
         (
             "With =, the second share takes the place of the first. Where are there two?",

@@ -65,7 +65,7 @@ EXERCISES = (
     Exercise(
         "9.2",
         "In batches",
-        "Write batches(rows, size): the rows cut into lists of so many, in order. The last one may be shorter.",
+        "Write batches(rows, size): the rows cut into lists of that size, in order. The last one may be shorter.",
         Same([([1.0, 2.0, 3.0, 4.0, 5.0], 2), ([4.0, 2.0, 3.0, 1.0], 2), ([7.0], 3), ([1.0, 2.0, 3.0], 1)]),
         ("Begin at 0, at size, at 2 * size, ...", "rows[start : start + size] may run over the end."),
         BATCHES,
@@ -96,9 +96,9 @@ EXERCISES = (
     Exercise(
         "9.3",
         "How many are right?",
-        "Write accuracy(rows, digits): rows has a list of scores for each image, a score for each kind of digit; "
-        "digits has what each image shows. The guess is the place of the largest score. Give the share of the guesses "
-        "that are right, between 0 and 1.",
+        "Write accuracy(rows, digits): rows has a list of scores for each image, one for each digit; digits has what "
+        "each image shows. The guess is the index of the largest score. Return the fraction of right guesses, between "
+        "0 and 1.",
         Same(
             [
                 ([[0.1, 2.0, -1.0], [3.0, 0.0, 1.0], [0.0, 0.5, 0.7]], [1, 0, 1]),
@@ -147,8 +147,8 @@ EXERCISES = (
     Exercise(
         "9.5",
         "Which for which?",
-        "Write confusion(digits, guesses, kinds): a table, as a list of rows, in which the number in row i and column "
-        "j says how often i was taken for j. There are so many kinds, and so many rows and columns.",
+        "Write confusion(digits, guesses, kinds): a table, as a list of rows. The number in row i and column j says "
+        "how often i was taken for j. There are as many rows and columns as kinds says.",
         Same(
             [([0, 1, 2, 1], [0, 2, 2, 2], 3), ([1, 1, 0], [0, 0, 1], 2), ([3], [0], 4), ([0, 0, 1], [0, 0, 1], 4)],
             draw=_guesses,

@@ -50,9 +50,9 @@ EXERCISES = (
     Exercise(
         "10.1",
         "Which after which?",
-        'Write counts(names, letters): a table, as a list of rows. letters is a text such as ".abc". The number in row '
-        "i and column j says how often letters[i] is followed by letters[j]. A dot stands before each name, and after "
-        "it.",
+        'Write counts(names, letters): a table, as a list of rows. letters is a string such as ".abc". The number in '
+        "row i and column j says how often letters[i] is followed by letters[j]. A dot stands before each name, and "
+        "after it.",
         Same(
             [(["ab", "b"], ".ab"), (["aab", "ba", "aab"], ".ab"), (["cab"], ".abc"), (["a"], ".a"), (["baaa"], ".ab")],
             draw=_names,
@@ -135,8 +135,8 @@ EXERCISES = (
     Exercise(
         "10.3",
         "Throw the dice",
-        "Write draw(chances, number): number is anywhere from 0 to 1, but not 1. Add up the chances from the left, and "
-        "give the first place at which the sum is greater than number.",
+        "Write draw(chances, number): number is at least 0, and below 1. Add up the chances from the left, and return "
+        "the first index at which the sum is greater than number.",
         Same(
             [
                 ([0.5, 0.25, 0.25], 0.625),
@@ -200,8 +200,8 @@ EXERCISES = (
         "10.5",
         "The letters before",
         "Write examples(signs, size): signs is a name as numbers, such as [1, 14, 14]. For each of its numbers, and "
-        "for the 0 that ends it, give a list: the size numbers before it, in order, and then the number itself. "
-        "Before the name there are only zeros.",
+        "for the 0 that ends it, return a list. It has the size numbers before it, in order, and then the number "
+        "itself. Before the name there are only zeros.",
         Same(
             [([1, 14, 14], 3), ([1, 2, 3, 4, 5], 2), ([7], 1), ([5, 6], 4)],
             draw=lambda source: (source.choices(range(1, 27), k=source.randint(1, 7)), source.randint(1, 5)),

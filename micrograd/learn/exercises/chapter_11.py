@@ -40,8 +40,8 @@ EXERCISES = (
     Exercise(
         "11.1",
         "Shares",
-        "Write shares(query, keys): query is a list of numbers, and keys is a list of such lists. For each key take "
-        "its dot product with query, divided by the root of the length of query. Give the softmax of these: a list "
+        "Write shares(query, keys): query is a list of numbers, and keys is a list of such lists. For each key, take "
+        "its dot product with query, divided by the root of the length of query. Return the softmax of these: a list "
         "with a share for each key.",
         Same(
             [
@@ -93,8 +93,8 @@ EXERCISES = (
         "11.2",
         "A mixture",
         "Write mixed(shares, values): shares is a list of numbers, and values has a list of numbers for each share, "
-        "all of one length. Give a list of that length: at each place the sum of what the values have there, each "
-        "times its share.",
+        "all of one length. Return a list of that length: at each index, the sum of the values' numbers, each times "
+        "its share.",
         Same(
             [
                 ([1.0], [[5.0]]),
@@ -139,11 +139,11 @@ EXERCISES = (
     Exercise(
         "11.3",
         "Who gets nothing?",
-        "Three letters have queries q1, q2, q3, keys k1, k2, k3 and values v1, v2, v3, each a single number. The first "
-        "letter takes v1, with a share of softmax over q1 * k1 alone. The second one takes v1 and v2, with shares of "
-        "softmax over q2 * k1 and q2 * k2. f is the sum of what these two have taken. Which gradients of f are exactly "
-        'zero, and why? "alone": it only decides between one. "later": nothing in f was made from it. A dict such as '
-        '{"q1": "later"} with all that are zero.',
+        "Three letters have queries q1, q2, q3, keys k1, k2, k3 and values v1, v2, v3, each a single number. The "
+        "first letter takes v1, with a share of softmax over q1 * k1 alone. The second one takes v1 and v2, with "
+        "shares of softmax over q2 * k1 and q2 * k2. f is the sum of what these two take. Which gradients of f are "
+        'exactly zero, and why? "alone": it only decides between one. "later": f does not depend on it. Give a dict '
+        'such as {"q1": "later"} with all that are zero.',
         Zeros(
             _taken_by_two,
             {
@@ -189,9 +189,9 @@ EXERCISES = (
     Exercise(
         "11.4",
         "Ten layers deep",
-        "Ten layers stand one after the other, and each has a slope of 0.1. Without the way round, x becomes g(x), ten "
-        "times. With it, x becomes x + g(x), ten times. By how many times is the gradient at the very beginning larger "
-        "with the way round than without it?",
+        "Ten layers follow each other, each with a slope of 0.1. Without the way round, x becomes g(x), ten times. "
+        "With it, x becomes x + g(x), ten times. How many times larger is the gradient at the very beginning with the "
+        "way round than without it?",
         Number(digits=2),
         (
             "Along a chain, slopes are multiplied. What is the slope of x + g(x)?",

@@ -31,8 +31,8 @@ EXERCISES = (
     Exercise(
         "12.1",
         "How many multiplications?",
-        "A layer of 10 neurons sees 64 numbers, as that of chapter 9. A batch has 100 images. How many multiplications "
-        "of a weight and a number are that, forward?",
+        "A layer of 10 neurons sees 64 numbers, as in chapter 9. A batch has 100 images. How many multiplications of "
+        "a weight and a number does the forward pass take?",
         Number(),
         ("Each neuron has a weight for each number.", "10 * 64 for one image."),
         "10 * 64 * 100",
@@ -48,8 +48,8 @@ EXERCISES = (
     Exercise(
         "12.2",
         "Levels",
-        "Write levels(operands): operands has a list for each number, with the places of those that it is made of; "
-        "they all stand before it. What is given has an empty list. Give the list of the levels.",
+        "Write levels(operands): for each number, operands has a list of the indices of its operands; they all come "
+        "before it. An input has an empty list. Return the list of the levels.",
         Same(
             [
                 ([[]],),
@@ -97,8 +97,8 @@ EXERCISES = (
     Exercise(
         "12.3",
         "A matrix times a vector",
-        "Write times(rows, x): rows is a matrix, a list of rows, and x is a list of numbers. Give a list with a number "
-        "for each row: the sum of its numbers, each times the one of x at the same place.",
+        "Write times(rows, x): rows is a matrix, a list of rows, and x is a list of numbers. Return a list with a "
+        "number for each row: the sum of its numbers, each times the one of x at the same index.",
         Same(
             [
                 ([[2.0]], [5.0]),
@@ -137,8 +137,8 @@ EXERCISES = (
     Exercise(
         "12.4",
         "The way back is a matrix, too",
-        "Write back(rows, gradients): gradients are those of the results of times(rows, x), one for each row. Give the "
-        "gradients of x, one for each column.",
+        "Write back(rows, gradients): gradients are those of the results of times(rows, x), one for each row. Return "
+        "the gradients of x, one for each column.",
         Same(
             [
                 ([[2.0]], [5.0]),
@@ -225,8 +225,8 @@ EXERCISES = (
     Exercise(
         "12.6",
         "Adding in pairs",
-        "1,024 numbers are added in pairs, all pairs at the same time; then the results, in pairs again, until one is "
-        "left. How many turns does that take?",
+        "Add 1,024 numbers in pairs, all pairs at the same time. Then add the results in pairs, until one is left. "
+        "How many turns does that take?",
         Number(),
         ("After one turn 512 are left, after two 256.", "How often can 1,024 be halved?"),
         "10.0",

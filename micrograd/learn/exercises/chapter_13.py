@@ -60,8 +60,8 @@ EXERCISES = (
     Exercise(
         "13.2",
         "A Newton step",
-        "Write step(x, slope, curvature): the place of the lowest point of the parabola that has this slope and this "
-        "curvature at x.",
+        "Write step(x, slope, curvature): the position of the lowest point of the parabola that has this slope and "
+        "this curvature at x.",
         Same([(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0), (1.0, 3.0, -1.5)]),
         (
             "Where you have gone by d, the slope is slope + d * curvature.",
@@ -165,8 +165,8 @@ EXERCISES = (
         "13.5",
         "Newton in two directions",
         "Write step(place, slopes, table): the next place, a list of two numbers. place is [x, y], slopes are the two "
-        "slopes there, and table has the second derivatives, [[a, b], [c, d]]. The way [p, q] is the one that changes "
-        "both slopes to 0: a * p + b * q is minus the first slope, and c * p + d * q minus the second.",
+        "slopes there, and table has the second derivatives, [[a, b], [c, d]]. The step [p, q] changes both slopes to "
+        "0: a * p + b * q is minus the first slope, and c * p + d * q minus the second.",
         Same(
             [
                 ([1.0, 2.0], [4.0, 6.0], [[2.0, 1.0], [1.0, 3.0]]),
@@ -216,8 +216,8 @@ EXERCISES = (
     Exercise(
         "13.6",
         "How many are there?",
-        "A network has 1,000 weights. How many second derivatives does its loss have? How the slope for v changes with "
-        "w is the same as how the slope for w changes with v: count such a pair once.",
+        "A network has 1,000 weights. How many second derivatives does its loss have? The slope for v changes with w "
+        "exactly as the slope for w changes with v: count such a pair once.",
         Number(),
         (
             "The table has 1,000 rows of 1,000 numbers. Which of them are there twice?",

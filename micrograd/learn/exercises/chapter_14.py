@@ -70,8 +70,8 @@ EXERCISES = (
     Exercise(
         "14.2",
         "The right spread",
-        "Write spread(inputs, activation): the spread of the weights of a neuron with so many inputs, for which its "
-        'output is about as large as they are. activation is "tanh", which you may take for no change at all, or '
+        "Write spread(inputs, activation): the spread of a neuron's weights for which its output is about as large as "
+        'its inputs. There are as many as inputs says. activation is "tanh", which you may take for no change, or '
         '"relu", which halves the mean of the squares.',
         Same([(100, "tanh"), (100, "relu"), (1, "tanh"), (2, "relu"), (30, "tanh")], draw=_layer),
         (
@@ -112,8 +112,8 @@ EXERCISES = (
     Exercise(
         "14.3",
         "How many are saturated?",
-        "A tanh that gives out has a slope of 1 - out**2. Write saturated(outputs): the share of these outputs at "
-        "which the slope is below 0.1.",
+        "A tanh with the output out has a slope of 1 - out**2. Write saturated(outputs): the fraction of these "
+        "outputs at which the slope is below 0.1.",
         Same(
             [([0.0, 0.99, -0.99, 0.5],), ([0.95, 0.94],), ([-1.0, 1.0],), ([0.2, -0.3, 0.1],), ([0.92, -0.97, 0.9],)],
             draw=_outputs,
@@ -152,8 +152,8 @@ EXERCISES = (
     Exercise(
         "14.4",
         "Ten in a row",
-        "The slope of a sigmoid is 1/4 at its middle, and smaller everywhere else. Ten sigmoids stand in a row, with "
-        "weights of 1 between them. By which factor can the gradient be multiplied on its way back through them, at "
+        "The slope of a sigmoid is 1/4 at its middle, and smaller everywhere else. Ten sigmoids follow each other, "
+        "with weights of 1 between them. By which factor is the gradient multiplied on its way back through them, at "
         "most?",
         Number(),
         (
@@ -218,8 +218,8 @@ EXERCISES = (
     Exercise(
         "14.6",
         "No chance",
-        "All weights of a network begin at the same number, 0.3, and all biases at 0. You train it for a hundred "
-        'steps. What becomes of the neurons of the first layer? "they stay alike", "they become different", "they '
+        "All weights of a network start at the same number, 0.3, and all biases at 0. You train it for a hundred "
+        'steps. What happens to the neurons of the first layer? "they stay alike", "they become different", "they '
         'die", or "they saturate".',
         Choice("they stay alike", "they become different", "they die", "they saturate"),
         (

@@ -60,8 +60,8 @@ EXERCISES = (
     Exercise(
         "15.1",
         "Every second row",
-        "Write split(rows, every): the rows at the places 0, every, 2 * every, ... are set aside, and all others are "
-        "for training. Give [training, aside], both in order.",
+        "Write split(rows, every). The rows at the indices 0, every, 2 * every, ... are set aside, and all others are "
+        "for training. Return [training, aside], both in order.",
         Same(
             [([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2), ([5.0, 3.0, 4.0, 1.0, 2.0], 3), ([1.5, 2.5, 3.5], 4)],
             draw=_rows,
@@ -106,7 +106,7 @@ EXERCISES = (
         "15.2",
         "A price on weights",
         "Write decayed(loss, weights, amount): the loss, plus amount times the sum of the squares of the weights. It "
-        "is called with Values, too.",
+        "is also called with Values.",
         Same(
             [(2.0, [3.0, -1.0], 0.5), (0.0, [1.0, 2.0, -2.0], 0.1), (5.0, [0.0], 1.0), (1.0, [-0.5], 0.25)],
             draw=_priced,
@@ -167,7 +167,7 @@ EXERCISES = (
         "15.4",
         "Some by chance",
         "Write dropout(numbers, kept, rate): kept has a 1 for each number that is kept, and a 0 for each that is "
-        "dropped. Dropped ones become 0. Kept ones are divided by the share that is kept on average, 1 - rate.",
+        "dropped. Dropped ones become 0. Kept ones are divided by the fraction that is kept on average, 1 - rate.",
         Same(
             [
                 ([1.0, 2.0, -3.0], [1, 0, 1], 0.5),
@@ -222,9 +222,9 @@ EXERCISES = (
     Exercise(
         "15.5",
         "Patience",
-        "Write best(losses, patience): losses are those of the validation rows, epoch by epoch. Training stops when "
-        "patience epochs have passed without a loss below the smallest so far. Give the place of the smallest loss of "
-        "those that were seen. Where two are the same, it is the first one.",
+        "Write best(losses, patience): losses are those of the validation rows, epoch by epoch. Training stops after "
+        "patience epochs without a loss below the smallest so far. Return the index of the smallest loss up to then; "
+        "of equal ones, the first.",
         Same(
             [
                 ([5.0, 3.0, 4.0, 2.0, 2.5, 2.6, 1.0], 2),

@@ -73,8 +73,9 @@ EXERCISES = (
     Exercise(
         "16.1",
         "Slide it",
-        "Write slide(image, weights): both are tables, as lists of rows. Lay the weights on each place of the image "
-        "where they fit as a whole. Give the table of the sums of weight times pixel, a row for each row of places.",
+        "Write slide(image, weights): both are tables, as lists of rows. Lay the weights on each position of the "
+        "image where they fit completely. Return the table of the sums of weight times pixel, a row for each row of "
+        "positions.",
         Same(
             [
                 ([[1.0, 2.0, 4.0], [0.0, 3.0, 5.0]], [[1.0, -1.0]]),
@@ -141,9 +142,9 @@ EXERCISES = (
     Exercise(
         "16.3",
         "How many places?",
-        "Write places(size, width, stride, padding): an image of so many pixels in a row has padding zeros on either "
-        "side. A filter of that width begins at its left end, and moves by stride pixels. At how many places does it "
-        "fit as a whole?",
+        "Write places(size, width, stride, padding). A row of size pixels has padding zeros on either side. A filter "
+        "of that width starts at the left end, and moves by stride pixels. At how many positions does it fit "
+        "completely?",
         Same(
             [(8, 3, 1, 0), (8, 3, 2, 0), (8, 3, 1, 1), (5, 5, 1, 0), (7, 2, 3, 2), (10, 4, 3, 0), (9, 1, 2, 0)],
             draw=_sizes,
@@ -230,7 +231,7 @@ EXERCISES = (
     Exercise(
         "16.5",
         "One pixel to the right",
-        "You move a digit by one pixel to the right, on empty paper. What becomes of the table that the filter gives? "
+        "You move a digit by one pixel to the right, on empty paper. What happens to the table that the filter gives? "
         '"it moves along", "it stays as it is", "it becomes zero", or "it changes everywhere".',
         Choice("it moves along", "it stays as it is", "it becomes zero", "it changes everywhere"),
         (
@@ -256,8 +257,8 @@ EXERCISES = (
     Exercise(
         "16.6",
         "The largest of four",
-        "Write pool(table, size): cut the table into squares of so many rows and columns, and give the table of the "
-        "largest number of each. The table can be cut without rest.",
+        "Write pool(table, size): cut the table into squares of size rows and columns, and return the table of the "
+        "largest number of each. The table can be cut without remainder.",
         Same(
             [
                 ([[1.0, 2.0], [4.0, 3.0]], 2),

@@ -96,9 +96,8 @@ EXERCISES = (
     Exercise(
         "17.1",
         "The most frequent pair",
-        "Write most_frequent(words): each word is a list of numbers. Count each two neighbours in all words, and give "
-        "the pair that comes most often, as a list of two. Of pairs that come equally often, give the one that is met "
-        "first.",
+        "Write most_frequent(words): each word is a list of numbers. Count each two neighbours in all words, and "
+        "return the most frequent pair, as a list of two. Of equally frequent pairs, return the first one.",
         Same(
             [
                 ([[1, 2, 1, 2], [2, 1, 2]],),
@@ -156,8 +155,8 @@ EXERCISES = (
     Exercise(
         "17.2",
         "Two become one",
-        "Write merge(word, a, b, new): the word, in which each a that is followed by b has become new, together with "
-        "that b. Go from left to right; what has been merged is not looked at again.",
+        "Write merge(word, a, b, new): the word, in which each a that is followed by b is replaced by new, together "
+        "with that b. Go from left to right, and do not look at a merged number again.",
         Same(
             [
                 ([1, 2, 3], 1, 2, 9),
@@ -234,8 +233,8 @@ EXERCISES = (
     Exercise(
         "17.4",
         "A new word",
-        "Write encode(word, merges): merges is a list of (a, b, new), in the order in which they were learned. Do each "
-        "of them on the whole word, one after the other.",
+        "Write encode(word, merges): merges is a list of (a, b, new), in the order in which they were learned. Apply "
+        "each of them to the whole word, one after the other.",
         Same(
             [
                 ([1, 2, 3], [(1, 2, 4), (4, 3, 5)]),
@@ -332,8 +331,8 @@ EXERCISES = (
     Exercise(
         "17.6",
         "A fair comparison",
-        "Write per_letter(losses, lengths): losses has the loss of each token of a text, and lengths how many letters "
-        "each of them has. Give the loss for each letter, which can be compared between any two ways to cut the text.",
+        "Write per_letter(losses, lengths): losses has the loss of each token of a text, and lengths the number of "
+        "its letters. Return the loss per letter, which can be compared between any two ways to cut the text.",
         Same(
             [([3.0, 2.0], [3, 1]), ([2.0], [4]), ([1.0, 2.0, 6.0], [1, 2, 4]), ([2.0, 2.0], [1, 1])],
             draw=_losses,
@@ -373,7 +372,7 @@ EXERCISES = (
     Exercise(
         "17.7",
         "How many r?",
-        "People laughed at large networks that could not say how often an r is in strawberry. To the network, the "
+        "People laughed at large networks that could not say how often strawberry contains an r. To the network, the "
         'word is a few tokens. What is the reason? "it never sees the letters", "it has too few weights", "it cannot '
         'count", or "the word is too rare".',
         Choice("it never sees the letters", "it has too few weights", "it cannot count", "the word is too rare"),
