@@ -165,3 +165,15 @@ def test_names_are_the_field_s_terms_and_not_those_that_they_replaced():
                 names = {token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.NAME}
             found |= {(path.name, name) for name in names - idioms if gone.intersection(name.lower().split("_"))}
     assert found - {("alike.py", "is_wide"), ("numpy_functions.py", "place")} == set()
+
+
+def test_the_pages_use_the_field_s_words_and_not_those_that_they_replaced():
+    """Outside of code: in the textbook a valley has walks, and exercises have titles."""
+    gone = r"anew|aloud|quietly|films?|one's own|whoever|walk(?:s|ed)?|box|boxes|handed (?:to|over)|gives? back"
+    kept = {"| film |", "| box |", "![the graph of kernels: 9 boxes]", "box is a package"}
+    found = []
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        text = re.sub(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        lines = [line for line in text.splitlines() if not any(words.removesuffix("]") in line for words in kept)]
+        found += [(page.name, line) for line in lines if re.search(rf"\b(?:{gone})\b", line, re.IGNORECASE)]
+    assert found == []
