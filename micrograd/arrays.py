@@ -31,14 +31,14 @@ def array(
 
     Args:
         nested: numbers or Values in nested lists, or a NumPy array of them; or, with a shape, a
-            function that is called with each index and gives the number there.
-        shape: the shape, where a function is given.
-        label: the Values made are labelled with it and their index: ``w[0, 1]``.
+            function that takes each index and returns the number there.
+        shape: the shape, with a function.
+        label: labels the new Values, with their index: ``w[0, 1]``.
         requires_grad: False for constants.
 
     Returns:
         An object array. A Value among the elements stays that Value; a number becomes a fresh leaf. Inside a
-        compiled function the array is one whose comparisons can be compiled.
+        compiled function, comparisons of the array can be compiled.
 
     Raises:
         TypeError: if an element is neither a number nor a Value, or a function is given without a shape.
@@ -101,7 +101,7 @@ def expm(a: Any) -> Any:
     """The exponential of a matrix, or of a stack of matrices: ``scipy.linalg.expm`` for Values.
 
     Args:
-        a: an array of Values or numbers, whose last two axes are equally long.
+        a: an array of Values or numbers whose last two axes have the same length.
 
     Example:
         >>> expm([[0.0, 1.0], [0.0, 0.0]])
@@ -117,11 +117,11 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     """The solution of linear equations with a triangular matrix: ``scipy.linalg.solve_triangular`` for Values.
 
     Args:
-        a: a square matrix, of which the other triangle is not looked at.
+        a: a square matrix; its other triangle is ignored.
         b: the right-hand side, or several of them as columns.
         trans: 1 or "T" for the equations with the transposed triangle.
         lower: whether it is the lower triangle.
-        unit_diagonal: whether the diagonal counts as ones.
+        unit_diagonal: whether to read the diagonal as ones.
 
     Raises:
         numpy.linalg.LinAlgError: if an element of the diagonal is 0.
@@ -136,7 +136,7 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 
 
 def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
-    """The solution of linear equations whose matrix has this Cholesky factor: ``scipy.linalg.cho_solve`` for Values.
+    """The solution of linear equations, from the Cholesky factor of the matrix: ``scipy.linalg.cho_solve`` for Values.
 
     Args:
         factor_and_lower: the factor, and whether it is the lower one, as ``np.linalg.cholesky`` gives.
@@ -157,10 +157,10 @@ def convolve2d(a: Any, kernel: Any, mode: str = "full") -> Any:
     Args:
         a: an array of Values or numbers, with two axes.
         kernel: another one.
-        mode: "full"; "same" for the shape of a; or "valid", for what needs no zeros around a.
+        mode: "full"; "same" for the shape of a; or "valid" for the part that needs no zeros around a.
 
     Raises:
-        ValueError: for other shapes and modes, and a kernel that is larger than a, if mode is "valid".
+        ValueError: for another shape or mode; with "valid", for a kernel larger than a.
 
     Example:
         >>> convolve2d([[1.0, 2.0], [3.0, 4.0]], [[1.0, -1.0]], mode="valid")

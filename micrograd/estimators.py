@@ -414,42 +414,42 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
 
 class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-learn has no types
-    """A network that learns classes, with scikit-learn's interface.
+    """A classifier, with scikit-learn's interface.
 
     It minimises the cross-entropy by stochastic gradient descent, compiled. Names and defaults are those of
     ``sklearn.neural_network.MLPClassifier``; from the same seed both learn the same, up to rounding.
 
     Args:
-        hidden_layer_sizes: the number of neurons in each hidden layer; () for a linear model.
+        hidden_layer_sizes: the number of neurons of each hidden layer; () for a linear model.
         activation: of the hidden neurons: "identity", "logistic", or a name that ``micrograd.nn`` knows: "relu", ...
         solver: "adam" or "sgd".
         alpha: the L2 penalty, on the weights alone.
         batch_size: the rows of each step; "auto" for min(200, rows).
         learning_rate: "constant", or "cosine", which falls to a hundredth at the end of max_iter.
         learning_rate_init: the learning rate at the start.
-        max_iter: how often to go through the rows, at most.
-        shuffle: whether to shuffle them before each time.
-        random_state: a seed of the first weights, the batches and the rows that are held back; or a generator.
-        tol: the loss, or the score of early stopping, must get better by this much.
-        verbose: whether to show a progress bar, which needs tqdm; None for on a terminal.
-        warm_start: whether fit goes on from the weights of the last one.
-        momentum: of "sgd".
+        max_iter: the maximum number of epochs.
+        shuffle: whether to shuffle the rows before each epoch.
+        random_state: a seed of the initial weights, the batches and the validation rows; or a generator.
+        tol: by how much the loss, or the score of early stopping, must improve.
+        verbose: whether to show a progress bar, which needs tqdm; None shows one on a terminal.
+        warm_start: whether fit continues from the weights of the last fit.
+        momentum: for "sgd".
         nesterovs_momentum: whether it is Nesterov's.
-        early_stopping: whether to hold rows back, and to keep the weights that do best on them.
-        validation_fraction: the share of the rows that is held back for it.
-        beta_1: of "adam", as ``beta_2`` and ``epsilon``.
+        early_stopping: whether to hold out validation rows, and to keep the weights with the best score on them.
+        validation_fraction: the fraction of rows to hold out for it.
+        beta_1: for "adam", as are ``beta_2`` and ``epsilon``.
         beta_2: see beta_1.
         epsilon: see beta_1.
-        n_iter_no_change: it ends after more epochs than this in a row without getting better; math.inf for never.
-        record: whether to keep a film of the training.
+        n_iter_no_change: stop after more than so many epochs without improvement; math.inf for never.
+        record: whether to record the training.
 
     Attributes:
-        classes_: the classes, sorted; for several labels at once the number of each.
+        classes_: the sorted classes; for several labels per row, the number of each.
         coefs_: the weights of each layer, of shape (inputs, neurons); ``intercepts_`` the biases.
         loss_curve_: the mean loss of each epoch, without the penalty; ``loss_`` is the last, ``best_loss_`` the least.
-        validation_scores_: the accuracy after each epoch on the rows held back; None without early stopping.
+        validation_scores_: the accuracy on the validation rows after each epoch; None without early stopping.
         n_iter_: how many epochs there were; ``interrupted_`` says whether Ctrl-C ended them.
-        n_features_in_: how many inputs there are; ``feature_names_in_`` their names, where the rows had names.
+        n_features_in_: how many inputs there are; ``feature_names_in_`` their names, if the rows had names.
         record_: a Recording of the training for ``micrograd.explore``; None without record. It is not pickled.
 
     Example:
@@ -459,12 +459,12 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
     """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MLPClassifier:  # noqa: N803  # see fit
-        """Go through the rows once, from where the last call ended.
+        """Train for one epoch, from where the last call ended.
 
         Args:
             X: the rows.
             y: the class of each.
-            classes: all there will be; needed at the first call.
+            classes: all classes, including later ones; needed at the first call.
             sample_weight: how much each row counts.
 
         Raises:
@@ -487,11 +487,11 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Any:  # noqa: N803  # see fit
-        """The likeliest class of each row; for several labels at once 0 or 1 for each."""
+        """The likeliest class of each row; for several labels per row, 0 or 1 for each."""
         return self._likeliest(self._rows(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:  # noqa: N803  # see fit
-        """The probabilities at each frame of the training's film, before the first step and after the last among them.
+        """The probabilities at each recorded snapshot of the training, from before the first step to after the last.
 
         Raises:
             ValueError: if the training was not recorded.
@@ -553,7 +553,7 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
 
 
 class MLPRegressor(RegressorMixin, _Network):  # type: ignore[misc]  # scikit-learn has no types
-    """A network that learns numbers, with scikit-learn's interface.
+    """A regressor, with scikit-learn's interface.
 
     It minimises half the squared error, summed over the outputs, by stochastic gradient descent, compiled. Names and
     defaults are those of ``sklearn.neural_network.MLPRegressor``; from the same seed both learn the same, up to
@@ -561,7 +561,7 @@ class MLPRegressor(RegressorMixin, _Network):  # type: ignore[misc]  # scikit-le
 
     Attributes:
         n_outputs_: how many numbers are predicted for each row.
-        validation_scores_: R² after each epoch on the rows held back; None without early stopping.
+        validation_scores_: R² on the validation rows after each epoch; None without early stopping.
 
     Example:
         >>> model = MLPRegressor((), solver="sgd", learning_rate_init=0.1, n_iter_no_change=math.inf, random_state=1)
@@ -570,7 +570,7 @@ class MLPRegressor(RegressorMixin, _Network):  # type: ignore[misc]  # scikit-le
     """
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPRegressor:  # noqa: N803  # see fit
-        """Go through the rows once, from where the last call ended.
+        """Train for one epoch, from where the last call ended.
 
         Args:
             X: the rows.
@@ -586,11 +586,11 @@ class MLPRegressor(RegressorMixin, _Network):  # type: ignore[misc]  # scikit-le
         return self
 
     def predict(self, X: Any) -> Floats:  # noqa: N803  # see fit
-        """The numbers of each row: an array of shape (rows,), or (rows, outputs) where there are several."""
+        """The predictions: an array of shape (rows,), or (rows, outputs) for several outputs."""
         return self._numbers(self._outputs(self._rows(X)))
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:  # noqa: N803  # see fit
-        """The predictions at each frame of the training's film, before the first step and after the last among them.
+        """The predictions at each recorded snapshot of the training, from before the first step to after the last.
 
         Raises:
             ValueError: if the training was not recorded.

@@ -342,7 +342,7 @@ def atan2(y: Any, x: Any) -> Any:
 
 
 def fma(x: Any, y: Any, z: Any) -> Any:
-    """X * y + z, rounded once and not after the product: a fused multiply-add.
+    """x * y + z, rounded only once: a fused multiply-add.
 
     Args:
         x: a factor.
@@ -391,7 +391,7 @@ def radians(x: Scalar) -> Scalar:
 
 
 def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
-    """X where it is positive, elsewhere slope * x. The derivative at 0 is the slope.
+    """x where it is positive, elsewhere slope * x. The derivative at 0 is the slope.
 
     The slope may be a Value, learned with the rest (a PReLU).
 
@@ -403,7 +403,7 @@ def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
-    """X where it is positive, elsewhere alpha * (exp(x) - 1). The derivative at 0 is alpha.
+    """x where it is positive, elsewhere alpha * (exp(x) - 1). The derivative at 0 is alpha.
 
     Example:
         >>> elu(0.0)
@@ -446,7 +446,7 @@ def _reduced(primitive: Primitive, x: Any, others: tuple[Any, ...]) -> Any:
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:
-    """X, or the limit that it is beyond; no gradient flows to x there.
+    """x, or the limit that it exceeds; there, x gets no gradient.
 
     Example:
         >>> clip(7.0, 0.0, 1.0)
@@ -456,12 +456,12 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """X where the condition holds, else y. Gradients flow to the one that was chosen.
+    """x where the condition holds, else y. Gradients flow to the one that is chosen.
 
     Args:
-        condition: a bool, or a number or Value that stands for False where it is 0.
+        condition: a bool, or a number or Value, which means False if it is 0.
         x: the result where the condition holds.
-        y: the result elsewhere. Both are computed before one is chosen.
+        y: the result elsewhere. Both are computed first.
 
     Example:
         >>> x = Value(3.0)
@@ -472,11 +472,11 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 def take(sequence: Sequence[Any], index: Any) -> Any:
-    """The element at an index: ``sequence[index]``, with an index that a compiled function is given too.
+    """The element at an index: ``sequence[index]``, also for an index that is an argument of a compiled function.
 
     Args:
-        sequence: numbers or Values, or a table: rows of them, equally long.
-        index: an int; from -len(sequence), which counts from the end, to below len(sequence).
+        sequence: numbers or Values, or a table: rows of them, of one length.
+        index: an int, from -len(sequence), counted from the end, to below len(sequence).
 
     Returns:
         The element, or the row as a list.
@@ -549,7 +549,7 @@ def betaln(x: Any, y: Any) -> Any:
 
 
 def xlogy(x: Any, y: Any) -> Any:
-    """X * log(y), and 0 where x is 0, whatever y is.
+    """x * log(y), and 0 where x is 0, for any y.
 
     Raises:
         ValueError: for y of 0 or below, unless x is 0.
@@ -562,7 +562,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 
 def entr(x: Any) -> Any:
-    """-x * log(x), and 0 where x is 0: what one outcome adds to an entropy.
+    """-x * log(x), and 0 where x is 0: one term of an entropy.
 
     Raises:
         ValueError: for x below 0.
@@ -575,7 +575,7 @@ def entr(x: Any) -> Any:
 
 
 def rel_entr(x: Any, y: Any) -> Any:
-    """X * log(x / y), and 0 where x is 0: what one outcome adds to a relative entropy (Kullback-Leibler divergence).
+    """x * log(x / y), and 0 where x is 0: one term of a relative entropy (Kullback-Leibler divergence).
 
     Raises:
         ValueError: if the quotient is below 0.
@@ -589,11 +589,11 @@ def rel_entr(x: Any, y: Any) -> Any:
 
 
 def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
-    """The sum of the products of two equally long sequences.
+    """The sum of the products of two sequences of one length.
 
     Raises:
         ValueError: if one is longer than the other, or both are empty.
-        TypeError: if there is something else than numbers and Values.
+        TypeError: if an element is neither a number nor a Value.
 
     Example:
         >>> dot([1.0, 2.0], [3.0, 4.0])
@@ -631,16 +631,16 @@ def mean(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdi
 
     Args:
         xs: a sequence of numbers or Values; with an axis, an array of them, or nested lists of one shape.
-        axis: along which to take it, as in np.mean: an int, from the end where it is negative, or a tuple of ints.
+        axis: along which to take it, as in np.mean: an int or a tuple of ints; negative ones count from the end.
         keepdims: whether that axis stays, with one element.
 
     Returns:
-        One number or Value; with an axis, an array of the axes that are left, where there are some.
+        One number or Value; with an axis, an array of the remaining axes, if there are any.
 
     Raises:
         ValueError: if there is nothing to take the mean of, there is no such axis, or an array of several dimensions
             comes without an axis.
-        TypeError: if there is something else than numbers and Values, or axis is no int.
+        TypeError: if an element is neither a number nor a Value, or axis is no int.
 
     Example:
         >>> mean([1.0, 2.0, 6.0])
@@ -660,16 +660,16 @@ def logsumexp(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, k
 
     Args:
         xs: a sequence of numbers or Values; with an axis, an array of them, or nested lists of one shape.
-        axis: along which to sum, as in np.sum: an int, from the end where it is negative, or a tuple of ints.
+        axis: along which to sum, as in np.sum: an int or a tuple of ints; negative ones count from the end.
         keepdims: whether that axis stays, with one element.
 
     Returns:
-        One number or Value; with an axis, an array of the axes that are left, where there are some.
+        One number or Value; with an axis, an array of the remaining axes, if there are any.
 
     Raises:
         ValueError: if there is nothing to sum, there is no such axis, or an array of several dimensions comes
             without an axis.
-        TypeError: if there is something else than numbers and Values, or axis is no int.
+        TypeError: if an element is neither a number nor a Value, or axis is no int.
 
     Example:
         >>> logsumexp([1e4, 1e4 - 800])
@@ -689,7 +689,7 @@ def _logsumexp_of(terms: Sequence[Any]) -> Any:
 
 
 def softmax(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None) -> Any:
-    """exp(x) for each x, divided by their sum: positive numbers that add up to 1.
+    """exp(x) for each x, divided by their sum: positive numbers with the sum 1.
 
     Args:
         xs: a sequence of numbers or Values; with an axis, an array of them, or nested lists of one shape.
@@ -703,7 +703,7 @@ def softmax(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None) -> Any
         ValueError: if there is nothing to normalise, there is no such axis, or an array of several dimensions comes
             without an axis.
         ZeroDivisionError: if every x is -inf.
-        TypeError: if there is something else than numbers and Values, or axis is no int.
+        TypeError: if an element is neither a number nor a Value, or axis is no int.
 
     Example:
         >>> softmax([1e4, 1e4])

@@ -44,34 +44,34 @@ def scan(
     reverse: bool = False,
     checkpoint: int | None = None,
 ) -> tuple[Any, Any]:
-    """Hand a state from iteration to iteration: ``state, output = step(state, input)`` for each of the inputs.
+    """Pass a state from iteration to iteration: ``state, output = step(state, input)`` for each input.
 
-    The gradient of a loop needs what each iteration has computed. With ``checkpoint=k``, a compiled function keeps the
-    state before every k-th iteration only. On the way back it computes the k iterations behind it again, so the time
-    of one more run buys the memory: some n / k states and the numbers of k iterations, in place of those of all n. The
-    root of n is a good k. Results and gradients are the same, up to rounding.
+    The gradient of a loop needs the numbers of each iteration. With ``checkpoint=k``, a compiled function keeps only
+    every k-th state, and computes the iterations in between again in the backward pass. So it takes the time of one
+    more run, and the memory of n / k states and k iterations instead of n. The root of n is a good k. Results and
+    gradients are the same, up to rounding.
 
     Args:
         step: takes the state and the input of an iteration, and returns the next state and an output, as a tuple. The
             output may be None.
         state: the first one: a number or Value, or lists, tuples, dicts and arrays of such, nested to any depth.
-        inputs: a list, a range, or an array, whose first axis is gone through; or a tuple or dict of them, of one
-            length, of which step gets a tuple or dict of items. None: step gets None, and there must be a length.
-        length: how many iterations there are; where inputs say it, it may be left out.
+        inputs: a list, a range, or an array, read along its first axis; or a tuple or dict of them, of one length, of
+            which step gets a tuple or dict of items. With None, step gets None, and you must give a length.
+        length: the number of iterations; by default that of the inputs.
         reverse: go from the last input to the first. The outputs stay at the positions of their inputs.
-        checkpoint: of how many iterations a compiled function keeps one state; None for what all iterations compute.
-            Not compiled, every operation is kept for ``backward()``, so it changes nothing. Nor does it where a
-            function is exported, given to JAX by ``mg.to_jax``, trained by ``mg.fit`` or compiled in float32, where it
-            decides on numbers, inside of ``mg.vmap``, and where there are fewer than two times k iterations.
+        checkpoint: every how many iterations a compiled function keeps a state; None keeps what all iterations compute.
+            It has no effect eagerly, where every operation is kept for ``backward()``, in exported code, in
+            ``mg.to_jax``, ``mg.fit``, ``mg.vmap`` and float32, in functions that decide on numbers, and for fewer
+            than two times k iterations.
 
     Returns:
-        The last state, and the outputs: a list of them. Where they are arrays, one array with an axis more, the
-        first; of tuples and dicts, one tuple or dict, with the outputs of each position put together. Of numbers a
-        list, too, but where arrays are gone through, an array.
+        The last state, and a list of the outputs. Arrays make one array with one more axis, the first. Tuples and dicts
+        make one tuple or dict, with the outputs of each position put together. Numbers make an array if an input is
+        an array.
 
     Raises:
-        TypeError: if step is not callable or returns no pair, inputs hold something to go through that is neither list
-            nor array, there is neither an input nor a length, or length or checkpoint is no int.
+        TypeError: if step is not callable or returns no pair, an input is neither list nor array, there is neither an
+            input nor a length, or length or checkpoint is no int.
         ValueError: if there is no iteration, lengths differ, the state or the output changes its structure, or
             checkpoint is not positive.
 
@@ -129,28 +129,26 @@ def _handed_on(step: Callable[[Any, Any], Any], state: Any, take: Take, order: I
 
 
 def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]:
-    """The function that runs f for every item of its arguments, and puts together what f returns.
+    """The function that runs f for every item of its arguments, and puts the results together.
 
-    As it is, f runs in Python once for each item: 10,000 items take 10,000 times as long as one, and all of their
-    operations are kept for ``backward()``, some 200 bytes each. So compile what contains it: write
-    ``mg.compile(mg.vmap(f))``, or ``mg.compile`` for the whole function. Then all items run as array kernels; f is
-    traced for each of a few, and of many for three.
+    Eagerly, f runs in Python once for each item, and all operations are kept for ``backward()``, some 200 bytes each.
+    So compile it: ``mg.compile(mg.vmap(f))``, or ``mg.compile`` for the whole function. Then all items run as array
+    kernels; f is traced for each of a few items, or for three of many.
 
     Args:
         f: a function of the items.
-        in_axes: which axis of the arguments is gone through, or None for what every iteration is handed as it is. A
-            tuple says it of each positional argument; there, a tuple or dict may stand for an argument that is one.
-            Of arrays it may be any axis, of lists in lists one from 0 up. Named arguments are gone through along
-            axis 0.
-        out_axes: which axis of the result the iterations make; a tuple or dict where f returns one.
+        in_axes: along which axis to map the arguments; None passes an argument as it is. A tuple has one axis for each
+            positional argument, or a tuple or dict for an argument that is one. Arrays may have any axis, nested
+            lists one from 0 up. Named arguments are mapped along axis 0.
+        out_axes: which axis of the result the items make; a tuple or dict if f returns one.
 
     Returns:
-        A function of the same arguments. What it gives is put together as the outputs of ``scan`` are.
+        A function of the same arguments. Its results are put together like the outputs of ``scan``.
 
     Raises:
         TypeError: if f is not callable; when called, if an argument is neither list nor array along an axis.
-        ValueError: when called, if there is nothing to go through, lengths differ, f returns something of another
-            structure than in the first iteration, or there is no such axis.
+        ValueError: when called, if there is no item, lengths differ, f returns another structure than for the first
+            item, or there is no such axis.
 
     Example:
         >>> vmap(lambda x, w: w * x, in_axes=(0, None))([1.0, 2.0, 3.0], 10.0)
@@ -210,10 +208,10 @@ def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any]
         predicate: a comparison, or a number or Value, which holds if it is not 0.
         then: runs if it holds.
         otherwise: runs if it does not.
-        *operands: what the function is given.
+        *operands: the arguments of the function.
 
     Returns:
-        What the function returns; gradients flow through that one alone.
+        The result of the function; gradients flow only through that one.
 
     Raises:
         TypeError: if then or otherwise is not callable.
@@ -237,12 +235,12 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """Run one of several functions: ``branches[index](*operands)``.
 
     Args:
-        index: from 0 to below len(branches): an int, or a number or Value that is whole.
+        index: an int, or a whole number or Value, from 0 to below len(branches).
         branches: the functions.
-        *operands: what the function is given.
+        *operands: the arguments of the function.
 
     Returns:
-        What the function returns; gradients flow through that one alone.
+        The result of the function; gradients flow only through that one.
 
     Raises:
         TypeError: if a branch is not callable.
@@ -271,16 +269,16 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 def while_loop(
     condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any, limit: int | None = None
 ) -> Any:
-    """Hand a state from iteration to iteration while a condition holds: ``state = body(state)``.
+    """Update a state while a condition holds: ``state = body(state)``.
 
     Args:
         condition: of the state: a comparison, or a number or Value, which holds if it is not 0.
-        body: takes the state, and returns the next one, of the same structure.
+        body: takes the state and returns the next one, of the same structure.
         state: the first one: a number or Value, or lists, tuples, dicts and arrays of such, nested to any depth.
         limit: how many iterations there may be; None for any number.
 
     Returns:
-        The first state that the condition does not hold for.
+        The first state for which the condition does not hold.
 
     Raises:
         TypeError: if condition or body is not callable, or limit is no int.

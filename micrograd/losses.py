@@ -58,14 +58,14 @@ def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any
     Args:
         predictions: a number or Value, or a sequence of them, nested as deep as the targets are.
         targets: the same shape.
-        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; without
-            one, the mean is over all.
+        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; by
+            default over everything.
 
     Returns:
-        One number or Value; with an axis, an array of the axes that are left, where there are some.
+        One number or Value; with an axis, an array of the remaining axes, if there are any.
 
     Raises:
-        ValueError: if there are more predictions than targets, fewer, or none.
+        ValueError: if the lengths differ, or there are no predictions.
         TypeError: if one of them is neither a number nor a Value.
 
     Example:
@@ -102,11 +102,11 @@ def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
     Args:
         scores: a number or Value, or a sequence of them; its sign is the prediction.
         targets: -1 or 1 for each.
-        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; without
-            one, the mean is over all.
+        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; by
+            default over everything.
 
     Returns:
-        One number or Value; with an axis, an array of the axes that are left, where there are some.
+        One number or Value; with an axis, an array of the remaining axes, if there are any.
 
     Raises:
         ValueError: if a target is neither -1 nor 1, or the lengths differ.
@@ -158,13 +158,12 @@ def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None, weights: 
     Args:
         logits: a number or Value, or a sequence of them, before the sigmoid.
         targets: 0 or 1 for each, or a probability in between.
-        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; without
-            one, the mean is over all.
-        weights: two numbers, by which the losses for 0 and for 1 are multiplied before the mean is taken, as where
-            one of them is rare.
+        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; by
+            default over everything.
+        weights: factors of the losses for 0 and for 1, applied before the mean, for a case that is rare.
 
     Returns:
-        One number or Value; with an axis, an array of the axes that are left, where there are some.
+        One number or Value; with an axis, an array of the remaining axes, if there are any.
 
     Raises:
         ValueError: if a target is outside [0, 1], the lengths differ, or weights are not two numbers of at least 0.
@@ -225,14 +224,14 @@ def cross_entropy(logits: Any, targets: Any, axis: int = -1, weights: Sequence[f
     Args:
         logits: a number or Value for each class, before the softmax; or a sequence of such sequences, or an array
             of any shape.
-        targets: the index of the right class; or a sequence of them, nested as the logits are without their axis.
-        axis: that of the classes. The last one may be of rows that are not of one length.
-        weights: a number for each class, by which the losses of its examples are multiplied before the mean is taken,
-            as where one class is rare.
+        targets: the index of the right class; or a sequence of them, nested like the logits without their axis.
+        axis: of the classes. Along the last one, rows may differ in length.
+        weights: a factor for each class, applied to the losses of its examples before the mean, for classes that
+            are rare.
 
     Raises:
-        ValueError: if a target is not the index of a class, the lengths differ, or there is no such axis; if there is
-            not a weight for each class, or one is negative.
+        ValueError: if a target is not the index of a class, the lengths differ, or there is no such axis; if weights
+            are negative, or not one per class.
         TypeError: if a target is not an int, or a logit is neither a number nor a Value.
 
     Example:

@@ -83,7 +83,7 @@ MOST_SHOWN = 8  # neurons in the repr of a layer
 class Module(SavedState):
     """Something with parameters: subclass it, and assign Values and other Modules to attributes.
 
-    A subclass says in ``forward``, or in ``__call__``, what calling it computes.
+    A subclass defines ``forward``, or ``__call__``.
 
     Attributes:
         training: whether it is in training mode, as at first. ``mg.fit`` computes validation losses in evaluation mode.
@@ -132,7 +132,7 @@ class Module(SavedState):
     _training = True
 
     def train(self, mode: bool = True) -> Self:
-        """Put this module and all modules in it into training mode, where dropout drops; gives the module back.
+        """Put this module and all modules in it into training mode, where dropout drops; returns the module.
 
         Args:
             mode: False for evaluation mode.
@@ -144,7 +144,7 @@ class Module(SavedState):
         return self
 
     def eval(self) -> Self:
-        """Put this module and all modules in it into evaluation mode, where dropout does nothing; gives it back.
+        """Put this module and all modules in it into evaluation mode, where dropout does nothing; returns it.
 
         Example:
             >>> model = Sequential(Layer(2, 3), Dropout(0.5))
@@ -160,7 +160,7 @@ class Module(SavedState):
         return _leaves_in(self)
 
     def named_parameters(self) -> Iterator[tuple[str, Value]]:
-        """The parameters with their names: the path of attributes, keys and indices that leads to each."""
+        """The parameters with their names: the path of attributes, keys and indices to each."""
         names: set[str] = set()
         for name, parameter in _named_values("", vars(self), {}):
             if name in names:
@@ -177,7 +177,7 @@ class Module(SavedState):
         return {name: parameter.data for name, parameter in self.named_parameters()}
 
     def load_state_dict(self, state: Mapping[str, float]) -> None:
-        """Set the parameters from numbers by name: all of them, or none where anything is wrong.
+        """Set the parameters from numbers by name: all of them, or none if anything is wrong.
 
         Raises:
             ValueError: if a name is missing or unknown, or a number is not finite.
@@ -230,8 +230,8 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         nonlin: False for a linear neuron, without an activation.
         activation: a name ("relu", "tanh", "sigmoid", "gelu", ...) or a function of one Value.
         initial: how the weights are drawn from Python's ``random``, so that ``random.seed`` fixes
-            them: "uniform" in [-1, 1] as micrograd does, "he" or "glorot" normal with a spread that
-            suits the size; or the standard deviation itself. The bias starts at 0.
+            them: "uniform" in [-1, 1] as in micrograd, "he" or "glorot" normal with a standard deviation
+            for this size; or the standard deviation itself. The bias starts at 0.
 
     Raises:
         ValueError: for an unknown activation or initial, or nin below 1.
@@ -355,14 +355,14 @@ class _OfPoints(Module, Generic[Answer], remembered=False):
 class Layer(_OfPoints[Outputs], remembered=False):
     """Neurons side by side, over the same inputs.
 
-    For type checkers, ``Layer(2, 1)`` gives a Value for a point, and ``Layer(2, 3)`` a list of Values. Where the number
-    of neurons is a variable that is 1, write ``Layer[Value](2, count)``. An array is a batch, unless its type says that
-    it has one axis.
+    For type checkers, ``Layer(2, 1)`` returns a Value for a point, and ``Layer(2, 3)`` a list of Values. If the number
+    of neurons is a variable with value 1, write ``Layer[Value](2, count)``. An array is a batch, unless its type has
+    one axis.
 
     Args:
         nin: the number of inputs.
         nout: the number of neurons.
-        **kwargs: what each Neuron takes besides: nonlin, activation, initial.
+        **kwargs: further arguments of each Neuron: nonlin, activation, initial.
 
     Example:
         >>> Layer(2, 3, activation="tanh")
@@ -383,7 +383,7 @@ class Layer(_OfPoints[Outputs], remembered=False):
             neuron._place = place
 
     def outputs(self, x: Sequence[Any] | ndarray[Any, Any]) -> list[Value]:
-        """The neurons' outputs: a list, also of a single one."""
+        """The neurons' outputs: a list, even for a single one."""
         return [neuron(x) for neuron in self.neurons]
 
     def __repr__(self) -> str:
@@ -394,16 +394,16 @@ class Layer(_OfPoints[Outputs], remembered=False):
 
 
 class MLP(_OfPoints[Answer], remembered=False):
-    """A multi-layer perceptron: layers in a row, the last one linear.
+    """A multi-layer perceptron: layers in sequence, the last one linear.
 
-    For type checkers, ``MLP(2, (4, 1))`` gives a Value for a point, and ``MLP(2, (4, 3))`` a list of Values. Of a list
-    of sizes they do not know the last one: write ``MLP[Value](2, [4, 1])`` or ``MLP[list[Value]](2, [4, 3])``, or its
-    call is of any type. An array is a batch, unless its type says that it has one axis.
+    For type checkers, ``MLP(2, (4, 1))`` returns a Value for a point, and ``MLP(2, (4, 3))`` a list of Values. They do
+    not know the last size in a list: write ``MLP[Value](2, [4, 1])`` or ``MLP[list[Value]](2, [4, 3])``, or the call
+    has the type Any. An array is a batch, unless its type has one axis.
 
     Args:
         nin: the number of inputs.
         nouts: the number of neurons in each layer; the last is the number of outputs.
-        activation: of the layers but the last; see Neuron.
+        activation: of all layers except the last; see Neuron.
         initial: how weights are drawn; see Neuron.
 
     Example:
@@ -457,7 +457,7 @@ class MLP(_OfPoints[Answer], remembered=False):
         ]
 
     def outputs(self, x: Sequence[Any] | ndarray[Any, Any]) -> list[Value]:
-        """The outputs of the last layer: a list, also of a single one."""
+        """The outputs of the last layer: a list, even for a single one."""
         for layer in self.layers:
             x = layer.outputs(x)
         return list(x)
@@ -469,17 +469,17 @@ class MLP(_OfPoints[Answer], remembered=False):
 
 
 class Sequential(Module, Generic[Answer]):
-    """Modules and functions, each of which gets what the one before gives.
+    """Modules and functions in sequence, each applied to the result of the one before.
 
-    For type checkers, it gives what its last part does if both ends are layers or networks; write ``Sequential[Value]``
-    or ``Sequential[list[Value]]`` where that is another part.
+    For type checkers, it has the result of its last part if both ends are layers or networks. Otherwise write
+    ``Sequential[Value]`` or ``Sequential[list[Value]]``.
 
     Args:
-        *parts: modules; functions of one Value, such as ``mg.tanh``, which are applied to each; names of activations;
-            and other functions, which are given everything that the part before gives.
+        *parts: modules; names of activations; functions of one Value, such as ``mg.tanh``, applied to each element; and
+            other functions, applied to the whole result of the part before.
 
     Raises:
-        TypeError: if there is no part, or one is no function.
+        TypeError: if there is no part, or if one is no function.
 
     Example:
         >>> import micrograd as mg
@@ -542,10 +542,10 @@ Layer of [ReLUNeuron(3)]], 67 parameters
 
 
 class Dropout(Module):
-    """Sets numbers to 0 at random in training, and scales the others up; in evaluation it does nothing.
+    """Sets random numbers to 0 in training, and scales the others up; in evaluation it does nothing.
 
-    The method is that of Srivastava et al. (2014). Masks are drawn from Python's ``random``, also for each step of
-    ``mg.fit(..., compile=True)``. A function of ``mg.compile`` would keep its first mask, so call ``eval()`` before it.
+    See Srivastava et al. (2014). Masks are drawn from Python's ``random``, also for each step of
+    ``mg.fit(..., compile=True)``. A function of ``mg.compile`` would keep its first mask, so call ``eval()`` first.
 
     Args:
         rate: the probability of a 0, from 0 to below 1.
@@ -580,7 +580,7 @@ class Dropout(Module):
 
 
 class Embedding(Module):
-    """A table with a row of Values for each of so many things, such as the letters of an alphabet.
+    """A table with a row of Values for each item, such as each letter of an alphabet.
 
     Args:
         count: how many rows.
@@ -622,7 +622,7 @@ class Embedding(Module):
 
 
 class LayerNorm(Module):
-    """Shifts and scales its inputs to mean 0 and variance 1, then by weights that are trained (Ba et al. 2016).
+    """Normalises its inputs to mean 0 and variance 1, then scales and shifts by trained weights (Ba et al. 2016).
 
     Args:
         size: the number of inputs.
@@ -674,15 +674,15 @@ class LayerNorm(Module):
 
 
 class Convolution2d(Module):
-    """Filters that move over an image: each output is an activation of the weighted sum of a square of pixels.
+    """Filters that move over an image: each output is the activation of a weighted sum of a square of pixels.
 
     Args:
         inputs: how many channels the image has.
-        outputs: how many filters, and so how many channels the result has.
+        outputs: how many filters there are, which are the channels of the result.
         size: the height and width of a filter.
         stride: by how many pixels a filter moves.
-        padding: how many zeros stand around the image on each side.
-        activation: a name or a function of one Value, as a Neuron has; None for none.
+        padding: how many zeros to add on each side of the image.
+        activation: a name or a function of one Value, as for Neuron; None for none.
         initial: how the weights are drawn; see Neuron.
 
     Raises:

@@ -63,17 +63,17 @@ class _Columns(NamedTuple):
 
 
 class Optimizer(SavedState):
-    """What the optimisers share: the parameters, the learning rate, and the step.
+    """The base class of optimisers: the parameters, the learning rate, and the step.
 
     Args:
         parameters: the leaves to train: a list of Values and arrays of Values, an array of them, or a Module. Those
-            with requires_grad=False are left as they are. Or a list of groups: dicts with such ``parameters`` and
-            settings of their own, which are ``weight_decay`` and ``learning_rate`` or ``scale``. The learning rate of
-            a group is its scale times that of the optimiser, whatever that becomes.
-        learning_rate: a number, or a function of the step's number, from 0, that gives one.
+            with requires_grad=False do not change. Or a list of groups: dicts with such ``parameters`` and with
+            ``weight_decay``, ``learning_rate`` or ``scale``. The learning rate of a group is its scale times that of
+            the optimiser, even if that changes.
+        learning_rate: a number, or a function from the step's number (from 0) to a number.
 
     Attributes:
-        steps: how many steps are done.
+        steps: how many steps have been made.
         rate: the learning rate of the last step, None before the first.
         learning_rate: the learning rate of the next step; set it to a number or to a function of the step's number.
 
@@ -158,7 +158,7 @@ class Optimizer(SavedState):
 
     @property
     def lr(self) -> Any:
-        """What other libraries call the learning rate: an AttributeError, unless a custom optimiser has set it."""
+        """Other libraries' name of the learning rate: an AttributeError, unless a custom optimiser has set it."""
         if "lr" in vars(self):
             return vars(self)["lr"]
         raise AttributeError(f"{type(self).__name__} has no lr: its learning rate is learning_rate")
@@ -170,7 +170,7 @@ class Optimizer(SavedState):
         vars(self)["lr"] = lr
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
-        """The next parameter and its next state; subclasses say how.
+        """The next parameter and its next state; subclasses define it.
 
         Args:
             parameter: its number now.
@@ -188,7 +188,7 @@ class Optimizer(SavedState):
             stored.set_gradients_to_zero()
 
     def step(self) -> None:
-        """Update every parameter from its gradient; all of them or, where anything goes wrong, none.
+        """Update every parameter from its gradient: all of them or, after an error, none.
 
         Raises:
             ArithmeticError: if an update overflows or is not finite, naming the parameter.
@@ -319,9 +319,9 @@ class Optimizer(SavedState):
         return _number_of(self._schedule) is not None and type(self).next_rate is Optimizer.next_rate
 
     def state_dict(self) -> dict[str, float]:
-        """What continues this training, as numbers by name: ``steps``, and what the update keeps for each parameter.
+        """All that continues this training, as numbers by name: ``steps``, and the state of each parameter.
 
-        A learning rate that is a number is there too. A schedule is a function: give it to the next optimiser again.
+        A learning rate that is a number is included. A schedule is a function: pass it to the next optimiser again.
 
         Example:
             >>> SGD([Value(1.0)], learning_rate=0.1, momentum=0.9).state_dict()
@@ -333,10 +333,10 @@ class Optimizer(SavedState):
         return state | dict(zip(self._names(), chain.from_iterable(self._state), strict=True))
 
     def load_state_dict(self, state: Mapping[str, float]) -> None:
-        """Continue where the optimiser was whose ``state_dict`` this is: all of it, or nothing where anything is wrong.
+        """Continue from the ``state_dict`` of an optimiser: from all of it, or not at all if anything is wrong.
 
-        The parameters keep their numbers, which a Module saves. Training goes on to the last bit as if it had not
-        been interrupted.
+        The parameters keep their numbers, which a Module saves. Training continues exactly as without the
+        interruption.
 
         Raises:
             ValueError: if a name is missing or unknown, a number is not finite, or steps is no whole number.
@@ -394,8 +394,8 @@ class SGD(Optimizer):
 
     Args:
         parameters: the leaves to train, or a Module that has them.
-        learning_rate: a number, or a function of the step that gives one.
-        momentum: how much of the last velocity is kept; 0 for none.
+        learning_rate: a number, or a function of the step.
+        momentum: how much of the last velocity to keep; 0 for none.
         nesterov: look ahead along the velocity (Sutskever et al. 2013); needs momentum.
         weight_decay: adds weight_decay * parameter to the gradient.
 
@@ -435,7 +435,7 @@ class SGD(Optimizer):
         super().__init__(parameters, learning_rate)
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
-        """Go along a velocity: momentum times the last one, plus the gradient."""
+        """Move along a velocity: momentum times the last one, plus the gradient."""
         state, rate, decay, of_group = self._settings(state, rate)
         if of_group or decay:
             gradient = gradient + decay * parameter
@@ -452,10 +452,10 @@ class Adam(Optimizer):
 
     Args:
         parameters: the leaves to train, or a Module that has them.
-        learning_rate: a number, or a function of the step that gives one.
-        betas: how much of the two running means is kept each step.
-        epsilon: added to the root of the mean square, so that it does not divide by 0.
-        weight_decay: adds weight_decay * parameter to the gradient; AdamW does it better.
+        learning_rate: a number, or a function of the step.
+        betas: how much of the two running means to keep each step.
+        epsilon: added to the root of the mean square, to avoid a division by 0.
+        weight_decay: adds weight_decay * parameter to the gradient; prefer AdamW for that.
 
     Raises:
         ValueError: for numbers out of range; see Optimizer for the rest.
@@ -508,10 +508,10 @@ class AdamW(Adam):
 
     Args:
         parameters: the leaves to train, or a Module that has them.
-        learning_rate: a number, or a function of the step that gives one.
-        betas: how much of the two running means is kept each step.
-        epsilon: added to the root of the mean square, so that it does not divide by 0.
-        weight_decay: each step takes rate * weight_decay of the parameter away.
+        learning_rate: a number, or a function of the step.
+        betas: how much of the two running means to keep each step.
+        epsilon: added to the root of the mean square, to avoid a division by 0.
+        weight_decay: each step subtracts rate * weight_decay of the parameter.
 
     Example:
         >>> x = Value(1.0)
@@ -586,7 +586,7 @@ def constant(rate: float) -> Schedule:
 
 
 def linear(start: float, end: float, steps: int) -> Schedule:
-    """A learning rate that goes from start to end in a straight line over steps, and stays there.
+    """A learning rate that goes linearly from start to end over steps, and stays there.
 
     Example:
         >>> [linear(1.0, 0.0, 4)(step) for step in (0, 1, 4, 9)]
@@ -606,7 +606,7 @@ def cosine(start: float, end: float, steps: int) -> Schedule:
 
 
 def warmup(schedule: float | Schedule, steps: int) -> Schedule:
-    """A learning rate that rises in a straight line over steps before the schedule begins.
+    """A learning rate that rises linearly over steps before the schedule begins.
 
     Example:
         >>> [warmup(1.0, 4)(step) for step in (0, 1, 3, 4)]

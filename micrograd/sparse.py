@@ -41,19 +41,19 @@ _TRIANGLES = (None, "upper", "lower")
 
 
 def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_array[Any]]:
-    """The function that gives the Jacobian of f as a sparse matrix.
+    """The function that returns the Jacobian of f as a sparse matrix.
 
     Args:
-        f: a function that returns numbers in lists, tuples, dicts or arrays. Its numbers in order are the rows.
-        argnums: which argument to differentiate by. Its numbers in order are the columns.
+        f: a function that returns numbers in lists, tuples, dicts or arrays. These numbers, in order, are the rows.
+        argnums: which argument to differentiate by. Its numbers, in order, are the columns.
 
     Returns:
         A function of the same arguments, whose result is a ``scipy.sparse.csr_array`` of floats, sorted and without
-        duplicates. It holds every entry that can be other than 0, whatever ``where`` and ``take`` take; an entry that
-        happens to be 0 is stored. Where f decides by ``if``, it has the entries of the operations that f did.
+        duplicates. It has every entry that can be other than 0, for any choice of ``where`` and ``take``; an entry that
+        happens to be 0 is stored. If f decides by ``if``, it has the entries of the path taken.
 
     Raises:
-        TypeError: when called, if f returns one number (see ``grad``), or something that is no number.
+        TypeError: when called, if f returns one number (see ``grad``), or a result that is no number.
         ValueError: when called, if f returns no numbers, or if its result depends on Values that require a gradient,
             which a sparse matrix cannot hold: see ``jacobian``.
         ImportError: when called, if SciPy is not installed.
@@ -86,11 +86,11 @@ def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_ar
 def sparse_hessian(
     f: Callable[P, Any], argnums: int = 0, *, triangle: str | None = None
 ) -> Callable[P, csr_array[Any]]:
-    """The function that gives the second derivatives of f as a sparse matrix.
+    """The function that returns the second derivatives of f as a sparse matrix.
 
     Args:
         f: a function that returns one number.
-        argnums: which argument to differentiate by. Its numbers in order are the rows and the columns.
+        argnums: which argument to differentiate by. Its numbers, in order, are the rows and the columns.
         triangle: ``"upper"`` or ``"lower"`` for the entries on the diagonal and on that side of it; None for all.
 
     Returns:
@@ -121,12 +121,12 @@ def sparse_hessian(
 def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **settings: Any) -> csr_array[Any]:
     """Which derivatives of f can be other than 0: the pattern of the compiled ``sparse_jacobian``.
 
-    That of ``sparse_hessian(f)`` is ``sparsity(mg.grad(f), ...)``. It holds for all numbers: both sides of ``where``,
-    all elements that ``take`` may take, and all paths between which ``if`` decides are in it.
+    The pattern of ``sparse_hessian(f)`` is ``sparsity(mg.grad(f), ...)``. It holds for all numbers, with both sides of
+    ``where``, all elements that ``take`` may select, and all paths of ``if``.
 
     Args:
         f: a function that can be compiled, and returns numbers in lists, tuples, dicts or arrays.
-        *arguments: of f, of which only the structure matters.
+        *arguments: of f; only their structure matters.
         argnums: which argument to differentiate by.
         **settings: named arguments of f.
 
@@ -511,7 +511,7 @@ def nlp(
     start: Any,
     compile: bool = True,  # noqa: A002  # as in mg.fit
 ) -> NonlinearProgram:
-    """A nonlinear program: all callbacks that a solver asks for, from one definition.
+    """A nonlinear program: all callbacks of a solver, from one definition.
 
     Values, gradients and the constraints' Jacobian are computed by one program, once for each point; the Hessian of the
     Lagrangian by another. Both matrices are sparse.
@@ -519,12 +519,12 @@ def nlp(
     Args:
         objective: a function of an array of variables that returns the number to minimise.
         constraints: a function of the same array that returns numbers in a list or an array; None if there are none.
-        start: a point, an array or a list of numbers: it says how many variables there are.
-        compile: whether the functions are compiled; then each point may take any of up to 64 paths, as ``if`` decides.
-            Otherwise they run as written, and must do the same operations at each point.
+        start: a point, as an array or a list of numbers, which gives the number of variables.
+        compile: whether to compile the functions; then each point may take one of up to 64 paths, as ``if`` decides.
+            Otherwise they run eagerly, and must do the same operations at each point.
 
     Returns:
-        What is handed to cyipopt as ``problem_obj``. For SciPy:
+        An object to pass to cyipopt as ``problem_obj``. For SciPy:
 
             minimize(p.objective, x, jac=p.gradient, hess=p.objective_hessian, method="trust-constr",
                      constraints=p.scipy_constraint(lower, upper))

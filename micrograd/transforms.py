@@ -67,18 +67,17 @@ def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
     Args:
         output: what to differentiate.
         inputs: a Value, or a container or array of them, anywhere in the graph of the output.
-        create_graph: whether the gradients are Values, to be differentiated again. Without it they are plain numbers,
-            through which no gradient flows.
+        create_graph: whether the gradients are Values, to be differentiated again. Otherwise they are plain numbers
+            without a gradient.
 
     Returns:
         The gradients in the shape of the inputs; 0 for what the output does not depend on, and for constants.
 
     Raises:
         TypeError: if output or an input is not a Value.
-        ValueError: if an operation has no derivative; with create_graph, if it has none that can be differentiated
-            again, or if an input requires no gradient; without, inside of a function that a transform differentiates,
-            if output depends on the inputs of that: numbers that are to be constants there are asked for under
-            ``no_grad``.
+        ValueError: if an operation has no derivative; with create_graph, if it has no second one, or if an input
+            requires no gradient. Without create_graph, also inside a function that a transform differentiates, if
+            output depends on its inputs: to get constants there, use ``no_grad``.
 
     Example:
         >>> x = Value(2.0)
@@ -104,7 +103,7 @@ def _gradients(output: Value, wanted: list[Value], create_graph: bool) -> list[A
 
 
 def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
-    """The function that gives the gradient of f.
+    """The function that returns the gradient of f.
 
     Args:
         f: a function that returns one number. Its arguments are numbers or containers of them: lists,
@@ -112,13 +111,13 @@ def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P,
         argnums: which arguments to differentiate by, by position; a tuple of them gives a tuple.
 
     Returns:
-        A function of the same arguments, whose result has the shape of the argument. Its numbers are Values, to be
-        differentiated again, if f reaches Values that require a gradient: in its arguments, or in a closure. They are
-        plain numbers if f reaches none, or under ``no_grad``.
+        A function of the same arguments, whose result has the shape of the argument. If f uses Values that require a
+        gradient, as arguments or in a closure, its numbers are Values, to be differentiated again. Otherwise, and
+        under ``no_grad``, they are plain numbers.
 
     Raises:
-        TypeError: for what is no function; when called, if f returns no number or an argument holds
-            something else. Of a function that returns several numbers there is a ``jacobian``.
+        TypeError: if f is no function; when called, if f returns no number, or an argument holds other things.
+            For a function of several results, see ``jacobian``.
 
     Example:
         >>> grad(lambda x: x**3)(2.0)
@@ -136,7 +135,7 @@ def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P,
 
 
 def value_and_grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, tuple[Any, Any]]:
-    """The function that gives the value of f and its gradient, as a pair; see grad.
+    """The function that returns the value of f and its gradient, as a pair; see grad.
 
     Example:
         >>> value_and_grad(lambda x: x * x)(3.0)
@@ -171,10 +170,10 @@ def _gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: Any, **sett
 
 
 def jacobian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
-    """The function that gives the derivatives of every output of f by every input.
+    """The function that returns the derivatives of every output of f by every input.
 
-    Each output is backpropagated from. Compiled, f is gone through forwards instead, with the tangents of all inputs at
-    once, where there are fewer of these and the outputs have so much in common that it is less to compute.
+    Each output takes one backward pass. Compiled, one forward pass with the tangents of all inputs is used instead if
+    there are fewer inputs than outputs, and the outputs share so many operations that it is cheaper.
 
     Args:
         f: a function that returns numbers in lists, tuples, dicts or arrays, or one number.
@@ -210,10 +209,10 @@ def _jacobian_at(
 
 
 def hessian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, Any]:
-    """The function that gives the second derivatives of f: the Jacobian of its gradient, forward over reverse.
+    """The function that returns the second derivatives of f: the Jacobian of its gradient, forward over reverse.
 
-    The gradient is computed by backpropagation, as a graph, and that is gone through forwards, with the tangents of all
-    inputs at once. What does not depend on an input has no tangent, so it costs nothing.
+    Backpropagation gives the gradient as a graph, through which one forward pass takes the tangents of all inputs. What
+    does not depend on an input has no tangent, so it costs nothing.
 
     Example:
         >>> hessian(lambda p: p[0] ** 2 * p[1])([2.0, 3.0])
@@ -224,7 +223,7 @@ def hessian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, Any]:
 
 
 def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that gives the Hessian of f times a vector, without making the Hessian.
+    """The function that returns the Hessian of f times a vector, without computing the Hessian.
 
     Returns:
         A function of an argument and a vector of the same shape.
@@ -250,21 +249,20 @@ def _hessian_times(f: Callable[..., Any], argument: Any, vector: Any) -> Any:
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The value of f, and how fast it changes in a direction: its Jacobian times a vector.
 
-    It takes one pass forward through what f computed, however many numbers f returns.
+    It takes one forward pass for any number of results of f.
 
     Args:
         f: a function that returns numbers in lists, tuples, dicts or arrays, or one number.
         primals: a list or tuple of the arguments of f, each a number or a container of numbers.
-        tangents: how fast each of them changes: as many, of the same shapes. By what has the plain number 0 here, f
-            need not be differentiable.
+        tangents: how fast each of them changes: as many, of the same shapes. Inputs whose tangent is the plain number
+            0 are not differentiated.
 
     Returns:
-        The value of f, and its tangent, of the same shape: Values, to be differentiated again, where f reaches some, as
-        for ``grad``, and where there are some among the primals and tangents.
+        The value of f, and its tangent, of the same shape. They are Values, to be differentiated again, if f uses
+        Values as for ``grad``, or if primals or tangents have some.
 
     Raises:
-        TypeError: if f is no function, primals or tangents are no list or tuple, or there is something else than
-            numbers.
+        TypeError: if f is no function, primals or tangents are no list or tuple, or hold other things than numbers.
         ValueError: if there are no primals, or tangents do not have their shapes.
 
     Example:
@@ -304,12 +302,11 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
 
     Returns:
         The value of f, and a function of a cotangent: a weight for each number that f returned, in the shape of the
-        value. It gives a tuple with the gradient of the weighted sum by each argument, in the shape of the argument.
-        The numbers are Values, to be differentiated again, where f reaches some, as for ``grad``, and where there are
-        some in the cotangent.
+        value. It returns a tuple with the gradient of the weighted sum by each argument, in the shape of the argument.
+        They are Values, to be differentiated again, if f uses Values as for ``grad``, or if the cotangent has some.
 
     Raises:
-        TypeError: if f is no function, or there is something else than numbers.
+        TypeError: if f is no function, or primals hold other things than numbers.
         ValueError: if there are no primals; when called, if the cotangent does not have the shape of the value.
 
     Example:
@@ -538,24 +535,24 @@ def _leaf(scalar: Any) -> Value:
 
 
 def fixed_point(f: Callable[[Any], Any], start: Any, tolerance: float = 1e-12, limit: int = 1000) -> Any:
-    """The state that a function leaves as it is, x = f(x), found by applying it again and again.
+    """The state x with x = f(x), found by applying f repeatedly.
 
-    Gradients flow to the Values that f reads. They are those of the equation: the iterations are not stored. So are
-    derivatives of any order by mg.grad and the other transforms, and up to the third by backward(create_graph=True).
+    Gradients flow to the Values that f reads. They follow from the equation, so iterations are not stored. The same
+    holds for derivatives of any order by transforms, and up to the third by backward(create_graph=True).
 
     Args:
         f: takes a state and returns the next one, of the same structure.
         start: the first state: a number, or lists, tuples, dicts and arrays of such, nested to any depth. No gradient
             flows to it.
-        tolerance: the iterations end when no number changes by more than this, relative to its size or to 1.
-        limit: how many iterations there may be.
+        tolerance: stop when no number changes by more than this, relative to its size or to 1.
+        limit: the maximum number of iterations.
 
     Returns:
         The state.
 
     Raises:
         TypeError: if f is not callable, or the tolerance or the limit is of the wrong type.
-        ValueError: if the numbers still change after that many iterations, f returns something of another structure,
+        ValueError: if the numbers still change after that many iterations, f returns another structure,
             or the equation does not determine the state.
 
     Example:
@@ -576,24 +573,24 @@ def fixed_point(f: Callable[[Any], Any], start: Any, tolerance: float = 1e-12, l
 
 
 def root(f: Callable[[Any], Any], start: Any, tolerance: float = 1e-12, limit: int = 100) -> Any:
-    """The state for which a function gives zeros, found by Newton's method.
+    """The state x with f(x) = 0, found by Newton's method.
 
-    Gradients flow to the Values that f reads. They are those of the equation: the iterations are not stored. So are
-    derivatives of any order by mg.grad and the other transforms, and up to the third by backward(create_graph=True).
+    Gradients flow to the Values that f reads. They follow from the equation, so iterations are not stored. The same
+    holds for derivatives of any order by transforms, and up to the third by backward(create_graph=True).
 
     Args:
         f: takes a state and returns as many numbers, in the same structure.
         start: the first state: a number, or lists, tuples, dicts and arrays of such, nested to any depth. No gradient
             flows to it.
-        tolerance: the iterations end when no number changes by more than this, relative to its size or to 1.
-        limit: how many iterations there may be.
+        tolerance: stop when no number changes by more than this, relative to its size or to 1.
+        limit: the maximum number of iterations.
 
     Returns:
         The state.
 
     Raises:
         TypeError: if f is not callable, or the tolerance or the limit is of the wrong type.
-        ValueError: if the numbers still change after that many iterations, f returns something of another structure,
+        ValueError: if the numbers still change after that many iterations, f returns another structure,
             or its Jacobian is singular.
 
     Example:

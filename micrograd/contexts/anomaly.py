@@ -29,20 +29,20 @@ _lines: WeakKeyDictionary[Primitive, tuple[CodeType, int]] = WeakKeyDictionary()
 
 
 class detect_anomaly(RecorderContext):  # noqa: N801  # used as a function is, as in PyTorch
-    """Raise at the operation that first gives a NaN or an infinity. It is slow: for finding a fault, not for training.
+    """Raise an error at the operation that first gives NaN or infinity. Slow: use it to find a fault, not to train.
 
-    Forward, no operation may give NaN, nor an infinity where none of its operands is one: an infinity that
-    was put in on purpose, as a mask is, may be passed on. Backward, the gradient that reaches a Value and those
-    that an operation gives to its operands must be finite; where one is not, no ``grad`` is changed. The
-    message names the operation, its numbers, the labels of its operands, and the line of the program that
-    called it. Backward, that line is known for operations that ran while this was on.
+    Forward, no operation may give NaN, or infinity from finite operands; it may pass on an infinity, such as a
+    mask. Backward, every gradient that reaches a Value, or that an operation passes to its operands, must be
+    finite; if one is not, no ``grad`` changes. The message names the operation, its numbers, the labels of its
+    operands, and the calling line of your program. For the backward pass, that line is known for operations that
+    ran inside this context.
 
     A context manager, and a decorator of functions (not of generators and coroutines, which run later).
-    Holds for this thread or asyncio task only, and under no_grad as well.
+    Holds for this thread or asyncio task only, also under no_grad.
 
     Raises:
-        FloatingPointError: inside, at such an operation. One that raises by itself, as the logarithm of 0
-            does, raises what it always raises.
+        FloatingPointError: inside, at such an operation. One that raises an error by itself, such as the
+            logarithm of 0, raises its usual error.
 
     Example:
         >>> x = Value(1e200, label="x")
@@ -55,7 +55,7 @@ class detect_anomaly(RecorderContext):  # noqa: N801  # used as a function is, a
     """
 
     def recorder(self, outer: Recorder | None) -> Recorder:
-        """A detector around the outer recorder. Inside of another detector it takes that one's place."""
+        """A detector around the outer recorder. Inside another detector, it replaces that one."""
         return _Detector(outer.inner if isinstance(outer, _Detector) else outer)
 
 

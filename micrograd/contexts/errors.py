@@ -33,22 +33,21 @@ _OF_NUMPY |= {"pow": "power", "div": "divide"}
 
 
 class errors(RecorderContext):  # noqa: N801  # used as a function is, as np.errstate
-    """Let operations give infinity or NaN, as NumPy does, where they would raise an error of arithmetic.
+    """Let operations give infinity or NaN, as NumPy does, instead of arithmetic errors.
 
-    The default everywhere is to raise, but for operators whose result is too large: ``+ - * / **`` give infinity, as
-    products of floats do; ``mg.detect_anomaly`` finds them, and neither ``fit`` nor an optimiser goes on with infinite
-    numbers. Derivatives follow where the graph was made inside; that of a compiled function,
-    where its ``backward()`` is inside, too. A compiled function runs as it is written at calls in which a number is not
-    finite. In ``fit``, the final loss of an example must still be finite.
+    By default, operations raise errors. Only ``+ - * / **`` give infinity for a result that is too large;
+    ``mg.detect_anomaly`` finds them, and ``fit`` and the optimisers refuse infinite numbers. Derivatives follow the
+    setting if the graph was made inside; that of a compiled function, if its ``backward()`` is also inside. At calls
+    with a number that is not finite, a compiled function runs uncompiled. In ``fit``, the final loss of an example
+    must still be finite.
 
     A context manager, and a decorator of functions (not of generators and coroutines, which run later). Holds for this
-    thread or asyncio task only. A block inside of another one takes its place.
+    thread or asyncio task only. An inner block replaces the outer one.
 
     Args:
-        overflow: "inf" where the result of a function is too large for a float, as that of exp(1000); "raise" for an
-            error.
-        divide: "inf" where finite numbers give an infinity exactly, as 1 / 0 and log(0); "raise" for an error.
-        invalid: "nan" where there is no result, as that of log(-1) and 0 / 0; "raise" for an error.
+        overflow: "inf" if the result of a function is too large for a float, as that of exp(1000); or "raise".
+        divide: "inf" if finite numbers give infinity exactly, as 1 / 0 and log(0) do; or "raise".
+        invalid: "nan" if there is no result, as for log(-1) and 0 / 0; or "raise".
 
     Raises:
         ValueError: for another setting.
@@ -78,7 +77,7 @@ class errors(RecorderContext):  # noqa: N801  # used as a function is, as np.err
         self._allowed = frozenset(name for name, (setting, _) in given.items() if setting != "raise")
 
     def recorder(self, outer: Recorder | None) -> Recorder:
-        """A recorder around the outer one. A program that is traced computes as it does outside."""
+        """A recorder around the outer one. A traced program computes as outside."""
         if isinstance(outer, Tracer):
             return outer
         return _Forgiving(outer.inner if isinstance(outer, _Forgiving) else outer, self._allowed)

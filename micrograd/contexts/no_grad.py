@@ -97,5 +97,5 @@ class no_grad(RecorderContext):  # noqa: N801  # used as a function is, as in Py
     """
 
     def recorder(self, outer: Recorder | None) -> Recorder:
-        """One that records nothing; inside of detect_anomaly it is checked, too."""
+        """A recorder that records nothing; inside detect_anomaly, results are still checked."""
         return quiet(outer)

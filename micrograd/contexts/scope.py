@@ -1,4 +1,4 @@
-"""Scopes: names for the parts of a program, which pages show as boxes.
+"""Scopes: names for the parts of a program, which pages show as groups.
 
     @mg.scope
     def attention(query, keys): ...         # each call is a box, always
@@ -84,21 +84,19 @@ def scope(what: AnyFunction) -> AnyFunction: ...
 
 
 def scope(what: Any) -> Any:
-    """A part of a program with a name: a page shows it as a box that opens.
+    """Name a part of a program: a page shows it as a group that you can open.
 
-    ``@mg.scope``, or ``@mg.scope("a name")``, makes a box of each call of a function. ``with mg.scope("a name"):``
-    makes one of a block, where ``mg.record_scopes()`` is on; elsewhere it does nothing. Numbers and gradients are the
-    same with scopes and without.
+    ``@mg.scope``, or ``@mg.scope("a name")``, groups each call of a function. ``with mg.scope("a name"):``
+    groups a block inside ``mg.record_scopes()``; elsewhere it does nothing. Numbers and gradients do not change.
 
-    Modules, the iterations of ``vmap`` and ``scan``, and functions of the library that are programs, such as softmax
-    and cross_entropy, are scopes by themselves.
+    Modules, iterations of ``vmap`` and ``scan``, and library functions such as softmax and cross_entropy are scopes
+    already.
 
     Args:
         what: the name of a block, or the function.
 
     Raises:
-        TypeError: if it is neither a string nor a function, or a function that runs later than it is called: a
-            generator or a coroutine.
+        TypeError: if it is neither a string nor a function, or if it is a generator or a coroutine, which run later.
         ValueError: for an empty name.
 
     Example:
@@ -140,10 +138,10 @@ class _InBlocks(Everything):
 
 @contextmanager
 def record_scopes() -> Iterator[None]:
-    """Let every Value that is computed inside remember the block it is made in: ``with mg.scope("a name"):``.
+    """Let every Value computed inside remember its block: ``with mg.scope("a name"):``.
 
-    Computing takes longer inside. A context manager, and a decorator of functions. Where something
-    else records already, as under no_grad, inside of detect_anomaly and while a function is compiled, it does nothing.
+    Computing takes longer inside. A context manager, and a decorator of functions. It does nothing if something else
+    records already: under no_grad, inside detect_anomaly, and while a function is compiled.
 
     Example:
         >>> with record_scopes(), scope("square"):

@@ -1,4 +1,4 @@
-r"""Pictures of the graph that a Value remembers: each Value a card, each operation a box with its symbol.
+r"""Pictures of a Value's graph: each Value is a card, each operation a box with its symbol.
 
     draw_dot(loss)              # shown by a notebook; .render("loss") writes it
     save(loss, "loss.svg")      # .svg, .png, .pdf or .dot
@@ -56,16 +56,16 @@ STYLES = ("written", "micrograd")
 
 
 def trace(root: Value) -> tuple[list[Value], list[tuple[Value, Value]]]:
-    """The nodes and edges of the graph under a Value: micrograd's own function of this name.
+    """The nodes and edges of the graph under a Value: micrograd's function of this name.
 
-    The trace of the compiler is something else: the operations that a function made while it ran once.
+    A trace of the compiler is something else: the operations of one run of a function.
 
     Args:
         root: the Value to start from, usually a result.
 
     Returns:
         The Values, each after its operands, and a pair (operand, result) for each operand of each
-        result: ``a * a`` gives the pair of a and the product twice.
+        result: ``a * a`` has the pair of a and the product twice.
 
     Raises:
         TypeError: for what is not a Value.
@@ -91,31 +91,29 @@ def draw_dot(
     style: str = "written",
     fold: bool | None = None,
 ) -> graphviz.Digraph:
-    """Draw the graph under a Value, or the kernels of a compiled function as it was called last.
+    """Draw the graph under a Value, or the kernels of the last call of a compiled function.
 
     Args:
-        root: the Value to start from, usually a result. Or a compiled function; of what follows, it takes format only.
+        root: the Value to start from, usually a result. Or a compiled function, for which only format applies.
         format: of the picture: ``"svg"``, ``"png"``, ``"pdf"`` or another that Graphviz has.
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
-        depth: draw only what is within so many operations of root; what is cut off shows as dots.
-        style: ``"written"`` draws the operations as the program has them; ``"micrograd"`` those that the
-            engine of micrograd's lecture makes of them: ``a - b`` is ``a + b * -1`` there, and ``a / b`` is
-            ``a * b**-1``. The nodes that are added have their gradients, too.
-        fold: whether what repeats is drawn as one box, as pages of ``explore`` have it: calls, layers, neurons,
-            samples, steps, sums and vectors. Boxes stand open as long as the picture can be read. Where left out,
-            graphs of more than 200 nodes are folded, and calls and layers of more than 6 operations one after the
-            other, if neither depth nor a style is given: they would be wider than 1,280 pixels.
+        depth: draw only what is within so many operations of root; dots mark the rest.
+        style: ``"written"`` draws the operations of the program; ``"micrograd"`` those of micrograd's lecture,
+            where ``a - b`` is ``a + b * -1``, and ``a / b`` is ``a * b**-1``. The extra nodes have gradients, too.
+        fold: whether to draw repetition as one group, as ``explore`` does: calls, layers, neurons, samples, steps,
+            sums and vectors. Groups are open as long as you can read the picture. By default, without depth and
+            style, graphs of more than 200 nodes are folded. So are calls and layers of more than 6 operations in
+            sequence, which would be wider than 1,280 pixels.
 
     Returns:
         A graphviz.Digraph: a notebook shows it, ``.render("name")`` writes it to a file, ``.pipe()``
         gives its bytes, ``.source`` is its text in Graphviz's language.
 
     Raises:
-        TypeError: if root is neither, format no string, or depth no whole number; for rankdir, depth, style or fold
-            with a compiled function.
-        ValueError: for an unknown format, rankdir or style, for fold with depth or another style, or for a graph
-            too large for a picture: of more than 3,000 nodes, and folded of more than 100,000.
-        ImportError: if graphviz is not installed; what lays it out then needs pygraphviz, too.
+        TypeError: if an argument has the wrong type; for rankdir, depth, style or fold with a compiled function.
+        ValueError: for an unknown format, rankdir or style; for fold with depth or another style; for more than 3,000
+            nodes, or 100,000 folded.
+        ImportError: if graphviz is not installed; to lay it out, you also need pygraphviz.
 
     Example:
         >>> a = Value(3.0, label="a")
@@ -148,23 +146,23 @@ def save(
     style: str = "written",
     fold: bool | None = None,
 ) -> None:
-    """Draw a graph, a compiled function or a sparse matrix into a file, whose suffix says the format.
+    """Draw a graph, a compiled function or a sparse matrix into a file; its suffix chooses the format.
 
-    The file is written whole or not at all. A ``.dot`` file is text, and needs nothing to be installed.
+    The file is written completely or not at all. A ``.dot`` file is text, and needs no other package.
 
     Args:
-        root: the Value to start from, usually a result. Or a compiled function: its kernels with their shapes, as it
-            was called last. Or a sparse matrix of SciPy, whose pattern is drawn as an ``.svg``.
+        root: the Value to start from, usually a result. Or a compiled function: the kernels of its last call with their
+            shapes. Or a sparse matrix of SciPy, whose pattern becomes an ``.svg``.
         path: where to write; ends in ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root.
         style: ``"written"``, or ``"micrograd"`` for the operations of micrograd's lecture, as in draw_dot.
-        fold: whether what repeats is drawn as one box, as in draw_dot; where left out, in large graphs and in
-            networks that are too wide for a laptop.
+        fold: whether to draw repetition as one group, as in draw_dot; by default in large graphs and in networks
+            too wide for a laptop.
 
     Raises:
         ValueError: for another suffix, and what draw_dot raises.
-        TypeError: for a Module, which has a ``save`` of its own, and what draw_dot raises.
+        TypeError: for a Module, which has its own ``save``, and what draw_dot raises.
         OSError: if the file cannot be written.
 
     Example:

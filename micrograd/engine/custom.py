@@ -33,21 +33,21 @@ def primitive(
     replace: bool = False,
     c: str | None = None,
 ) -> Primitive:
-    """Make a primitive of your own and register it; see Primitive for what it takes.
+    """Make a custom primitive and register it.
 
     Args:
         name: unique, a Python identifier.
         symbol: what pictures, ``_op`` and error messages show.
         forward: floats in, a float out.
         derivatives: for each operand the rule that gives its gradient, or None where no gradient
-            flows; none at all for a primitive that cannot be differentiated.
+            flows; no rules for a primitive that cannot be differentiated.
         domain: for each operand the open interval in which value and derivative are finite.
-        replace: register it in place of one of that name, as a notebook cell run again does.
-        c: the forward function in C, for files that are exported: an expression of the parameters of forward, which
-            are doubles, or statements with a return. It may call functions of math.h.
+        replace: replace a primitive of that name, as when you run a notebook cell again.
+        c: the forward function in C, for exported files: an expression of the parameters of forward, which are
+            doubles, or statements with a return. It may call functions of math.h.
 
     Raises:
-        ValueError: if the name is taken, or is no identifier, or there is not one domain an operand.
+        ValueError: if the name is taken or no identifier, or if there is not one domain per operand.
         TypeError: if forward or a rule is not a function.
 
     Example:
@@ -139,15 +139,15 @@ def operation(function: Callable[P, Any]) -> Callable[P, Any]:
     """Make an operation out of a function that returns its value and a function to backpropagate.
 
     Args:
-        function: takes floats, and settings by keyword; returns the value and a function from the
-            gradient of the value to the gradient of each operand (a tuple, or one number for one
-            operand; None where no gradient flows).
+        function: takes floats, and static parameters by keyword. It returns the value, and a function from
+            the gradient of the value to the gradient of each operand: a tuple, or one number for one
+            operand; None where no gradient flows.
 
     Returns:
         The function, to be called with Values and numbers.
 
     Raises:
-        TypeError: for what is no function; and when called, if the function does not return such a pair.
+        TypeError: if it is no function; when called, if the function does not return such a pair.
 
     Example:
         >>> from micrograd import Value

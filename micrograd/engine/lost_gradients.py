@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class GradientWarning(UserWarning):
-    """A gradient is lost without the program saying so, or ``==`` compares a Value with a number.
+    """A gradient is lost unintentionally, or ``==`` compares a Value with a number.
 
     Example:
         >>> import math, warnings

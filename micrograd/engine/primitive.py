@@ -53,16 +53,16 @@ def composite(formula: Callable[..., Any]) -> Callable[..., float]:
 class Primitive(PrimitiveBase):
     """An operation that the engine knows how to compute and how to differentiate.
 
-    Calling one applies it. Floats give a float; where an operand is a Value, the result is one that remembers.
+    Call it to apply it. Floats give a float; if an operand is a Value, the result is one that remembers its operands.
 
     Args:
         name: unique, a Python identifier; ``find(name)`` gives the primitive back.
         symbol: what pictures, ``_op`` and error messages show.
         forward: floats in, a float out; or a composite, which is a formula over other primitives.
-        derivatives: for each operand the rule that gives its gradient, or None where no gradient flows. A rule is
-            called with the gradient of the output, the output, and the operands.
+        derivatives: for each operand the rule that gives its gradient, or None where no gradient flows. A rule
+            takes the gradient of the output, the output, and the operands.
         domain: for each operand the open interval in which value and derivative are finite; by default the real line.
-        c: the forward function in C, for files that are exported.
+        c: the forward function in C, for exported files.
 
     Example:
         >>> from micrograd.engine.primitives import mul, sin
@@ -129,7 +129,7 @@ class Primitive(PrimitiveBase):
         return operand if type(operand) is float else required_number(operand, f"an operand of {self.name}")
 
     def computed(self, inputs: Sequence[float], operands: Sequence[Any]) -> float:
-        """What the forward function gives for the numbers of operands; errors name the operands."""
+        """The result of the forward function for the operands' numbers; errors name the operands."""
         try:
             data = self.forward(*inputs)
         except (ArithmeticError, ValueError) as error:

@@ -166,12 +166,12 @@ class Value(Methods, History):
     def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
         """Backpropagate: fill ``grad`` of every Value that this one was computed from.
 
-        Leaves accumulate over calls, until their ``grad`` is set to 0; the nodes between have the gradient of the last
-        call. Whatever is raised, Ctrl-C too, leaves have the gradients that they had before.
+        Leaves accumulate over calls, until you set their ``grad`` to 0; the other nodes have the gradient of the last
+        call. After any error, also Ctrl-C, leaves have the gradients that they had before.
 
         Args:
-            gradient: the gradient of this Value itself; a weight where there are several outputs.
-            create_graph: make each ``grad`` a Value with a graph of its own, to differentiate again.
+            gradient: the gradient of this Value itself; a weight if there are several outputs.
+            create_graph: make each ``grad`` a Value with a graph, to differentiate again.
 
         Raises:
             ValueError: if no gradient is required, an operation has no derivative, or the graph has a cycle; without

@@ -52,23 +52,23 @@ __all__ = [
 
 
 def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
-    """Check the answer to an exercise. It is run many times; what it prints is not shown.
+    """Check the answer to an exercise. A function runs many times, and its printed output is hidden.
 
-    It is run in a child process, so that it can be stopped whatever it does: what it changes is changed there only.
+    It runs in a child process, which can be stopped; its changes stay there.
 
     Args:
         number: of the exercise, such as "2.3".
         answer: what the exercise asks for: a number, a dict, a function, a class. With ``...`` there is no answer yet.
-        seconds: how long the answer may run, for a loop that never ends; None for as long as it likes, and in this
-            process, as a debugger needs it. On Windows there is no limit, and no child process. On a page in a browser,
-            Python itself is stopped and begins again, without its variables.
+        seconds: how long the answer may run; None for no limit, and in this process, for a debugger. On Windows there
+            is no limit and no child process. On a page in a browser, Python itself restarts, without its
+            variables.
 
     Returns:
-        A Verdict, which is true if the answer is right, and says what is wrong and why when it is printed.
+        A Verdict, which is true if the answer is right; printed, it says what is wrong and why.
 
     Raises:
         ValueError: if there is no such exercise, or seconds is not positive.
-        TypeError: if number is no text.
+        TypeError: if number is no string.
         KeyboardInterrupt: if you press Ctrl-C.
 
     Example:
@@ -89,7 +89,7 @@ def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
 
 
 def question(number: str) -> Text:
-    """What an exercise asks, as its chapter has it.
+    """The question of an exercise, as in its chapter.
 
     Raises:
         ValueError, TypeError: as for check.
@@ -139,10 +139,10 @@ def solution(number: str) -> Text:
 
 
 def progress() -> Progress:
-    """What is done so far: the exercises of each chapter, and which one is next.
+    """Your progress: the exercises of each chapter, and which one is next.
 
-    It is kept on this machine only, in a file that the last line names. MICROGRAD_PROGRESS in the environment
-    chooses another file; "off" keeps nothing.
+    It is stored only on this machine, in the file that the last line names. MICROGRAD_PROGRESS in the environment
+    chooses another file; "off" stores nothing.
 
     Example:
         >>> "exercises are right" in str(progress())

@@ -21,7 +21,7 @@ class Digits(list[tuple[list[float], int]]):
 
 
 def digits() -> Digits:
-    """400 handwritten digits: for each its 64 pixels, row by row, from 0.0 (paper) to 1.0 (ink), and what it shows.
+    """400 handwritten digits: 64 pixels each, row by row from 0.0 (paper) to 1.0 (ink), and the digit.
 
     They are the first of the 1,797 of E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI
     Machine Learning Repository, https://doi.org/10.24432/C50P49, licensed under CC BY 4.0.
@@ -37,9 +37,9 @@ def digits() -> Digits:
 
 
 def names() -> list[str]:
-    """686 common first names in lower case, of the letters a to z, in the order of the alphabet.
+    """686 common first names in lower case, of the letters a to z, in alphabetical order.
 
-    They were written for this project from general knowledge, and carry its licence.
+    They were written for this project from general knowledge, under its licence.
 
     Example:
         >>> names()[:3]

@@ -15,19 +15,19 @@ MOST = 2_000  # pictures of a page
 
 
 def sliders(path: str | os.PathLike[str], title: str, draw: Callable[..., str], /, **choices: Iterable[Any]) -> None:
-    """Write a page on which sliders choose one of many pictures.
+    """Write a page with sliders that choose one of many pictures.
 
     The page is one HTML file that needs nothing else. All its pictures are drawn now, one for each position of the
-    sliders, so it shows numbers that Python has computed.
+    sliders, from numbers that Python computes.
 
     Args:
         path: where to write; ends in ``.html``.
         title: of the page.
-        draw: gives a picture, as the text of an SVG element, for a choice of each slider: ``draw(spread=0.5)``.
-        **choices: the name of each slider, with what it chooses from: numbers or texts, from left to right.
+        draw: returns a picture, as the text of an SVG element, for one choice of each slider: ``draw(spread=0.5)``.
+        **choices: the name of each slider, with its choices: numbers or strings, from left to right.
 
     Raises:
-        TypeError: if draw gives something else.
+        TypeError: if draw returns something else.
         ValueError: for another suffix, no slider, a slider with nothing to choose, or more than 2,000 pictures.
         OSError: if the file cannot be written.
 

@@ -64,30 +64,30 @@ def explore(
     classes: Sequence[str] | None = None,
     tokens: Sequence[str | int] | None = None,
 ) -> InlinePage | None:
-    """A page that steps through the graph under a Value, forward and backward; or the film of a training.
+    """Write a page that steps through the graph under a Value, forward and backward, or through a recorded training.
 
-    Of a compiled function, it shows the kernels of the last call, each with its shape, and the scalars in them.
-    A film shows the training that fit recorded, and trains on in the page. For that the loss of each example is
-    computed once more here.
+    For a compiled function, it shows the kernels of the last call, with their shapes and scalars. For a recording, it
+    shows the training, and can continue it on the page. For that, the loss of each example is computed once more
+    here.
 
-    The page is one HTML file that needs nothing else: no network, no server. It is written whole or not
-    at all. No number and no gradient of the graph is changed.
+    The page is one HTML file that needs no network and no server. It is written completely or not at all. No number
+    and no gradient of the graph changes.
 
     Args:
-        root: the Value to backpropagate from, usually a loss; or a compiled function, whose result it then is, or the
-            sum of its results; or a Recording, which fit filled.
+        root: the Value to backpropagate from, usually a loss; or a compiled function, for its result or the sum of its
+            results; or a Recording that fit filled.
         path: where to write; ends in ``.html``. Without one, a notebook shows the page.
-        title: of the page; one is made up where left out.
-        inputs: what to draw as one box, by name. The shape of what the first layer takes, as in
+        title: of the page; by default one is generated.
+        inputs: what to draw as one group, by name. Either the shape of the first layer's inputs, as in
             ``{"image": (8, 8)}``, or the Values themselves, in nested lists or an array.
-        classes: what the classes of a softmax are called, such as ``["cat", "dog"]``; for a program that reads
-            letters, ``[".", "a", "b", "c"]``, also what its tokens are called.
-        tokens: of a program that reads words, those that the page shows first, by name or number, without the marks
-            around them: ``"ab"``. The graph has to be that of a word at least as long, which is the longest that can
-            be typed into the page.
+        classes: the names of the classes of a softmax, such as ``["cat", "dog"]``; for a program that reads
+            letters, ``[".", "a", "b", "c"]``, also the names of its tokens.
+        tokens: for a program that reads words, those to show first, by name or number, without the marks around them:
+            ``"ab"``. The graph must be that of a word at least as long, which is the longest that you can type on
+            the page.
 
     Returns:
-        Without a path, an object that a notebook shows as the page, and whose ``html`` is its text.
+        Without a path, an object that a notebook shows as the page; its ``html`` is the text.
 
     Raises:
         TypeError: if root is none of these, title no string, inputs no dict of names, classes no strings, or tokens

@@ -34,24 +34,24 @@ class PrimitiveError(AssertionError):
 def check_primitive(primitive: Primitive, points: Iterable[Iterable[float]] | None = None, *, order: int = 2) -> bool:
     """Check everything that a primitive must do, at many points of its domain.
 
-    That is: it can be found by its name; forward gives finite floats inside the domain, and the same ones
-    again; each rule is the derivative, in proportion to the gradient it is handed; backpropagation through
-    Values gives what the rules give, also where some operands are plain numbers; an operand without a rule
-    gets no gradient; the rules can be differentiated again, rightly; a graph with it survives pickling; and
-    it works on arrays, where NumPy is installed. Kinks are no failure.
+    It must be found by its name. forward must give finite floats inside the domain, and the same ones again. Each
+    rule must be the derivative, proportional to the incoming gradient. Backpropagation through Values must agree
+    with the rules, also if some operands are plain numbers; an operand without a rule gets no gradient. The rules
+    must have right derivatives, a graph with it must survive pickling, and it must work on arrays, if NumPy is
+    installed. Kinks are no failure.
 
     Args:
-        primitive: with its settings, where it has some: ``huber.with_settings(delta=1.0)``.
-        points: operands to check at besides those that its domain suggests.
-        order: 1 for a primitive whose rules are not made to be differentiated again.
+        primitive: with its static parameters, if it has any: ``huber.with_settings(delta=1.0)``.
+        points: operands to check in addition to those that its domain suggests.
+        order: 1 for a primitive whose rules cannot be differentiated again.
 
     Returns:
-        True, so that ``assert check_primitive(...)`` reads well. It never returns False: it raises.
+        True, so that you can ``assert check_primitive(...)``. It raises an error instead of returning False.
 
     Raises:
-        PrimitiveError: with a list of what is not as it must be.
-        TypeError: if this is not a primitive, or a point has not one number for each operand.
-        ValueError: if the primitive has no rules, or for an order besides 1 and 2.
+        PrimitiveError: with a list of the failed checks.
+        TypeError: if this is not a primitive, or a point does not have one number per operand.
+        ValueError: if the primitive has no rules, or for an order other than 1 and 2.
 
     Example:
         >>> import micrograd as mg

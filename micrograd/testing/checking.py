@@ -27,15 +27,15 @@ _UNRECORDED = (
 
 
 class Row(NamedTuple):
-    """What gradcheck found about one derivative: a line of its table.
+    """The result of gradcheck for one derivative: a line of its table.
 
     Args:
         name: by which input; by which two, as "0, 1", for a second derivative.
-        input: the number at which that input is moved.
+        input: the input's number.
         analytic: the derivative to be checked.
         numeric: the derivative by differences; at a kink, the middle between those of its two sides.
-        error: how far apart these two are.
-        allowed: how far apart they may be: the tolerance, and how far off the differences may be.
+        error: their difference.
+        allowed: the largest error allowed: the tolerance plus the error of the differences.
         verdict: "right" or "WRONG"; "kink" or "jump" where f has one too near for differences to stay clear
             of, and "unclear" where rounding hides the derivative, or f moves in coarse steps as in 16 bits, so
             that nothing speaks against it.
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What gradcheck found: true where no derivative is wrong, and a table when printed.
+    """The result of gradcheck: true if no derivative is wrong, and a table when printed.
 
     Args:
         rows: one for each derivative.
@@ -72,11 +72,11 @@ class Report(NamedTuple):
 
 
 class GradientError(AssertionError):
-    """Differences contradict a gradient, or do not confirm it where they must; the message is a table of ``report``.
+    """Differences contradict a gradient, or with strict do not confirm it; the message is a table of ``report``.
 
     Args:
-        report: what gradcheck found.
-        hint: what may be the cause, for a line below the table.
+        report: the result of gradcheck.
+        hint: a possible cause, for a line below the table.
     """
 
     def __init__(self, report: Report, hint: str = "") -> None:
@@ -98,13 +98,13 @@ def numerical_gradient(f: Function, inputs: Iterable[Any]) -> list[float]:
         inputs: the point to differentiate at.
 
     Returns:
-        The derivatives of f with respect to each input. Where f is smooth and loses no digits to
-        cancellation, about 12 of the 16 are right.
+        The derivatives of f with respect to each input. If f is smooth and loses no digits to
+        cancellation, about 12 of the 16 digits are right.
 
     Raises:
         TypeError: if f is not a function, an input is not a number, or f returns no number.
-        ValueError: if f is not finite at the point, or not on both sides of it. Where f raises
-            ValueError or ArithmeticError a step away from the point, a smaller step is taken.
+        ValueError: if f is not finite at the point and on both sides of it. If f raises ValueError or
+            ArithmeticError a step away from the point, the step gets smaller.
 
     Example:
         >>> [round(slope, 9) for slope in numerical_gradient(lambda x, y: x * y + x, [2.0, -3.0])]
@@ -127,35 +127,35 @@ def gradcheck(
 ) -> Report:
     """Check a gradient against finite differences of the function.
 
-    The differences find their own steps, are extrapolated, and come with an estimate of their error, so a
-    right gradient is not accused where the point is large, tiny or close to the end of a domain, and one
-    that is wrong by a millionth is, unless rounding hides it. Where f has a kink within reach, as relu has at 0,
-    any slope between those of its two sides will do.
+    The differences choose their steps, are extrapolated, and come with an estimate of their error. So a right
+    gradient passes even if the point is large, tiny or close to the end of a domain. One that is wrong by a
+    millionth fails, unless rounding hides it. If f has a kink nearby, as relu has at 0, any slope between those of
+    the two sides passes.
 
     Args:
-        f: a function of as many numbers as there are inputs. Without a gradient it is written with
-            operators and the functions of micrograd, and is called with Values too.
+        f: a function of as many numbers as there are inputs. Without ``gradient``, it is also called with
+            Values, so write it with operators and functions of micrograd.
         inputs: the point to check at: numbers, or an array of them from any library.
         order: 2 to check the second derivatives as well, against differences of the first ones.
-        gradient: what to check instead of backpropagation, from any library: a function of the same
-            floats that gives one number for each input, or the bare number of a single one.
-        hessian: for order 2 with a gradient of your own, the function that gives a row of second
-            derivatives for each input, or the bare number of a single one.
+        gradient: what to check instead of backpropagation: a function of the same floats, from any library,
+            that returns one number for each input, or one bare number.
+        hessian: for order 2 with ``gradient``, the function that returns a row of second derivatives for
+            each input, or one bare number.
         tolerance: the relative difference allowed, on top of the error of the differences themselves.
-        strict: whether every derivative must be right. Else those pass, too, that differences cannot tell:
-            at a kink or a jump of f, and where rounding hides them.
+        strict: whether every derivative must be right. Otherwise derivatives also pass if differences
+            cannot tell: at a kink or a jump of f, and where rounding hides them.
 
     Returns:
-        A Report, which is true and prints as a table, so that ``assert gradcheck(...)`` reads well. It is
-        never a false one: gradcheck raises.
+        A Report, which is true and prints as a table, so that you can ``assert gradcheck(...)``. gradcheck
+        raises an error instead of returning a false one.
 
     Raises:
         GradientError: if a derivative is wrong, with a table of all of them; with strict, on every verdict
             but "right".
-        TypeError: if f is not a function, an input is not a number, or f, gradient or hessian returns
-            something else than numbers.
-        ValueError: if f is not finite at the point, or not on both sides of it; for an order besides 1 and 2,
-            or a gradient that has not one number for each input.
+        TypeError: if f is not a function, an input is not a number, or f, gradient or hessian does not
+            return numbers.
+        ValueError: if f is not finite at the point and on both sides of it; for an order other than 1 and 2,
+            or a gradient that does not have one number per input.
 
     Example:
         >>> import micrograd as mg

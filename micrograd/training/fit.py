@@ -53,63 +53,61 @@ def fit(
 ) -> History:
     """Train: minimise the mean loss over the data.
 
-    Ctrl-C ends the run early: the model is then as the last finished step left it, and the history
-    so far is returned, with ``interrupted`` set. On an error, too, the model is as the last finished
-    step left it.
+    Ctrl-C ends the run early and returns the history so far, with ``interrupted`` set. Then, and after an
+    error, the model is as the last complete step left it.
 
     Args:
-        loss: the loss of one example, as a Value. An example that is a tuple is given as several
-            arguments, so that pairs of input and target go with ``loss(input, target)``.
-        data: the examples. A generator is read to its end first, unless ``steps`` is given.
+        loss: the loss of one example, as a Value. An example that is a tuple is passed as several arguments,
+            so pairs of input and target call ``loss(input, target)``.
+        data: the examples. A generator is first read to its end, unless ``steps`` is given.
         optimizer: what holds the parameters and updates them.
         epochs: how many times to go through the data.
-        batch_size: how many examples an update takes the mean loss over; the last batch of an epoch
+        batch_size: over how many examples to take the mean loss of an update; the last batch of an epoch
             may be smaller.
-        seed: of the shuffling before each epoch, so that the same seed gives the same run; without one,
-            Python's ``random`` shuffles.
+        seed: of the shuffling before each epoch: the same seed gives the same run. Without one, Python's
+            ``random`` shuffles.
         progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
-        callback: called after each epoch with the history. The run ends if it returns True; what it raises ends the
-            run, too. Where several processes train together, each calls its own, and what it saves, the first one
-            alone writes.
-        shuffle: whether each epoch visits the examples in an order of its own; otherwise in that of the data.
-        steps: how many steps an epoch has. A generator may be endless then: its examples are taken as they come,
-            neither shuffled nor kept. One that ends earlier ends the run.
-        validation: examples that are not trained on. Their mean loss after each epoch is in the history and the bar.
-            The loss is called without ``noise`` for them.
+        callback: called after each epoch with the history. The run ends if it returns True or raises an error. If
+            several processes train together, each calls its own, and only the first one writes what it saves.
+        shuffle: whether each epoch visits the examples in another order; otherwise in that of the data.
+        steps: how many steps an epoch has. Then a generator may be endless: its examples are neither shuffled nor
+            kept. If it ends earlier, the run ends.
+        validation: examples not to train on. Their mean loss after each epoch is in the history and the bar. For
+            them, the loss is called without ``noise``.
         metrics: functions of a validation example by name, such as ``{"accuracy": lambda x, y: (model(x) > 0) == y}``,
             that return a number, a Value or a bool. Their means are in the history and the bar.
         patience: ends the run after so many epochs without a smaller validation loss. The parameters are then those
-            after the best epoch, also where the run ends by itself; after Ctrl-C they are the last ones.
-        clip_norm: scales the gradient of a batch down to this norm, where its norm is larger.
-        resume: the history of a run that ended early, which goes on up to ``epochs``, to the last bit as if it had
-            not ended: in the middle of an epoch, too. Data, batch_size, steps and seed must be the same; the optimiser
-            must be the same or have loaded its state.
+            of the best epoch, also if the run ends by itself; after Ctrl-C they are the last ones.
+        clip_norm: scales the gradient of a batch down to this norm, if its norm is larger.
+        resume: the history of a run that ended early, to continue it up to ``epochs``, even in the middle of an epoch.
+            The numbers are exactly those of an uninterrupted run. Data, batch_size, steps and seed must be the same;
+            the optimiser must be the same or have loaded its state.
         compile: whether to run the loss, its gradient and the update as compiled programs, with the same
             results up to rounding; or the name of the backend: "llvm", "numpy" or "jax". Numbers in the
-            examples are dynamic then, as in micrograd.compile. Natively a large batch runs on all cores, with the
-            same results on any number of them; MICROGRAD_THREADS in the environment says on how many.
-        record: a Recording, which is told of each step; explore makes a film of it.
-        devices: with ``compile="jax"``, how many devices share each batch, or "all" of those that JAX finds, those of
-            other processes too; without it, one. The results are the same up to rounding.
-        precision: with ``compile="jax"``, "float32" computes in that, with half of the digits.
-        noise: draws the random numbers of a loss, such as the mask of a dropout. It is called once for each step,
-            with the number of examples in the batch, and returns as many items: numbers, lists or arrays, or the rows
-            of one array. The loss takes the item of its example as the named argument ``noise``. The numbers are the
-            same with and without ``compile``. The items must be alike in all steps.
+            examples are then dynamic, as in micrograd.compile. Natively, a large batch runs on all cores, or on
+            MICROGRAD_THREADS of them, with the same results on any number.
+        record: a Recording of each step, for explore.
+        devices: with ``compile="jax"``, over how many devices to split each batch; "all" for those that JAX finds,
+            also in other processes; by default one. The results are the same up to rounding.
+        precision: with ``compile="jax"``, "float32" computes with half of the digits.
+        noise: draws the random numbers of a loss, such as the mask of a dropout. It is called once per step with the
+            number of examples in the batch, and returns as many items: numbers, lists or arrays, or the rows of one
+            array. The loss takes its item as the named argument ``noise``. The numbers are the same with and without
+            ``compile``. All items must have the same structure.
 
     Returns:
         The history of the loss.
 
     Raises:
-        ValueError: if there is no data, if epochs, batch_size, steps, patience or devices is below 1, if there are not
-            as many devices, if noise does not return an item for each example or these are not alike, if settings
-            exclude or need one another, or if resume is of a run with other settings.
-        TypeError: if an argument is not what it must be, or loss does not return a Value.
+        ValueError: if there is no data; if epochs, batch_size, steps, patience or devices is below 1; if there are not
+            as many devices; if noise does not return one item per example, of the same structure; if settings exclude
+            or need one another; or if resume is of a run with other settings.
+        TypeError: if an argument has the wrong type, or loss does not return a Value.
         ArithmeticError: if a loss or an update overflows or is not finite, naming the epoch and the example.
-        ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
+        ImportError: if progress is True and tqdm is not installed, or if a package for compiling is missing.
         TraceError: if the loss cannot be compiled.
-        RuntimeError: if JAX has float64 switched off and that is the precision, or if another process that trains
-            together with this one has failed, is gone, or trains something else.
+        RuntimeError: if the precision is float64 and JAX has it disabled, or if another process of this training has
+            failed, is gone, or trains something else.
 
     Example:
         >>> from micrograd import Value

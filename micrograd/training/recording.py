@@ -63,26 +63,26 @@ class Snapshot:
 
 
 class Recording:
-    """A training run as a film: give it to ``fit(record=)``, then to ``explore``.
+    """A recorded training: pass it to ``fit(record=)``, then to ``explore``.
 
-    It keeps the loss of every step. Of the parameters' numbers it keeps some hundred frames, evenly
-    spread: where there are too many, every other one is dropped.
+    It keeps the loss of every step, and some hundred snapshots of the parameters, evenly spread: if there are
+    too many, every other one is dropped.
 
     Args:
-        model: the network that is trained, as it is before the first step.
-        inputs: the inputs of the examples. Of networks with two inputs, the film shows the decision boundary,
-            and these as points. Where the loss is not known, it shows the network at work on the first of them. None
-            for a network that takes something else than numbers, such as tokens: the film shows the loss of an example.
-        targets: what the points stand for: a class number, or a number whose sign says the side.
-        frames: how many frames to keep at most.
+        model: the network to train, as it is before the first step.
+        inputs: the inputs of the examples. For networks with two inputs, the page shows the decision boundary, and
+            these as points. If the loss is not known, it shows the network on the first of them. None for a network
+            that takes other things than numbers, such as tokens: the page shows the loss of an example.
+        targets: of the points: a class number, or a number whose sign is the side.
+        frames: the maximum number of snapshots.
 
     Attributes:
         losses: the mean loss of each step's batch, before that step's update.
-        run: what the last fit was called with; None before one. It is not pickled: a loss often cannot be.
+        run: the arguments of the last fit; None before one. Not pickled, because a loss often cannot be.
 
     Raises:
-        TypeError: if model is no Module, or there is something else than numbers in inputs or targets.
-        ValueError: if there are no inputs, not as many targets, or fewer than 2 frames are asked for.
+        TypeError: if model is no Module, or inputs or targets hold other things than numbers.
+        ValueError: if there are no inputs, not as many targets, or fewer than 2 frames.
 
     Example:
         >>> from micrograd import fit, losses, nn, optim
@@ -123,9 +123,9 @@ class Recording:
         self._last = self._moments[0]
 
     def start(self, run: Run) -> None:
-        """Take note of the training whose steps follow; fit calls this.
+        """Note the training whose steps follow; fit calls this.
 
-        Where it is another one than before, no batch and no state is left of the earlier steps: they were of that one.
+        If it is another training than before, the batches and states of the earlier steps are dropped.
         """
         if self.run is not None and not self.run.is_continued_by(run):
             self._moments = [replace(moment, state=None, batch=None, rate=None) for moment in self._moments]
@@ -133,7 +133,7 @@ class Recording:
         self._set_last(replace(self._last, state=self._state(), batch=None, rate=None))
 
     def step(self, loss: float, numbers: list[float] | None = None, batch: list[int] | None = None) -> None:
-        """Record a step that has just been made; fit calls this.
+        """Record the step just made; fit calls this.
 
         Args:
             loss: the mean loss of its batch.
@@ -176,11 +176,11 @@ class Recording:
         return film
 
     def frames(self) -> list[Frame]:
-        """The frames kept, each the number of steps made and the parameters' numbers; the last step is one."""
+        """The snapshots: for each, the number of steps made and the parameters' numbers; the last step is one."""
         return [(moment.step, moment.numbers) for moment in self.moments()]
 
     def moments(self) -> list[Snapshot]:
-        """The same frames, with what is known of the optimiser and of the step that follows each."""
+        """The snapshots, with what is known of the optimiser and of the next step."""
         if self._moments[-1].step == self._last.step:
             return self._moments
         return [*self._moments, self._last]
