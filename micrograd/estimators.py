@@ -157,7 +157,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
         Raises:
             ValueError: for parameters, rows or targets that do not fit, saying which; TypeError for sparse rows.
-            ArithmeticError: if the training diverges. What was learned before stays, whatever is raised.
+            ArithmeticError: if the training diverges. After an error, the former weights remain.
         """
         self._learn(X, y, sample_weight, going_on=False)
         return self
@@ -166,15 +166,15 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         """Write a page that opens the graph of one prediction: why this answer.
 
         The page steps through the network at work on the row, and back through the gradients of the answer: of the
-        probability of the likeliest class, or of the first predicted number. Of a network with more than 20,000
-        parameters it shows the 40 inputs that weigh most in this row. The others are counted in with the biases of the
-        first layer: the answer, and all gradients shown, are those of the whole network.
+        probability of the likeliest class, or of the first predicted number. For a network with more than 20,000
+        parameters, it shows the 40 inputs that weigh most in this row. The others are counted in with the biases of
+        the first layer: the answer, and all gradients shown, are those of the whole network.
 
         Args:
             row: the inputs of one row: a list, an array, or a table of one row.
             path: where to write; ends in ``.html``.
             title: of the page; the answer where left out.
-            inputs: what to draw as one box, by name: names of columns in nested lists, as of the pixels of an image.
+            inputs: what to draw as one group, by name: names of columns in nested lists, as of the pixels of an image.
 
         Raises:
             NotFittedError: before fit.

@@ -387,7 +387,7 @@ _iterations: ContextVar[Iterations | None] = ContextVar("iterations", default=No
 
 @contextmanager
 def taking(iterations: Iterations) -> Iterator[None]:
-    """Let the loops inside take their turns in another way."""
+    """Let the loops inside run their iterations in another way."""
     yield from holding(_iterations, iterations)
 
 

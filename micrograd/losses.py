@@ -333,7 +333,7 @@ def _mean(name: str, loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any
 
 def _mean_of(_: Sequence[Any], loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
     terms = [loss(prediction, target) for prediction, target in pairs]
-    return functional.mean(terms) if len(terms) > 1 else terms[0] / 1  # a mean of one needs no box in the box
+    return functional.mean(terms) if len(terms) > 1 else terms[0] / 1  # no nested group for one element
 
 
 # Each run is a box of a page, by the name of the loss.

@@ -1,8 +1,8 @@
 """Optimisers: from gradients to the next parameters, and learning rates that change with the step.
 
-An update is a formula on scalars: from a parameter, its gradient and the optimiser's state for it, to
-the next parameter and the next state. It is written with operators and functional names only, so it
-works on floats and on whatever else has these operators:
+An update is a formula on scalars: from a parameter, its gradient and the optimiser's state for it, to the next
+parameter and the next state. It uses only operators and functions of ``functional``, so it works on floats and on
+anything with these operators:
 
     SGD(...).update(parameter=1.0, gradient=0.5, state=(), rate=0.1)   # (0.95, ())
 """

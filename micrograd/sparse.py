@@ -5,7 +5,7 @@ The second residual of
     def f(x):
         return [x[0] * x[1], x[1] ** 2]
 
-does not depend on x[0]. So the Jacobian has three entries, and each of them is an expression of its own:
+does not depend on x[0]. So the Jacobian has three entries, and each of them is a separate expression:
 
     row 0:   x[1]   x[0]
     row 1:     .    2 * x[1]

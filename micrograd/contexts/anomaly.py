@@ -1,8 +1,8 @@
 """detect_anomaly: find the operation that first gives a NaN or an infinity, forward or backward.
 
-While it is on, a recorder does what the operators do and checks each result, and backpropagation checks each
-gradient before any ``grad`` is set. A node does not know which line of the program made it. So the recorder gives
-each node a primitive of its own, and notes the line for that primitive.
+While it is on, a recorder does what the operators do and checks each result, and backpropagation checks each gradient
+before any ``grad`` is set. A node does not know which line of the program made it. So the recorder gives each node a
+separate primitive, and notes the line for that primitive.
 """
 
 from __future__ import annotations

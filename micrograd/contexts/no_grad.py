@@ -3,7 +3,7 @@
     with mg.no_grad():
         y = x * x          # a constant: nothing keeps what it was made of
 
-The transforms record under no_grad too: whoever calls them wants a gradient.
+The transforms record under no_grad, too, because their caller wants a gradient.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ class Block(ContextEntry):
     """One run through a block.
 
     Attributes:
-        name: what boxes are called.
-        kind: which boxes they are; see folding/boxes.py.
-        start, end: when it began, and when it was over, as those of calls.
+        name: of the group.
+        kind: of the group; see folding/boxes.py.
+        start, end: when it began and ended, as for calls.
     """
 
     def __init__(self, name: str) -> None:

@@ -119,12 +119,12 @@ def _pass_gradients(root: History, floor: int) -> list[History]:
 
 
 def backpropagate(root: History, gradient: float) -> Iterable[Any]:
-    """Run the chain rule from root to the leaves, which add up what they are given over calls: all of it, or nothing.
+    """Run the chain rule from root to the leaves, whose gradients add up over calls: completely, or not at all.
 
-    Returns the nodes that gradients flow to, in the order in which they were visited. Whatever is raised, every
-    leaf has the gradient it had before.
+    Returns the nodes that gradients flow to, in the order in which they were visited. After an error, every leaf
+    has the gradient it had before.
     """
-    with changing_gradients:  # the counts are in the nodes, so no two threads may walk shared nodes at a time
+    with changing_gradients:  # the counts are in the nodes, so no two threads may visit shared nodes at a time
         if (primitive := root._primitive).variadic and primitive.backpropagates_at_once(root, gradient):
             return chain([root], root._x)
         if LATER:

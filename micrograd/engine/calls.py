@@ -1,13 +1,13 @@
-"""Calls: which run of which function a Value came out of. Pages show each run as a box.
+"""Calls: which run of which function made a Value. Pages show each run as a group.
 
     @mg.scope
     def attention(x): ...
 
     y = attention(x)       # y remembers the run: its name, when it was, and which Values went in
 
-What a run computed lies between what went in and what came out, so only the latter remembers it; no node inside costs
-anything. A run keeps no Value alive: of what went in, it has the ids. They stay right, because a result keeps what it
-was computed from. Small functions are called often, so what is remembered are plain tuples.
+A run is what lies between its inputs and its results, so only the results remember it, and nodes inside cost nothing.
+A run keeps no Value alive: it has only the ids of its inputs. They stay valid, because a result keeps its operands.
+Small functions are called often, so runs are plain tuples.
 """
 
 from __future__ import annotations
@@ -37,12 +37,10 @@ class Call(NamedTuple):
     """One run of a function.
 
     Attributes:
-        name: what boxes are called.
-        of: the function, or the module, that ran.
+        name: of the group.
+        of: the function or module that ran.
         inputs: the ids of the Values that went in, and of other objects.
-        start, end: when it began, and when it was over. The iterations of a loop lie between its first moment and the
-        next,
-            and between its last and the one before.
+        start, end: when it began and ended. The iterations of a loop occupy intervals of equal length between them.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Choices: whether a function took one of several numbers, and left nothing of the others in the graph.
+"""Choices: whether a function selected one of several numbers, so that the graph lacks the others.
 
     with watching_choices() as noted:
         mg.take(xs, 1) * 2.0
-    noted                     # [None]: other arguments may have it take another number
+    noted                     # [None]: other arguments may select another number
 
-Who needs the pattern of all calls, as a sparse derivative does, then asks a trace, which has the others, too.
+A sparse derivative needs the pattern of all calls. If there were choices, it asks a trace, which has all numbers.
 """
 
 from __future__ import annotations

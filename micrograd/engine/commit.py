@@ -2,9 +2,9 @@
 
     commit(setting(parameters, "_data", numbers))
 
-What can fail comes first: it makes the numbers, and the plan. Carrying the plan out is one call into C. It allocates
-nothing, and Python looks for signals only between the instructions of Python code: so Ctrl-C, or whatever the handler
-of a signal raises, comes before it or after it.
+What can fail comes first: making the numbers and the plan. Carrying the plan out is one C call, which allocates
+nothing. Python handles signals only between instructions of Python code, so Ctrl-C, or the error of a signal handler,
+comes before it or after it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Traversal:
 
     Attributes:
         undo: the plan that gives the leaves their gradients back.
-        floor: counts of uses up to this one mean none. They are left of traversals that failed, and could not be
-            cleared.
+        floor: counts of uses up to ``floor`` are stale: a traversal failed and could not clear them. They mean
+            none.
     """
 
     undo: Iterator[None] | None = None

@@ -1,17 +1,17 @@
-"""Forward functions that are formulas over other primitives, each written once for all that can compute them.
+"""Forward functions that are formulas over other primitives, each written once for all backends.
 
     @composite
     def softplus(on, x):
         return on.maximum(x, 0.0) + on.log1p(on.exp(-on.abs(x)))
 
-``on`` has the primitives by their names, as functions of one kind of operand: of floats, of NumPy arrays, of LLVM's
-numbers and vectors, of the symbols that a page's formulas are written with. So whoever computes has functions for
-the base operations only (those of the table that have no formula here), and these follow.
+``on`` has the primitives by name, for one kind of operand: floats, NumPy arrays, LLVM's numbers and vectors, or
+symbols of a page's formulas. So a backend only needs the base operations, those of the table without a formula here,
+and the others follow.
 
-A choice is ``on.where(condition, a, b)``, with a comparison by an operator. Both branches are computed, so the one that
-is not chosen must not raise on floats: a ``minimum`` or ``maximum`` in it keeps exponentials and divisors in bounds.
-Python's own products and sums give infinity where they overflow, and do not raise. What a rare case needs stands under
-``if on.somewhere(condition)``: a float that is no such case does without, and so does an array that has none.
+Instead of ``if``, write ``on.where(condition, a, b)``, with a comparison by an operator. Both branches are computed, so
+the other one must not raise an error on floats: bound its exponentials and divisors with ``minimum`` or ``maximum``.
+Products and sums of Python floats overflow to infinity without an error. Put code for a rare case under
+``if on.somewhere(condition)``: floats and arrays without such a case skip it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Pickling and deep-copying graphs of any depth.
 
-Python copies what an object refers to by recursion, and so gives up on a chain of a few hundred nodes.
-Here the first Value that is met hands over its whole graph as a list, operands first:
+Python copies referenced objects by recursion, and gives up on a chain of a few hundred nodes. Here the first
+Value passes its whole graph as a list, operands first:
 
     c = a * b + a    ->    [a, b, a * b, c]    ->    the last of the copied list is the copy of c
 
-By the time a node of the list is copied, its operands have been copied, and pickle and copy remember
-them: nothing recurses, and what several Values share their copies share too. The attributes that the user
-has set on the nodes of a graph come after all of them, as they may refer to any.
+When a node of the list is copied, its operands have been copied, and pickle and copy remember them. So nothing
+recurses, and copies share what the originals share. Custom attributes of nodes come after all nodes, because they may
+refer to any of them.
 """
 
 from __future__ import annotations

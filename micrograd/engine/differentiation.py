@@ -1,9 +1,9 @@
 """Differentiation: which function a transform such as mg.grad is running, and what its result depends on.
 
-A transform runs f on Values of its own, and differentiates by these. Two questions follow. Does a gradient flow from
-the result to other Values, as to w in ``mg.grad(lambda x: w * x**3)(2.0)``? Then what the transform returns must be a
-graph on them. And does f, while it runs, make plain numbers of what depends on its inputs, as ``backward()`` does? Then
-the transform would lose their gradients, and that is refused.
+A transform runs f on new Values, and differentiates by these. Two questions follow. Does a gradient flow from the
+result to other Values, as to w in ``mg.grad(lambda x: w * x**3)(2.0)``? Then the transform must return a graph on them.
+Does f make plain numbers of what depends on its inputs, as ``backward()`` does? Then the transform would lose their
+gradients, so it raises an error.
 """
 
 from __future__ import annotations

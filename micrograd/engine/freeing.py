@@ -1,9 +1,8 @@
 """Graphs of any depth, freed one node after the other, where the interpreter would run out of stack.
 
-A node that is freed frees its operands, and these theirs. CPython cuts such a chain short before its stack is full.
-Python in a browser cannot: a chain of some thousands of nodes ends the interpreter there. So there, a node that is
-about to be freed hands on what it holds to a list, and only the first of them empties that list. On all other
-platforms nothing is done, and nothing is paid.
+A freed node frees its operands, and these theirs. CPython interrupts such a chain before its stack is full. Python in
+a browser cannot, and a chain of some thousands of nodes ends the interpreter. So there, a node about to be freed moves
+its contents to a list, and the first of them empties that list. On all other platforms nothing is done, at no cost.
 """
 
 from __future__ import annotations

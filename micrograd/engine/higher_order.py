@@ -77,7 +77,7 @@ def partial_gradients(
 
 
 def jacobian(outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-    """For each output, Value or plain number, its gradients by the inputs; those that are 0 may be left out."""
+    """For each output, Value or plain number, its gradients by the inputs; zeros may be left out."""
     if (tracer := tracer_on_top()) is not None:
         return tracer.jacobian(outputs, inputs, create_graph)
     start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph and inputs else 1.0

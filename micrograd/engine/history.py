@@ -1,10 +1,10 @@
-"""Micrograd's own names for how a Value was made, which are made when someone asks for them.
+"""Micrograd's names for how a Value was made, computed when someone asks for them.
 
     out = Value(x.data * y.data, (x, y), "*")
     out._backward = backward        # a closure, which adds to x.grad and y.grad
     out._prev == {x, y}, out._op    # the operands, and the symbol
 
-A node whose derivative is a closure has a primitive of its own, HandWritten.
+Each node whose derivative is a closure has a separate primitive, HandWritten.
 """
 
 from __future__ import annotations

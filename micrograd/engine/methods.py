@@ -1,7 +1,7 @@
-"""The methods of a Value: the functions, as ``x.tanh()``; and what floats do besides: compare, round, convert, print.
+"""The methods of a Value: functions such as ``x.tanh()``, and what floats can do: compare, round, convert, print.
 
-Also what NumPy and PyTorch ask of a number. Where the result is a plain number, no gradient flows to it;
-lost_gradients.py warns where a program may not have meant that.
+Also what NumPy and PyTorch ask of a number. If the result is a plain number, it has no gradient;
+lost_gradients.py warns if the program may not have meant that.
 """
 
 from __future__ import annotations

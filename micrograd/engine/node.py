@@ -4,8 +4,8 @@ The product of a Value x, which is 3.0, and the plain number 2.0 is a node with
 
     _data 6.0, _primitive mul, _first x, _x 3.0, _second NUMBER, _y 2.0
 
-It keeps the numbers beside the operands: the gradient belongs to the numbers of the forward pass, also when
-x.data is set afterwards. Operators make nodes: see value.py.
+It keeps the numbers beside the operands: the gradient belongs to the numbers of the forward pass, even if x.data is
+set afterwards. Operators make nodes: see value.py.
 """
 
 from __future__ import annotations

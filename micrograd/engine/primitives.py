@@ -1,19 +1,19 @@
-"""The table of primitives: what each one computes, and its derivative, a line each.
+"""The table of primitives: what each one computes, and its derivative, one line each.
 
 An entry reads like a line in a list of derivatives. For the quotient ``out = x / y`` it says:
 
     div = define("div", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y)
 
 a name, the forward function on floats, then a rule for each operand. A rule takes ``g``, the gradient of the
-output, the output and the operands, and gives the gradient of its operand: by the chain rule, ``g`` times the local
-derivative. ``None`` in place of a rule says that no gradient flows to that operand.
+output, the output and the operands. By the chain rule, it returns ``g`` times the local derivative. ``None`` in place
+of a rule means that no gradient flows to that operand.
 
-Rules are written with operators and other primitives only, so they work on whatever they are handed: floats give
-ordinary backpropagation, Values a gradient that is itself a graph. Each operand has a rule of its own, so that a
-gradient nobody needs is not computed: the exponent's, in ``x ** 2`` with a negative x, does not even exist.
+Rules use only operators and other primitives, so they work on any kind of number: floats give ordinary
+backpropagation, Values a gradient that is itself a graph. With one rule per operand, a gradient that nobody needs is
+not computed: the exponent of ``x ** 2`` has none if x is negative.
 
-At a kink the derivative is that of the branch on the left, such as 0 for relu; abs has 0 in its corner. Of two equal
-operands, maximum and minimum give the gradient to the first. For NaN it is that of the branch that forward takes.
+At a kink the derivative is that of the left branch, such as 0 for relu; abs has 0 at 0. If operands are equal, maximum
+and minimum give the gradient to the first. At NaN the derivative is that of the branch that forward takes.
 """
 
 from __future__ import annotations

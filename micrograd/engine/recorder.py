@@ -1,13 +1,13 @@
-"""Who records what the operators do: they do it themselves, unless a Recorder is in use.
+"""What records operations: the operators do it themselves, unless a Recorder is in use.
 
     with mg.no_grad():
         y = x * x          # x.__mul__ finds a recorder, and calls recorder.apply(mul, x, x)
 
 no_grad, detect_anomaly and the compiler each have a Recorder. One is in use for one thread or asyncio task.
 
-Recorders are context entries, each on top of the one that was in use before. A block that ends takes its own entry
-away, or closes it where another one is on top or another task ends the block; a closed entry is passed over. So the
-blocks of two generators may end in any order.
+Recorders are context entries, each on top of the one before. At its end, a block removes its entry. If another entry
+is on top, or another task ends the block, it closes its entry instead, and closed entries are skipped. So the blocks
+of two generators may end in any order.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def _running_task() -> Any:
 
 
 class Recorder:
-    """What a recorder may do in place of the operators and of backpropagation: six hooks; defaults change nothing.
+    """What a recorder may do instead of operators and backpropagation: six hooks, whose defaults change nothing.
 
     A recorder of numbers that are not known yet is a Tracer: see tracer.py.
 
     Attributes:
-        is_open: whether it still records. One that does not is passed over wherever it is in use.
-        watches_gradients: whether ``contributions`` looks at what nodes give, so that backpropagation must ask it.
-        lets_programs_run: whether a compiled function may run its program, whose operations nobody records.
+        is_open: whether it still records; if not, it is skipped.
+        watches_gradients: whether backpropagation must call ``contributions``.
+        lets_programs_run: whether a compiled function may run its program without recording its operations.
         remembers: whether results remember how they were made.
         remembers_calls: whether results remember the calls that they came out of; see calls.py.
         inner: the recorder whose results this one checks, if it does.
@@ -108,12 +108,12 @@ class Recorder:
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Apply a primitive to operands, and record it or not: the operators call this.
 
-        They do not look whether the recorder is open. Where it is not, ``passed_over`` has the result.
+        They do not check whether the recorder is open. If it is closed, ``passed_over`` has the result.
         """
         raise NotImplementedError
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
-        """Start + xs[0] * ys[0] + ... as one operation; None where there is no such operation."""
+        """start + xs[0] * ys[0] + ... as one operation; None if there is no such operation."""
         return None
 
     def keeps(self, node: Any) -> bool:
@@ -121,11 +121,11 @@ class Recorder:
         return True
 
     def contributions(self, node: Any, gradient: Any, give: Callable[[], Contributions]) -> Contributions:
-        """What a node with this gradient gives to its operands: what give() returns."""
+        """The contributions of a node with this gradient to its operands: those of give()."""
         return give()
 
     def under_no_grad(self) -> Recorder | None:
-        """A recorder to use under no_grad inside of this one; None for the one that records nothing."""
+        """A recorder to use under no_grad inside this one; None for the one that records nothing."""
         return None
 
     def under_derivative(self) -> Recorder | None:

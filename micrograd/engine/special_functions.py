@@ -1,8 +1,8 @@
 """The rest of the composites: sinc, the gamma function, Bessel functions, the normal distribution, powers and steps.
 
-They are written over the same operations as those of composites.py, for whoever computes them. Each is exact in
-pieces: near a root, near a pole and far out it has a form of its own that cancels nothing. In a formula of pieces
-an operand is held inside of each piece, so that the piece that is not chosen stays finite:
+They use the same operations as those of composites.py, for all backends. Each is exact in pieces: near a root, near a
+pole and far out, it has a separate form without cancellation. Each piece bounds its operand, so that a piece that is
+not chosen stays finite:
 
     near = on.minimum(x, 9.5)
     on.where(x < 9.5, series(near), far_out(x))

@@ -1,13 +1,13 @@
 """Leaves whose numbers and gradients are stored in arrays, which may be newer than the Values.
 
-A step of training replaces one array by another, and no Value is touched. Whoever looks at a Value brings it up to
-date first:
+A training step replaces one array by another, and touches no Value. Code that reads a Value brings it up to date
+first:
 
     LATER: [reference to a storage]      # its arrays are newer than its Values
     looked_at(parameter)                 # its Values get their numbers and gradients; LATER is empty again
 
-A stored leaf has its storage in ``_y``; other leaves have () there. The arrays are made in storage.py, of which this
-module knows nothing.
+A stored leaf has its storage in ``_y``; other leaves have () there. storage.py makes the arrays; this module does not
+import it.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def requires_grad_version() -> object:
 
 
 class Temporary:
-    """Whether Values have other numbers or gradients for a while, which storages must not keep.
+    """Whether Values temporarily have other numbers or gradients, which storages must not keep.
 
-    Whoever sets it does so inside of a try, after ``changing``, and sets it back by the plan that undoes the rest.
+    Set it inside a try, after ``changing``, and reset it by the plan that undoes the rest.
     """
 
     on = False
@@ -94,14 +94,14 @@ temporary = Temporary()
 
 @contextmanager
 def changing(leaves: Iterable[Any]) -> Iterator[None]:
-    """Around what sets numbers or gradients of leaves: their storages are written back before, and read again after."""
+    """Set numbers or gradients of leaves inside: their storages are written back before, and read again after."""
     with changing_gradients:
         forget_stored(leaves)
         yield
 
 
 def forget_stored(leaves: Iterable[Any]) -> None:
-    """Read the numbers and gradients of leaves from these again. Whoever sets some holds changing_gradients."""
+    """Read the numbers and gradients of leaves from the Values again. The caller holds changing_gradients."""
     if any(map(storage_of, leaves)):
         for storage in set(map(storage_of, leaves)) - {()}:
             if storage.is_read():

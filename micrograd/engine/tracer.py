@@ -1,7 +1,7 @@
-"""Tracer: a recorder of operations on numbers that are not known yet, as the compiler's tape is.
+"""Tracer: a recorder of operations on unknown numbers, such as the compiler's tape.
 
-Operators, comparisons and derivatives ask a Tracer what stands for a result, which they cannot compute. Where none is
-in use, they ask nobody.
+Operators, comparisons and derivatives ask a Tracer for the symbol of a result that they cannot compute, if a Tracer
+is in use.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Tracer(Recorder):
         raise NotImplementedError
 
     def symbol(self, value: Any) -> Any:
-        """What stands for a Value whose truth or int is asked for."""
+        """The symbol of a Value whose truth or int is asked for."""
         raise NotImplementedError
 
     def array(self, array: Any) -> Any:
-        """What stands for an array that has Values in it."""
+        """The symbol of an array that has Values in it."""
         raise NotImplementedError
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -80,7 +80,7 @@ class Tracer(Recorder):
         raise NotImplementedError
 
     def number_of(self, value: Any) -> Any:
-        """What stands for the plain number of a Value."""
+        """The symbol of the plain number of a Value."""
         raise NotImplementedError
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
@@ -101,7 +101,7 @@ class Tracer(Recorder):
         raise NotImplementedError
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
-        """For each direction the tangents of Values, from those that are given."""
+        """For each direction, the tangents of Values from the given ones."""
         raise NotImplementedError
 
 

@@ -2,7 +2,7 @@
 
 gradcheck            a gradient against finite differences, at a point of your choice
 numerical_gradient   these differences alone
-check_primitive      all that a primitive of your own must do
+check_primitive      all that a custom primitive must do
 strategies           numbers, programs, networks and data for Hypothesis (which must be installed)
 """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ListBatches:
-    """Batches of a list of examples, which each epoch visits in an order of its own.
+    """Batches of a list of examples, in a new order for each epoch.
 
     Args:
         examples: all of them.

@@ -218,7 +218,7 @@ def _minimum(x: Number, y: Number) -> Number:
 
 
 def _exp(x: Number) -> Number:
-    """E to the power of x, within a unit or two in the last place.
+    """exp(x), within a unit or two in the last place.
 
     x is n * log(2) + r with an integer n and a small r; exp(r) is its Taylor polynomial to the 13th
     degree, and 2 ** n is made of bits, in two factors, as the result may be denormal.
