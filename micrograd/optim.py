@@ -113,9 +113,7 @@ class Optimizer(SavedState):
     def _kept_of(self, groups: Sequence[Mapping[str, Any]]) -> list[State]:
         """What the update keeps before the first step: the settings of groups come last, and stay what they are."""
         if _ON_ARRAYS.get(type(self).update) is None:
-            raise TypeError(
-                f"{type(self).__name__} has an update of its own: groups are for the optimisers of mg.optim"
-            )
+            raise TypeError(f"{type(self).__name__} defines its own update: groups are for the optimisers of mg.optim")
         zeros = (0.0,) * self.states
         self.states, self.state_names = self.states + 2, (*self.state_names, "scale", "weight_decay")
         kept = []

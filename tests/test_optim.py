@@ -733,5 +733,5 @@ class TestGroups:
             def update(self, parameter, gradient, state, rate):
                 return parameter, state
 
-        with pytest.raises(TypeError, match="Own has an update of its own"):
+        with pytest.raises(TypeError, match="Own defines its own update"):
             Own([{"parameters": [Value(1.0)]}])

@@ -144,7 +144,7 @@ def check_settings(name: str, settings: dict[str, Any]) -> None:
     """Refuse Values and arrays as settings: no gradient flows to a setting."""
     for key, setting in settings.items():
         if isinstance(setting, Operand) or is_array(setting):
-            raise TypeError(f"{key} is a setting of {name}, and no gradient flows to it: give Values by position")
+            raise TypeError(f"{key} is a static parameter of {name}, without a gradient: give Values by position")
 
 
 def check_unchanged(operands: Iterable[Any], inputs: Iterable[float]) -> None:

@@ -45,7 +45,7 @@ class PrimitiveBase:
         try:
             fixed = _with_settings.get(key)
         except TypeError as error:
-            raise TypeError(f"the settings of {self.name} must be hashable: {error}") from None
+            raise TypeError(f"the static parameters of {self.name} must be hashable: {error}") from None
         if fixed is None:
             rules = [rule and partial(rule, **settings) for rule in self.derivatives]
             forward: Any = partial(self.composite or self.forward, **settings)

@@ -138,7 +138,7 @@ def prepare(
     if target in ignored:
         raise ValueError(f"{target!r} is the target, and cannot be ignored")
     if not 0 < share <= 0.5:
-        raise ValueError(f"the share of rows to test on must be above 0 and at most 0.5, not {share}")
+        raise ValueError(f"the fraction of rows to test on must be above 0 and at most 0.5, not {share}")
     present = table[table[target].notna()]
     if len(present) < FEWEST:
         raise ValueError(f"{target!r} has a value in {len(present)} rows only: too few to learn from and to test on")

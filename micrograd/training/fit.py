@@ -321,9 +321,9 @@ def _check_record(record: Any, noise: Any, batches: ListBatches | StreamBatches)
     if record is not None and not isinstance(record, Recording):
         raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
     if record is not None and noise is not None:
-        raise ValueError("a film computes losses again, for which noise is not drawn: leave out record or noise")
+        raise ValueError("a recording computes losses again, without drawing noise: leave out record or noise")
     if record is not None and batches.changes:
-        raise ValueError("a film computes losses again, and a generator gives its examples once: record needs a list")
+        raise ValueError("a recording computes losses again, and a generator yields examples once: record needs a list")
 
 
 def _check_validation(validation: Any, metrics: Any, patience: Any) -> None:

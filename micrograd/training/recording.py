@@ -106,7 +106,7 @@ class Recording:
         if not isinstance(model, Module):
             raise TypeError(f"a recording is of a Module, not of {type(model).__name__}: {model!r:.80}")
         if frames < 2:
-            raise ValueError(f"a film needs at least 2 frames, not {frames}")
+            raise ValueError(f"a recording needs at least 2 frames, not {frames}")
         self.model = model
         self.inputs = [[required_number(x, "an input") for x in example] for example in inputs or ()]
         self.targets = None if targets is None else [required_number(target, "a target") for target in targets]

@@ -383,7 +383,7 @@ class TestSettings:
             own(Value(2.0), n=2, m=3)
 
     def test_must_be_hashable(self):
-        with pytest.raises(TypeError, match="settings of own_power must be hashable"):
+        with pytest.raises(TypeError, match="static parameters of own_power must be hashable"):
             self.powers()(Value(2.0), n=[2])
 
     @pytest.mark.parametrize("setting", [Value(2.0), np.array([1.0])], ids=["Value", "array"])
@@ -393,7 +393,7 @@ class TestSettings:
             return x * n, lambda g: g * n
 
         for own in (self.powers(), scaled):
-            with pytest.raises(TypeError, match=r"n is a setting of .*no gradient flows to it"):
+            with pytest.raises(TypeError, match=r"n is a static parameter of .*without a gradient"):
                 own(Value(2.0), n=setting)
 
     def test_nodes_with_settings_can_be_pickled(self):
