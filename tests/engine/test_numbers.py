@@ -3,6 +3,7 @@
 import math
 import operator
 from decimal import Decimal
+from enum import IntEnum
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,12 @@ def same_float(first, second):
     return (math.isnan(first) and math.isnan(second)) or (
         first == second and math.copysign(1.0, first) == math.copysign(1.0, second)
     )
+
+
+class Whole(IntEnum):
+    """An int whose class has a length."""
+
+    TWO = 2
 
 
 class TestNumbersIn:
@@ -39,6 +46,7 @@ class TestNumbersIn:
             (np.uint8(7), 7.0),
             (np.True_, 1.0),
             (math.inf, math.inf),
+            (Whole.TWO, 2.0),
         ],
         ids=repr,
     )
