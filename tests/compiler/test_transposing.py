@@ -68,6 +68,7 @@ def test_numbers_of_many_samples_lie_side_by_side(backend):
         assert {getattr(access, step) for access in kernel.accesses} <= {0, 1}
 
 
+@pytest.mark.slow
 def test_so_do_those_that_would_be_computed_in_short_vectors():
     """Each sample has 5 numbers side by side: 1,000 rows of them, and no gradient, which would need more."""
     rng = random.Random(2)
@@ -88,6 +89,7 @@ def test_so_do_those_that_would_be_computed_in_short_vectors():
     assert [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (5, 1000)]
 
 
+@pytest.mark.slow
 def test_of_pairs_the_rows_may_be_samples_and_the_pairs_too():
     """The differences of all pairs of points, of which each has two numbers side by side."""
 
