@@ -383,9 +383,13 @@ def test_an_endless_loop_can_be_interrupted(is_differentiable):
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
-    with pytest.raises(KeyboardInterrupt):  # wherever it comes: a busy machine may take long to start the loop
+
+    def run():
         thread.start()
         fast(wrap(1.0))
+
+    with pytest.raises(KeyboardInterrupt):  # wherever it comes: a busy machine may take long to start the loop
+        run()
     thread.join()
     assert float(fast(wrap(2.0))) == 8.0
 

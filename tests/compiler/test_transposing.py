@@ -203,17 +203,6 @@ class TestArrays:
         assert found.outputs.tolist() == [AFTER + 3 * SAMPLES + 1, AFTER + 29]
         assert (found.kernels[-1].rows, found.kernels[-1].columns) == (1, SAMPLES * WIDTH)
 
-    def test_so_is_what_is_computed_with_that(self, program):
-        last, count = LAST, SAMPLES * WIDTH
-        doubled = [
-            Reduction(1, count, Access(target, column_step=1), (Segment(2.0, 1, Access(read, column_step=1), None),))
-            for target, read in ((last, AFTER), (AFTER, MADE))
-        ][::-1]
-        longer = of_kernels([*program.kernels, *doubled], program.constants, [last + 8], last=count)
-        found = transposed(longer)
-        assert results(found) == results(longer)
-        assert found.outputs.tolist() == [last + 3 * SAMPLES + 1]
-
     @pytest.mark.parametrize("kind", ["loop", "take"])
     def test_what_a_loop_or_a_take_touches_stays(self, program, kind):
         negative = Map(
