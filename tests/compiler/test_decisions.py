@@ -370,7 +370,7 @@ def test_several_threads_decide_at_once():
             assert result == pytest.approx(numbers_of(nested, start + 0.25 * n), rel=1e-12)
 
 
-@pytest.mark.parametrize("is_differentiable", [False, True])
+@pytest.mark.parametrize("is_differentiable", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_endless_loop_can_be_interrupted(is_differentiable):
     """Control-C reaches native code, and the function goes on to work."""
     wrap = Value if is_differentiable else float
