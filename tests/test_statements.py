@@ -274,7 +274,7 @@ def subcommands():
 
 def test_the_commands_in_the_text_can_be_typed():
     options = {option for command in subcommands().values() for option in command._option_string_actions}
-    for name, span in ((name, span) for name in PAGE_NAMES for span in spans(page_of(name))):
+    for name, span in ((each, span) for each in PAGE_NAMES for span in spans(page_of(each))):
         if span.startswith("micrograd "):
             _, command, *words = shlex.split(span)
             if words and words != ["--help"]:
