@@ -68,20 +68,6 @@ def test_arrays_that_overlap_or_end_behind_the_buffer_are_refused(arrays):
         Program(10, (), arrays=np.array(arrays))
 
 
-def test_an_operand_across_arrays_keeps_them_together():
-    kernels = [of(exp, A, 0), of(neg, B, 0), Reduction(1, SIZE, at(C), (Segment(1.0, 2, at(A, term_step=SIZE), None),))]
-    program = program_with(*kernels, of(neg, D, C))
-    live = module.Liveness(program)
-    assert live.starts.tolist() == [0, A, C, D, *range(E, H + SIZE, SIZE)]
-    assert live.sizes[1] == 2 * SIZE
-    assert_reads_the_same(program, allocate(program).kernels)
-
-
-def test_without_arrays_every_address_stays():
-    program = Program(H + SIZE, tuple(chain()), np.arange(SIZE), np.array([D]))
-    assert targets(allocate(program).kernels) == [A, B, C, D]
-
-
 def targets(kernels):
     return [kernel.target.base for kernel in kernels]
 

@@ -108,19 +108,6 @@ def test_constants_that_are_others_at_each_iteration_are_a_table():
     assert len(loops(run)) == 2
 
 
-def test_an_iteration_may_read_what_several_iterations_before_made():
-    w = [Value(0.3), Value(-0.2), Value(0.4)]
-
-    def f(x):
-        last = [x, 2 * x, 3 * x]
-        for _ in range(20):
-            last = [*last[1:], mg.sin(mg.dot(w, last))]
-        return last[-1] * last[-2]
-
-    run = mg.compile(f, backend="numpy").program(0.5)
-    assert len(loops(run)) == 2
-
-
 def test_what_lies_unevenly_in_the_buffer_is_put_in_a_table():
     """Equal operations are one node, so what an iteration reads is now one of a few that are computed before."""
     w, v = Value(0.5), Value(0.25)
@@ -212,55 +199,6 @@ def test_an_iteration_may_gather():
     assert any(a.table is not None or a.row_table is not None for kernel in backward.kernels for a in kernel.accesses)
     compiled, eager = mg.compile(f)(0.1), f(0.1)
     assert mg.gradient(compiled, w) == pytest.approx(mg.gradient(eager, w), rel=1e-11)
-
-
-SMOOTH = (
-    mg.sin,
-    mg.cos,
-    mg.tanh,
-    mg.atan,
-    mg.exp,
-    mg.sigmoid,
-    mg.softplus,
-    mg.erf,
-    mg.asinh,
-    mg.cosh,
-    mg.silu,
-    mg.expm1,
-)
-
-
-def test_a_sum_of_what_moves_and_what_stays_from_iteration_to_iteration():
-    """No two terms are of one group. Those that lie alike in the first iteration need not do so in the next ones."""
-    w = [Value(-0.5), Value(0.1), Value(0.4)]
-
-    def f(state):
-        stay = [[smooth(x) for smooth in SMOOTH] for x in w]
-        for _ in range(15):
-            move = [[smooth(x) for smooth in SMOOTH] for x in state]
-            factors = [([*s, *m[1:]], [*m, *m[:-1]]) for s, m in zip(stay, move, strict=True)]
-            state = [mg.tanh(0.1 * mg.dot(*pair)) for pair in factors]
-        return sum(state)
-
-    state = [0.1, -0.2, 0.3]
-    run = mg.compile(f, backend="numpy").program(state)
-    assert loops(run)
-    for backend in ("numpy", "llvm"):
-        compiled, eager = mg.compile(f, backend=backend)(state), f(state)
-        assert compiled.data == pytest.approx(eager.data, rel=1e-12)
-        assert mg.gradient(compiled, w) == pytest.approx(mg.gradient(eager, w), rel=1e-10)
-
-
-def test_iterations_that_differ_stay_out_of_the_loop():
-    w = Value(0.5)
-
-    def f(x):
-        for iteration in range(30):
-            x = mg.sin(w * x) if iteration not in (0, 3, 28) else mg.cos(x)
-        return x
-
-    run = mg.compile(f, backend="numpy").program(0.5)
-    assert sorted(iterations for iterations, _ in loops(run))[-1] > 20
 
 
 @pytest.mark.parametrize("iterations", [1, 7, 15, 16, 17])
