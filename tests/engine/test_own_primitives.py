@@ -217,16 +217,6 @@ class TestOperands:
         root.backward()
         assert x.grad == 1.0
 
-    @pytest.mark.parametrize("count", [0, 1, 3])
-    def test_the_wrong_number_of_operands_is_an_error(self, way, count):
-        with pytest.raises(TypeError, match=r"own|missing|argument"):
-            way("own", *SCALED)(*[Value(1.0)] * count)
-
-    def test_what_is_no_number_is_no_operand(self, way):
-        for thing in ("x", None, 1j):
-            with pytest.raises(TypeError):
-                way("own", *SCALED)(Value(1.0), thing)
-
 
 @pytest.mark.slow
 @each_way
@@ -443,19 +433,6 @@ class TestRegistering:
         second = mg.primitive("own", "own", lambda x, *, n: x + n, lambda g, out, x, *, n: g, replace=True)
         assert (second(Value(2.0), n=3).data, first(Value(2.0), n=3).data) == (5.0, 6.0)
 
-    @pytest.mark.parametrize(("forward", "rule"), [(3.0, lambda g, out, x: g), (math.sin, "cos"), (None, None)])
-    def test_forward_and_rules_must_be_functions(self, registered, forward, rule):
-        with pytest.raises(TypeError, match="primitive own needs functions"):
-            mg.primitive("own", "own", forward, rule)
-        assert "own" not in registered
-
-    @pytest.mark.parametrize("output", ["x", None, 1j, [1.0], np.array(1.0)], ids=repr)
-    def test_a_forward_function_that_gives_no_number_is_named(self, output):
-        own = mg.primitive("own", "own", lambda x: output, lambda g, out, x: g)
-        for operand in (Value(1.0), 1.0):
-            with pytest.raises(TypeError, match="the output of own must be a real number, not"):
-                own(operand)
-
     def test_what_it_makes_of_plain_numbers_is_a_float_and_of_numbers_of_numpy_too(self):
         own = mg.primitive("own", "own", special.erfinv, lambda g, out, x: g)
         assert [type(own(number)) for number in (0.5, np.float64(0.5), 0)] == [float] * 3
@@ -498,36 +475,6 @@ class TestDecorator:
             x = Value(2.0)
             mg.operation(function)(x).backward()
             assert x.grad == 3.0
-
-    @pytest.mark.parametrize(
-        "made",
-        [2.0, (2.0,), (2.0, 3.0), (2.0, lambda g: g, None), None, [2.0, lambda g: g]],
-        ids=["a number", "a tuple of one", "two numbers", "a tuple of three", "None", "a list"],
-    )
-    def test_a_function_must_return_a_value_and_a_function(self, made):
-        own = mg.operation(lambda x: made)
-        for operand in (Value(1.0), 1.0):
-            with pytest.raises(TypeError, match="must return its value and a backpropagate function, not"):
-                own(operand)
-
-    @pytest.mark.parametrize("value", ["x", None, 1j], ids=repr)
-    def test_the_value_must_be_a_number(self, value):
-        own = mg.operation(lambda x: (value, lambda g: g))
-        for operand in (Value(1.0), 1.0):
-            with pytest.raises(TypeError, match=r"the output of .* must be a real number"):
-                own(operand)
-
-    @pytest.mark.parametrize("given_back", [(), (1.0, 2.0), [1.0, 2.0, 3.0]])
-    def test_there_is_a_gradient_for_each_operand(self, given_back):
-        x = Value(1.0)
-        with pytest.raises(ValueError, match=f"backpropagate gave {len(given_back)} gradients for 1 operands"):
-            mg.operation(lambda x: (x, lambda g: given_back))(x).backward()
-        assert x.grad == 0.0
-
-    def test_a_backpropagate_function_takes_the_gradient(self):
-        own = mg.operation(lambda x: (x, lambda: 1.0))
-        with pytest.raises(TypeError, match=r"the derivative of .*takes 0 positional arguments"):
-            own(Value(1.0)).backward()
 
     def test_each_element_of_an_array_has_its_own_backpropagate_function(self):
         square = mg.operation(lambda x: (x * x, lambda g: 2 * g * x))
