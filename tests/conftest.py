@@ -31,13 +31,17 @@ ABOUT_TRACING = (
 
 # Of each test in these modules, the first case on JAX runs, and then one in so many.
 CASES_ON_JAX = {
+    "test_against_eager": 3,
     "test_alone": 4,
     "test_boundary": 4,
     "test_changes_between_steps": 6,
+    "test_checkpoints": 5,
     "test_closed_over_gradients": 6,
     "test_compiled_derivatives": 4,
+    "test_decisions": 4,
     "test_errors": 6,
     "test_fit_settings": 6,
+    "test_kernels": 3,
     "test_kinds_of_numbers": 6,
     "test_noise": 4,
     "test_trace": 6,
@@ -46,14 +50,7 @@ CASES_ON_JAX = {
 
 
 # What these modules test comes before the backend, too. NumPy's cases are slow tests, and those on LLVM fast ones.
-BEFORE_THE_BACKEND = {
-    *CASES_ON_JAX,
-    "test_against_eager",
-    "test_checkpoints",
-    "test_decisions",
-    "test_mapped",
-    "test_several_results",
-}
+BEFORE_THE_BACKEND = {*CASES_ON_JAX, "test_mapped", "test_several_results"} - {"test_kernels"}
 
 
 ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
