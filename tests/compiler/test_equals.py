@@ -13,7 +13,6 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir import equals
 from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.ir.equals import in_columns
-from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
 from micrograd.engine.primitive import Primitive
@@ -111,18 +110,6 @@ def test_operations_of_other_numbers_are_not_equal(way):
         return [x * y, y * x, x * z, x + y, x - y, x * 0.0, x * -0.0, mg.dot([x, y], [z, z]), mg.dot([x, z], [z, z])]
 
     assert counts(columns_of(f)) == {"mul": 5, "add": 1, "sub": 1, "sum_of_products": 2}
-
-
-def test_a_row_whose_elements_become_another_rows_elements(way):
-    """The rows are told apart by positions; equal ones are found when their elements are."""
-
-    def f(xs):
-        x, y, z = xs
-        return mg.vmap(lambda t: mg.tanh(mg.dot([mg.exp(t), mg.exp(y)], [z, mg.sin(t)])))([x] * 8)
-
-    columns = columns_of(traced_once(f))
-    assert counts(columns) == {"exp": 2, "sin": 1, "sum_of_products": 1, "tanh": 1}
-    assert len(set(columns.trace.outputs)) == 1
 
 
 def test_checks_of_what_is_computed_again_raise_as_eagerly(way):

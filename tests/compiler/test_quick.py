@@ -240,16 +240,6 @@ class TestWhatIsReadFromOutside:
         weights[0].data = 2.0
         assert fast(1.0).data == 0.5
 
-    def test_values_that_are_stored_and_newer(self):
-        weights = [Value(0.1 * number) for number in range(20)]
-        optimizer = mg.optim.SGD(weights, 0.5)
-        fast = mg.compile(lambda x: weights[3] * x)
-        for _ in range(4):
-            optimizer.zero_grad()
-            fast(2.0).backward()
-            optimizer.step()
-        assert fast(1.0).data == pytest.approx(0.3 - 4.0)
-
 
 class TestResults:
     def test_backward_twice_and_graphs(self, weights):

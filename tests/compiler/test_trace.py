@@ -191,20 +191,6 @@ def test_under_no_grad_the_result_is_a_constant_and_no_gradient_is_computed():
     assert fast(3.0).requires_grad
 
 
-def test_no_grad_inside_cuts_the_gradient():
-    w = Value(2.0)
-
-    @mg.compile
-    def f(x):
-        with mg.no_grad():
-            constant = w * x
-        return constant * w
-
-    result = f(3.0)
-    result.backward()
-    assert (result.data, w.grad) == (12.0, 6.0)
-
-
 def test_plain_numbers_in_give_plain_numbers_out():
     assert mg.compile(lambda x, y: x * y + mg.exp(x))(0.0, 3.0) == 1.0
     assert mg.compile(lambda: 3.0)() == 3.0

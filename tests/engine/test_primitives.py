@@ -506,14 +506,6 @@ def test_logsumexp_and_softmax_of_infinity_and_nan(others, kind):
     assert float(mg.logsumexp([kind(-math.inf)] * 2)) == -math.inf
 
 
-def test_logsumexp_of_values_and_numbers_together():
-    x = Value(1.0)
-    result = mg.logsumexp([x, 2.0])
-    result.backward()
-    assert result.data == pytest.approx(2 + math.log1p(math.exp(-1)))
-    assert x.grad == pytest.approx(1 / (1 + math.e))
-
-
 def test_dot_is_the_sum_of_the_products_of_values_and_numbers():
     x = Value(2.0)
     result = mg.dot([x, 3.0, x], [4, x, x])

@@ -353,38 +353,6 @@ def test_a_take_reads_nothing_past_its_table(index, backend):
     assert math.isnan(run([kernel], [10.0, index], 3, backend)[2])
 
 
-@pytest.mark.parametrize("kind", [list, np.array])
-@pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
-@pytest.mark.parametrize("pack", [1, 2, 3])
-@pytest.mark.parametrize("backend", ["numpy", "llvm"])  # on JAX, fit has no buffer
-def test_the_mean_gradient_of_a_batch_is_in_its_position_and_nothing_else_is_written(count, pack, kind, backend):
-    """The loss is the dot product of the parameters with an example's numbers, which are its gradients."""
-    weights, gradients = slice(0, count), slice(count, 2 * count)
-    given = slice(2 * count + 1, 2 * count + 1 + pack * count)
-    seeds, losses = (slice(start, start + pack) for start in (given.stop + 1, given.stop + 1 + pack))
-    own = slice(losses.stop, losses.stop + count)
-    weight, number = Access(weights.start, term_step=1), Access(given.start, column_step=count, term_step=1)
-    numbers, seed = Access(given.start, column_step=1, term_step=count), Access(seeds.start, term_step=1)
-    kernels = (
-        Reduction(1, pack, Access(losses.start, column_step=1), (Segment(1.0, count, weight, number),)),
-        Reduction(1, count, Access(own.start, column_step=1), (Segment(1.0, pack, numbers, seed),)),
-    )
-    size = own.stop + 1
-    inputs, outputs, seeds = np.r_[weights, given, seeds if pack > 1 else NOTHING], np.r_[losses], np.r_[seeds]
-    program = Program(size, kernels, inputs, outputs, seeds, own, ())
-    buffer = np.full(size, UNTOUCHED)
-    buffer[weights] = range(count)
-    executable = backend_of(backend).run_of(program, buffer)
-    numbers = kind([np.array([row * position + 0.5 for position in range(count)]) for row in range(4)])
-    batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
-    for batch in ([0], [3, 1, 2], [2, 2], [3, 2, 1, 0]):
-        chosen = np.array([numbers[example] for example in batch])
-        assert batches.run(batch) == pytest.approx((chosen @ np.arange(count)).tolist(), rel=1e-14)
-        assert buffer[gradients].tolist() == pytest.approx(chosen.mean(axis=0).tolist(), rel=1e-14)
-        assert buffer[weights].tolist() == list(range(count))
-        assert buffer[[2 * count, given.stop, size - 1]].tolist() == [UNTOUCHED] * 3
-
-
 @pytest.mark.parametrize("columns", [1, 9])
 @pytest.mark.parametrize("terms", [1, 3, 9])
 def test_a_maximum_is_nan_where_a_term_is_and_minus_infinity_where_all_are(columns, terms, backend):
@@ -401,32 +369,6 @@ def test_a_maximum_is_nan_where_a_term_is_and_minus_infinity_where_all_are(colum
 
 ROW, COLUMN, TERM = Access(0, row_step=1), Access(0, column_step=1), Access(0, term_step=1)
 GATHER = Access(0, table=np.zeros((2, 3, 4), dtype=np.int64))
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "parts", "kind", "flops"),
-    [
-        (1, 3, [(1, COLUMN, None)], "copy", 0),
-        (2, 3, [(4, TERM, None)], "sum", 6 * 3),
-        (2, 3, [(1, TERM, None), (1, ROW, None)], "sum", 6 * 1),
-        (2, 3, [(1, ROW, COLUMN)], "product", 6 * 1),
-        (2, 3, [(4, TERM, COLUMN)], "matrix product", 6 * 7),
-        (1, 3, [(4, TERM, COLUMN)], "matrix-vector", 3 * 7),
-        (1, 3, [(4, COLUMN, TERM)], "matrix-vector", 3 * 7),
-        (2, 3, [(4, TERM, COLUMN), (1, ROW, None)], "matrix product", 6 * 8),
-        (2, 3, [(4, COLUMN, COLUMN)], "dot", 6 * 7),
-        (2, 3, [(4, GATHER, COLUMN)], "dot", 6 * 7),
-        (2, 3, [(4, GATHER, TERM)], "matrix product", 6 * 7),
-        (2, 3, [(4, TERM, COLUMN), (4, COLUMN, COLUMN)], "dot", 6 * 15),
-    ],
-)
-def test_reductions_are_named_and_counted_by_what_their_terms_are(rows, columns, parts, kind, flops):
-    segments = tuple(Segment(1.0, terms, first, second) for terms, first, second in parts)
-    kernel = Reduction(rows, columns, COLUMN, segments)
-    assert (kernel.kind, kernel.terms, kernel.flops) == (kind, sum(terms for terms, *_ in parts), flops)
-    assert kernel.accesses == [access for _, *factors in parts for access in factors if access is not None]
-    largest = Reduction(rows, columns, COLUMN, segments, largest=True)
-    assert largest.kind == "maximum"
 
 
 def test_the_explanation_is_a_table_of_kernels():
@@ -502,31 +444,6 @@ def test_up_to_four_hundred_kernels_are_drawn():
         else:
             with pytest.raises(ValueError, match="has 401 kernels; up to 400 can be drawn"):
                 draw_program(program)
-
-
-@pytest.mark.parametrize("from_zero", [False, True])
-def test_chains_of_few_results_have_one_code_and_of_many_one_for_each_number_of_terms(from_zero):
-    def chain(rows, columns, terms, iteration_step=0):
-        parts = Segment(-1.0, terms, Access(0, terms, 0, 1), Access(50, 1, 9, 1)), Segment(1.0, 1, Access(7), None)
-        target = Access(900, columns, 1, iteration_step=iteration_step)
-        return Reduction(rows, columns, target, parts, from_zero=from_zero)
-
-    few = [chain(3, 5, terms) for terms in range(2, 8)]
-    assert len({code_of(kernel).name for kernel in few}) == 1
-    others = [[chain(8, 9, terms) for terms in range(2, 8)], [chain(3, 5, terms, 15) for terms in range(2, 8)]]
-    assert [len({code_of(kernel).name for kernel in kernels}) for kernels in others] == [6, 6]
-
-    rng = np.random.default_rng(3)
-    for kernel in (*few, *others[0]):
-        numbers = rng.choice([1.0, 1e16, -1e16, 3.0, -0.0, 1e-3], 900) * rng.random(900)
-        found = run([kernel], numbers, 1000, "llvm")[900 : 900 + kernel.rows * kernel.columns]
-        in_order = []
-        for row, column in np.ndindex(kernel.rows, kernel.columns):
-            total = 0.0 if from_zero else -0.0
-            for term in range(kernel.terms - 1):
-                total -= numbers[(kernel.terms - 1) * row + term] * numbers[50 + row + 9 * column + term]
-            in_order.append(total + numbers[7])
-        assert found.tolist() == in_order
 
 
 ERRORS = {1.0: ValueError("domain"), 2.0: ZeroDivisionError("zero"), 3.0: LookupError("first"), 4.0: TypeError("other")}
