@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, SQUARES, TOGETHER, WIDE
+from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, TOGETHER, WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, INTEGER, forward, integer, native_name
 from micrograd.compiler.backends.llvm.llvm_products import ProductWriter
-from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand, loaded
+from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.llvm.llvm_codes import Code
@@ -103,8 +103,6 @@ class _Writer(KernelWriter):
         columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
 
         def include(totals: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
-            if isinstance(terms, int) and factors[0].shape.table == SQUARES:
-                return [self._with_square(totals[0], factors, column, terms, coefficient)]
             coefficient = self.splat(coefficient, width)
             if isinstance(terms, int):  # so few that they need no loop
                 for term in range(terms):
@@ -128,21 +126,6 @@ class _Writer(KernelWriter):
             self.included(total, [shared.get(f) or f.load(position, term, terms, width) for f in factors], coefficient)
             for position, total in zip(columns, totals, strict=True)
         ]
-
-    def _with_square(self, total: Any, factors: list[Operand], column: Any, terms: int, coefficient: Any) -> Any:
-        """The total of a vector of columns, each with terms that lie side by side, as many as make squares of it.
-
-        The products of the terms of a column are computed in a vector, and those of all columns transposed.
-        """
-        builder, coefficient, products = self.builder, self.splat(coefficient, terms), []
-        for index in range(self.code.width):
-            pointers = [f.pointer(builder.add(column, integer(index)), integer(0), integer(terms)) for f in factors]
-            products.append(self.product([loaded(builder, pointer, terms) for pointer in pointers], coefficient))
-        if terms < self.code.width:
-            products = [self.beside(*pair) for pair in zip(products[:terms], products[terms:], strict=True)]
-        for term in self.transposed(products):
-            total = self.both(total, term)
-        return total
 
     def _vectors_of_terms(self, column: Any, count: int) -> None:
         """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
