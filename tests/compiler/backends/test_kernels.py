@@ -275,13 +275,13 @@ def operand_of_one_column(rng, layout, rows, terms):
     base, term_step = rng.randrange(50), rng.choice([0, 1, 1, 2])
     if layout == "tables":
         return Access(0, table=np.array([rng.randrange(GIVEN) for _ in range(rows * terms)]).reshape(rows, 1, terms))
-    if layout == "rows":
+    if layout in ("rows", "squares"):
         starts = np.array([rng.randrange(GIVEN - 2 * terms) for _ in range(rows)])
-        return Access(0, term_step=term_step, row_table=starts)
+        return Access(0, term_step=1 if layout == "squares" else term_step, row_table=starts)
     return Access(base, {"beside": 1, "still": 0, "apart": 3}[layout], 0, term_step)
 
 
-OF_ONE_COLUMN = ["beside", "still", "apart", "rows", "tables"]
+OF_ONE_COLUMN = ["beside", "still", "apart", "rows", "squares", "tables"]
 
 
 @pytest.mark.slow
@@ -292,7 +292,7 @@ def test_rows_of_one_column_are_computed_in_vectors(terms, largest, backend):
         rows = max(-(-512 // terms), 8) + rng.choice([0, 3])
         segments = []
         for of_segment in (terms, 3) if rng.random() < 0.3 else (terms,):
-            layouts = rng.choices(OF_ONE_COLUMN, k=2)
+            layouts = ["squares"] * 2 if rng.random() < 0.3 else rng.choices(OF_ONE_COLUMN, k=2)
             first, second = (operand_of_one_column(rng, layout, rows, of_segment) for layout in layouts)
             two = not largest and rng.random() < 0.7
             segments.append(Segment(rng.choice([1.0, -1.0, 0.5]), of_segment, first, second if two else None))

@@ -38,9 +38,9 @@ _GATHERED = 256  # terms, of which vectors are made although some numbers are lo
 _GATHERED_CALLS = 64  # the same of a map: 108 softmax shares take 0.15 us in place of 0.42
 
 ROWS, COLUMNS, TERMS, ELEMENTS = "r", "c", "t", "e"  # what an operand's table has an entry for
+SQUARES = "s"  # columns, too, with as many terms side by side as make a square of the vectors of some columns
 FOURS = "f"  # elements, too, of which those of four columns are the same, and in the table once
-# Without it, 32 words of the benchmark's transformer take 1.11 times as long. Squares of vectors of terms, transposed,
-# took 0.02 of the time away.
+# Without FOURS and SQUARES, 32 words of the benchmark's transformer take 1.14 times as long; without SQUARES, 1.1.
 SAME = 4  # columns of these
 ALONG_ROWS, ALONG_COLUMNS = "h", "v"  # where an operand stays, in the name of a code
 
@@ -238,7 +238,7 @@ def _table(access: Access) -> str:
 
 def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
     if along != "" and is_turned(kernel):
-        return (Shape(ROWS, 1), *(_turned_shape(access, along) for access in kernel.accesses))
+        return (Shape(ROWS, 1), *_turned_shapes(kernel, along))
     target = kernel.target
     in_blocks = _is_product(kernel, along)
     # Where terms are side by side in a vector, the target's step is that along the columns.
@@ -261,11 +261,20 @@ def _is_same_in_fours(access: Access) -> bool:
     return bool((fours == fours[:, :, :1]).all())
 
 
-def _turned_shape(access: Access, along: str) -> Shape:
-    """The shape of an operand of a kernel that is turned."""
-    step = _step_of_terms(access) if along == "terms" else _step_of_columns(access, turned=True)
-    stays = along == "columns" and step is not None
-    return Shape(ELEMENTS if _table(access) != ROWS else ROWS if stays else COLUMNS, step)
+def _turned_shapes(kernel: Kernel, along: str) -> list[Shape]:
+    """The shapes of the operands of a kernel that is turned."""
+    groups = [(kernel.accesses, 1)]
+    if isinstance(kernel, Reduction):
+        groups = [(part.factors, part.terms) for part in kernel.segments]
+    found = []
+    for accesses, terms in groups:
+        in_squares = terms in (_NARROW, WIDE) and all(_table(a) == ROWS and a.term_step == 1 for a in accesses)
+        by_column = SQUARES if in_squares and along == "columns" else COLUMNS
+        for access in accesses:
+            step = _step_of_terms(access) if along == "terms" else _step_of_columns(access, turned=True)
+            stays = along == "columns" and step is not None
+            found.append(Shape(ELEMENTS if _table(access) != ROWS else ROWS if stays else by_column, step))
+    return found
 
 
 def _is_product(kernel: Kernel, along: str) -> bool:

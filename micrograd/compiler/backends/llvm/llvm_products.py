@@ -14,7 +14,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, ALONG_ROWS, PANEL, ROWS, TOGETHER, WIDE, Shape
+from micrograd.compiler.backends.llvm.llvm_codes import (
+    ALONG_COLUMNS,
+    ALONG_ROWS,
+    PANEL,
+    ROWS,
+    SQUARES,
+    TOGETHER,
+    WIDE,
+    Shape,
+)
 from micrograd.compiler.backends.llvm.llvm_functions import bytes_in, integer
 from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand, loaded
 
@@ -27,6 +36,8 @@ class ReductionWriter(KernelWriter):
         width = min(self.code.width, WIDE)
 
         def include(totals: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
+            if isinstance(terms, int) and factors[0].shape.table == SQUARES:
+                return [self._with_square(totals[0], factors, columns[0], terms, coefficient)]
             in_rows, coefficient = list(map(self._in_rows, factors)), self.splat(coefficient, width)
             if isinstance(terms, int):  # so few that they need no loop
                 for term in range(terms):
@@ -42,6 +53,21 @@ class ReductionWriter(KernelWriter):
         for number, row in enumerate(self._in_rows(self.operands[0])):
             for position, total in zip(columns, totals[number * len(columns) :], strict=False):
                 self.store(row, position, total)
+
+    def _with_square(self, total: Any, factors: list[Operand], column: Any, terms: int, coefficient: Any) -> Any:
+        """The total of a vector of columns, each with terms that lie side by side, as many as make squares of it.
+
+        The products of the terms of a column are computed in a vector, and those of all columns transposed.
+        """
+        builder, coefficient, products = self.builder, self.splat(coefficient, terms), []
+        for index in range(self.code.width):
+            pointers = [f.pointer(builder.add(column, integer(index)), integer(0), integer(terms)) for f in factors]
+            products.append(self.product([loaded(builder, pointer, terms) for pointer in pointers], coefficient))
+        if terms < self.code.width:
+            products = [self.beside(*pair) for pair in zip(products[:terms], products[terms:], strict=True)]
+        for term in self.transposed(products):
+            total = self.both(total, term)
+        return total
 
     def vectors_of_terms(self, columns: list[Any]) -> None:
         """Those of columns side by side, over vectors of terms, which are folded in the end, and over what is left."""

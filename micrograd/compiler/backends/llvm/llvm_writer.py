@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SAME, TERMS
+from micrograd.compiler.backends.llvm.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SAME, SQUARES, TERMS
 from micrograd.compiler.backends.llvm.llvm_functions import (
     DOUBLE,
     FLOAT,
@@ -159,7 +159,7 @@ class Operand:
             if self.shape.table == FOURS:
                 index = builder.sdiv(index, integer(SAME))
             position = self._entry(builder.add(builder.mul(index, terms), term))
-        elif self.shape.table == COLUMNS:
+        elif self.shape.table in (COLUMNS, SQUARES):
             position = builder.add(self._entry(column), builder.mul(term, self.term_step))
         else:
             if self.shape.table == TERMS:
@@ -285,7 +285,7 @@ class KernelWriter(Loops):
         return total if count > 1 else self.builder.extract_element(total, integer(0))
 
     def transposed(self, rows: list[Any]) -> list[Any]:
-        """The columns of a square of vectors."""
+        """The columns of a square of vectors, or of some squares side by side."""
         size = 1
         while size < len(rows):
             pairs = self._exchanged(rows, size)
@@ -329,6 +329,10 @@ class KernelWriter(Loops):
         for index, number in enumerate(numbers):
             vector = self.builder.insert_element(vector, number, integer(index))
         return vector
+
+    def beside(self, x: Any, y: Any) -> Any:
+        """One vector of two."""
+        return self.picked(x, y, range(2 * x.type.count))
 
     def picked(self, x: Any, y: Any, positions: Any) -> Any:
         """A vector of the numbers at these positions of two vectors."""
