@@ -35,7 +35,15 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 
 from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, WIDE
-from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, INTEGER, forward, integer, native_name
+from micrograd.compiler.backends.llvm.llvm_functions import (
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    forward,
+    integer,
+    native_name,
+    new_function,
+)
 from micrograd.compiler.backends.llvm.llvm_products import ProductWriter, ReductionWriter
 
 if TYPE_CHECKING:
@@ -52,12 +60,9 @@ KERNEL = kernel_of(DOUBLE)
 
 def module_of(code: Code, name: str, number: Any) -> ir.Module:
     """The module with the function of a code on such numbers, under a name."""
-    module = ir.Module(name=name)
-    function = ir.Function(module, kernel_of(number), name)
-    function.attributes.add("nounwind")
-    writer = ProductWriter if code.block > 1 else _Writer
-    writer(module, function, code).write()
-    return module
+    writer = (ProductWriter if code.block > 1 else _Writer)(new_function(name, kernel_of(number)), code)
+    writer.write()
+    return writer.module
 
 
 class _Writer(ReductionWriter):
