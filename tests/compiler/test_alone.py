@@ -11,7 +11,7 @@ from micrograd.compiler.backends.llvm.llvm_backend import NativeExecutable
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import Pace, new_buffer
 from micrograd.compiler.ir.program import FROM_ZERO, LARGEST, SUM, Access, Map, Program, Reduction, Segment, Singles
-from micrograd.compiler.passes import reroll, sums
+from micrograd.compiler.passes import reroll
 from micrograd.compiler.passes import transposing as stage
 from micrograd.compiler.passes.transposing import transposed
 from micrograd.engine import primitives
@@ -167,26 +167,6 @@ def test_a_primitive_in_python_is_no_single_number(at_once, own_registry):
     others, singles = kernels_of(fast, *inputs)
     assert "own_root" in [kernel.kind for kernel in others]
     assert all(own not in kernel.primitives for kernel in singles)
-
-
-def test_a_long_sum_of_what_is_nothing_alike_has_few_segments(monkeypatch, at_once, backend):
-    monkeypatch.setattr(sums, "_MANY_PIECES", 20)
-    irregular = steps(random.Random(5), 6, 90)
-
-    def function(*given):
-        found = []
-        irregular_steps = [mg.tanh(given[0])]
-        for n in range(40):
-            irregular_steps.append(irregular_steps[-1] * given[n % 6] + given[(n * n) % 6])
-            found += [irregular_steps[-1] * (-1.0) ** n, irregular_steps[-1] * irregular_steps[-2], 2.0]
-        return sum(found) + irregular(*given)
-
-    inputs = [Value(0.1 * n) for n in range(6)]
-    fast = mg.compile(function, backend=backend)
-    assert results(fast, inputs) == pytest.approx(results(function, inputs), rel=1e-12)
-    long = [kernel for kernel in kernels_of(fast, *inputs)[0] if kernel.terms > 60]
-    assert long
-    assert all(len(kernel.segments) <= 30 for kernel in long)
 
 
 class TestSingles:
