@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
-from micrograd.engine.calls import remembering_iterations
+from micrograd.contexts.calls import observed_iterations
 from micrograd.engine.recorder import ContextEntry, holding, on_top
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def scan(
     if iterations is not None and keeps_some and every is not None and count >= 2 * every:
         state, outputs = iterations.in_blocks(partial(_handed_on, step), state, take, order, every)
     else:
-        remember = remembering_iterations(step, "scan iteration", (state, inputs))
+        remember = observed_iterations(step, "scan iteration", (state, inputs))
         iteration = step if iterations is None else iterations.of(step, count)
         pairs = list(_handed_on(iteration, state, take, order))
         remember(pairs)
@@ -192,7 +192,7 @@ def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: A
     iterations = on_top(_iterations)
     if iterations is not None and (found := iterations.at_once(run, item, count, out_axes)) is not None:
         return found
-    remember = remembering_iterations(run, "vmap iteration", (arguments, named))
+    remember = observed_iterations(run, "vmap iteration", (arguments, named))
     outputs = [] if iterations is None else iterations.mapped(run, item, count)
     iteration = run if iterations is None else iterations.of(run, count - len(outputs), keeps_all=True)
     outputs += [iteration(item(index)) for index in range(len(outputs), count)]
