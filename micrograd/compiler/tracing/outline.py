@@ -34,7 +34,7 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
-from micrograd.compiler.tracing.symbol_arrays import SymbolArray
+from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
 from micrograd.compiler.tracing.trace import Symbol, Tape, tracing
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -116,6 +116,12 @@ class OutlineTape(Tape):
         made.position = position
         return made
 
+    def standing_for(self, number: int, rows: Any, bounds: Any) -> Any:
+        """What stands for an array or a list of known numbers; see Tape."""
+        if is_array(rows):
+            return self.made(("known", number, rows.dtype.str, bounds), None, rows.shape)
+        return _OutlinedList(self, number, rows)
+
     def told(self, x: Any) -> Any:
         """What stands for operands and settings, to be compared."""
         kind = type(x)
@@ -143,6 +149,7 @@ class OutlineTape(Tape):
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What a function of NumPy that works element by element makes of arrays."""
+        inputs = known_rows(inputs)
         if not any(isinstance(x, _Outlined) for x in inputs):
             return super().of_elements(ufunc, method, inputs, settings)
         plain, name = [_stand_in(x) for x in inputs], ufunc.__name__
@@ -157,6 +164,7 @@ class OutlineTape(Tape):
 
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What another function of NumPy makes of arrays."""
+        arguments, settings = known_rows((arguments, settings))
         if function not in _FUNCTIONS:
             self.fail(f"np.{function.__name__}")
         made = function(*_stand_in(arguments), **_stand_in(settings))
@@ -216,6 +224,7 @@ class _Outlined(SymbolArray):
         """What a primitive gives for each element."""
         if primitive not in OF_LIBRARY:
             _tape().fail("a primitive of the user")
+        operands = known_rows(operands)
         return _tape().made(primitive.name, operands, np.broadcast_shapes(*map(np.shape, map(_stand_in, operands))))
 
     def __getitem__(self, index: Any) -> Any:
@@ -251,6 +260,28 @@ class _Outlined(SymbolArray):
         if np.dtype(dtype) != np.float64:
             _tape().fail("astype")
         return self
+
+
+class _OutlinedList(list[Any]):
+    """A list of numbers, or of rows of them, with a length and no elements but for those that a loop asks for."""
+
+    def __init__(self, tape: OutlineTape, number: int, rows: list[Any]) -> None:
+        super().__init__(rows)
+        self._tape, self._number = tape, number
+
+    def __getitem__(self, index: Any) -> Any:
+        """Another element, or row, for each time."""
+        found = super().__getitem__(index)
+        tape, by = self._tape, ("known", self._number, len(self))
+        return (
+            type(found)(tape.made(by, None, ()) for _ in found)
+            if isinstance(found, (list, tuple))
+            else tape.made(by, None, ())
+        )
+
+    def __iter__(self) -> Any:
+        """Give up."""
+        self._tape.fail("a loop over a list")
 
 
 def _noted(name: str) -> Any:
