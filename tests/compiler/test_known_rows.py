@@ -304,3 +304,45 @@ def test_what_a_function_changes_is_changed_once(function):
     found, expected = run(mg.compile), run(lambda f: f)
     check(found[0], expected[0])
     assert found[1:] == expected[1:]
+
+
+OF_LISTS = {
+    "rows": lambda x, y: mg.mean(mg.vmap(squares)(x, y)),
+    "a scan": lambda x, y: mg.scan(lambda s, v: (s * 0.5 + squares(*v), s), SCALE, (x, y))[0],
+    "a scan backwards": lambda x, y: mg.scan(lambda s, v: (s * 0.5 + v * SCALE, s), 1.0, y, reverse=True)[0],
+    "parts": lambda x, y: mg.mean(mg.vmap(lambda a, b: (a - b * SCALE) ** 2)(y[1:], y[:-1])),
+    "elements": lambda x, y: y[0] * SCALE + y[-1] + y[7] * len(y) + x[3][1] * x[-1][0],
+    "rows by rows": lambda x, y: mg.mean(mg.vmap(lambda row: sum(a * a for a in row) * SCALE)(x)),
+    "outputs of a scan": lambda x, y: mg.scan(lambda s, v: (s * 0.5 + squares(*v), s), SCALE, (x, y))[1][7],
+}  # fmt: skip
+OF_LISTS_IN_FULL = {
+    "rows of tuples": lambda x, y: mg.mean(mg.vmap(lambda row: row[0] * row[1] + len(row))(list(map(tuple, x)))),
+    "what is in it": lambda x, y: {"first": y[0] * SCALE, "rows": x[1]},
+    "columns": lambda x, y: mg.vmap(lambda column: mg.mean(column) * SCALE, 1)(x)[1],
+    "an array of it": lambda x, y: (mg.array(y) * SCALE).sum() + (np.array(x) @ WEIGHTS).sum(),
+    "an element by a number": lambda x, y: y[min(len(y) - 1, 420)] * SCALE,
+    "a part by a number": lambda x, y: mg.mean(mg.vmap(lambda a: a * SCALE)(y[:420])),
+    "a sum": lambda x, y: sum(y) * SCALE,
+    "a mean": lambda x, y: mg.mean(y) * SCALE + mg.dot(y, y) + mg.logsumexp(y),
+    "row by row": lambda x, y: sum(squares(row, t) for row, t in zip(x, y, strict=True)),
+    "joined": lambda x, y: mg.mean(mg.vmap(lambda a: a * SCALE)(y + y)) + len([*y, *x]),
+    "changed": lambda x, y: (y.append(1.0), mg.mean(y))[1] if len(y) < 0 else mg.mean(sorted(y, key=id)) * SCALE,
+    "the largest": lambda x, y: max(y) * SCALE + y.index(y[3]),
+    "all that is in it": lambda x, y: {"y": y, "first": y[0] * SCALE, "rows": x[:2]},
+    "the numbers of known rows": lambda x, y: mg.mean(mg.vmap(lambda a, b: a * b * SCALE)(y, [0.5] * len(y))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*OF_LISTS, *OF_LISTS_IN_FULL])
+def test_lists_among_the_arguments(name, caplog):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    fast = mg.compile({**OF_LISTS, **OF_LISTS_IN_FULL}[name])
+    assert is_traced_in_full(caplog, fast, x, y) is (name in OF_LISTS_IN_FULL)
+
+
+def test_other_lists_among_the_arguments(caplog):
+    fast = mg.compile(lambda y: mg.mean(mg.vmap(lambda a: a * SCALE)(y)))
+    y = numbers(ROWS).tolist()
+    assert not is_traced_in_full(caplog, fast, y)
+    for other in (y[1:], y[:30], [*y[:200], SCALE, *y[200:]], [*y[:200], 1, *y[200:]], y[::-1]):
+        is_traced_in_full(caplog, fast, other)

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf, is_result, parts_of
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
-from micrograd.compiler.numbers import part_of, taken
+from micrograd.compiler.numbers import part_of, shape_of_floats, taken
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.outline import OutlineError, outline
@@ -326,7 +326,8 @@ class ManyRows:
         reached = ClosedOver([("", function), *((type(item).__name__, item) for item in given.objects)])
         try:
             arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
-            known, outlines = self._outlines(size, sizes, arguments)
+            looks = _Looks(reached)
+            known, outlines = self._outlines(size, sizes, arguments, looks)
             whole, *parts = outlines
             floats = floats_of(parts, whole)
             if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
@@ -337,10 +338,15 @@ class ManyRows:
             if few_rows is None or not few_rows.are_of(parts):
                 traces()
                 few_rows = _Few(
-                    sizes, [self._special(size, *each, known) for each in zip(sizes, cut, strict=True)], parts
+                    sizes,
+                    [
+                        self._special(_OtherRows(size, count, looks if known else None), each, known)
+                        for count, each in zip(sizes, cut, strict=True)
+                    ],
+                    parts,
                 )
             made_of_few = _OfRows(
-                few_rows, size, floats, given, [each for _, each in known], partial(self._make, given)
+                few_rows, size, floats, given, [numbers for *_, numbers in known], partial(self._make, given)
             )
             self._known[key] = few_rows
             self._known.move_to_end(key)
@@ -356,21 +362,26 @@ class ManyRows:
                 reached.put_back(whole=True)
         return made_of_few
 
-    def _outlines(self, size: int, sizes: Sequence[int], arguments: list[Any]) -> tuple[list[Any], list[Any]]:
+    def _outlines(
+        self, size: int, sizes: Sequence[int], arguments: list[Any], looks: _Looks
+    ) -> tuple[list[Any], list[Any]]:
         """The known numbers that are as many as the rows, and an outline for all rows and for each of the sizes."""
-        for takes_known in (True, False):
+        for looking in (looks, None):
             every, outlines = [], []
             for count, each in zip((size, *sizes), arguments, strict=True):
-                every.append(_OtherRows(size, count, takes_known))
+                every.append(_OtherRows(size, count, looking))
                 with taking_rows(every[-1]):
-                    outlines.append(outline(self._function, *each))
+                    outlines.append(outline(self._function, *each, count))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
         return every[0].known, outlines
 
-    def _special(self, size: int, count: int, given: Structure, known: list[Any]) -> Specialised:
-        """The programs for so many rows."""
-        rows = _OtherRows(size, count, bool(known))
+    def _special(self, rows: _OtherRows, given: Structure, known: list[Any]) -> Specialised:
+        """The programs for fewer rows, which meet the same known numbers.
+
+        Raises:
+            UnlikeRowsError: if they meet others.
+        """
         with taking_rows(rows):
             special = _whole(self._make(given, in_lanes=True))
         if not is_same(rows.known, known):
@@ -427,21 +438,43 @@ class _Refusing(Rows):
         raise AbandonedError
 
 
+class _Looks:
+    """Looks at known numbers: once, where they are watched, so that a change would be noticed.
+
+    Args:
+        reached: what is watched.
+    """
+
+    def __init__(self, reached: ClosedOver) -> None:
+        self._reached = reached
+        self._seen: dict[int, tuple[Any, ...]] = {}
+
+    def at(self, known: Any) -> tuple[Any, ...]:
+        """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
+        found = self._seen.get(id(known))
+        if found is None:
+            is_long = max(_shape_of(known), default=0) >= FEWEST_ROWS
+            found = (type(known), type(known[0]), np.array(known)) if is_long else ()
+            if self._reached.holds(known):
+                self._seen[id(known)] = found
+        return found
+
+
 class _OtherRows(Rows):
     """Another number of rows, for arguments that have it.
 
     Args:
         size: how many rows there are.
         count: how many there are to be.
-        takes_known: whether known numbers are to have as many, too.
+        looks: looks at known numbers; None if these are to have all of their rows.
 
     Attributes:
-        known: arrays of the known numbers that were met, each once, with all of their rows.
+        known: what was found of the known numbers that were met, each once, with all of their rows.
     """
 
-    def __init__(self, size: int, count: int, takes_known: bool) -> None:
-        self._size, self._count, self._takes_known = size, count, takes_known
-        self.known: list[Any] = []
+    def __init__(self, size: int, count: int, looks: _Looks | None) -> None:
+        self._size, self._count, self._looks = size, count, looks
+        self.known: list[tuple[Any, ...]] = []
         self._stands: list[Any] = []
 
     def length(self, length: int) -> int:
@@ -450,21 +483,22 @@ class _OtherRows(Rows):
 
     def given(self, known: Any) -> Any:
         """What stands for known numbers that are as many as the rows, or a few more or fewer."""
-        tape, shape = tracer_on_top(), _shape_of(known) if self._takes_known else ()
-        if max(shape, default=0) < FEWEST_ROWS or not isinstance(tape, Tape):
+        tape = tracer_on_top()
+        if self._looks is None or not isinstance(tape, Tape) or not (found := self._looks.at(known)):
             return known
-        near = [abs(length - self._size) <= _EDGE for length in shape]
-        if any(length >= FEWEST_ROWS and not is_near for length, is_near in zip(shape, near, strict=True)):
+        numbers = found[-1]
+        near = [abs(length - self._size) <= _EDGE for length in numbers.shape]
+        if any(length >= FEWEST_ROWS and not is_near for length, is_near in zip(numbers.shape, near, strict=True)):
             if self._count == self._size:  # if they are as many as the rows of the arguments are, they become fewer
                 return known
-            raise UnlikeRowsError(f"known numbers of the shape {shape}")
-        numbers = type(known), np.array(known)
-        position = next((n for n, before in enumerate(self.known) if is_same(before, numbers)), len(self.known))
+            raise UnlikeRowsError(f"known numbers of the shape {numbers.shape}")
+        position = next((n for n, before in enumerate(self.known) if is_same(before, found)), len(self.known))
         if position == len(self.known):
-            counts = [n + self._count - self._size if is_near else n for n, is_near in zip(shape, near, strict=True)]
+            less = self._size - self._count
+            counts = [length - less * is_near for length, is_near in zip(numbers.shape, near, strict=True)]
             rows = known[: counts[0]] if type(known) is list else known[tuple(map(slice, counts))]
-            self.known.append(numbers)
-            self._stands.append(tape.outermost.standing_for(position, rows, _bounds_of(numbers[1])))
+            self.known.append(found)
+            self._stands.append(tape.outermost.standing_for(position, rows, _bounds_of(numbers)))
         return self._stands[position]
 
 
@@ -472,15 +506,8 @@ def _shape_of(known: Any) -> tuple[int, ...]:
     """The shape of an array of plain numbers, or of a long list of floats or of rows of them; () of anything else."""
     kind = type(known)
     if kind is np.ndarray and known.dtype.kind in "biuf" and known.dtype.itemsize <= np.float64().itemsize:
-        return tuple(known.shape)
-    if kind is not list or len(known) < FEWEST_ROWS:
-        return ()
-    rows = set(map(type, known))
-    if rows == {float}:
-        return (len(known),)
-    if rows not in ({list}, {tuple}) or len(set(map(len, known))) > 1:
-        return ()
-    return (len(known), len(known[0])) if set(map(type, chain.from_iterable(known))) == {float} else ()
+        return tuple(known.shape) if known.size else ()
+    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS else ()
 
 
 def _bounds_of(numbers: Any) -> promotion.Bounds:
@@ -512,23 +539,25 @@ def _bare(mapped: Any) -> Any:
 
 
 def _lengths(nested: Any) -> Iterator[int]:
-    """How long the axes of the arrays among arguments are."""
-    if isinstance(nested, (list, tuple, dict)) and len(nested) <= _MOST_PARTS:
+    """How long the axes of the arrays and of the long lists among arguments are."""
+    if shape := _shape_of(nested):
+        yield from shape
+    elif isinstance(nested, (list, tuple, dict)) and len(nested) <= _MOST_PARTS:
         for part in nested.values() if isinstance(nested, dict) else nested:
             yield from _lengths(part)
-    elif type(nested) is np.ndarray:
-        yield from nested.shape
 
 
 def _cut(nested: Any, size: int, count: int) -> Any:
     """The arguments with so many of the first elements along each axis of an array that is as long as the size.
 
     Raises:
-        UnlikeRowsError: if there are arrays of something else than floats, or long lists.
+        UnlikeRowsError: if there are arrays of something else than floats, or other long lists.
     """
-    kind = type(nested)
+    kind, shape = type(nested), _shape_of(nested)
+    if kind is list and shape[:1] == (size,):
+        return nested[:count]
     if kind in (list, tuple, dict):
-        if len(nested) > _MOST_PARTS:
+        if len(nested) > _MOST_PARTS or size in shape:
             raise UnlikeRowsError("a long list")
         if kind is dict:
             return {name: _cut(part, size, count) for name, part in nested.items()}

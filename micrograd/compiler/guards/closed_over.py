@@ -198,9 +198,9 @@ class ClosedOver:
         )
         return mine == theirs and not any(is_array(one.container) for one in self._watched)
 
-    def holds(self, value: Value) -> bool:
-        """Whether a Value is among what is reached."""
-        return value in self._bare or id(value) in self._seen
+    def holds(self, item: Any) -> bool:
+        """Whether a Value, or something that can be changed in place, is among what is reached."""
+        return id(item) in self._seen or (isinstance(item, Value) and item in self._bare)
 
     def refusing_sources(self, trace: Callable[[], Any]) -> Any:
         """What a trace gives; a TraceError if it asks for something that is another number each time."""

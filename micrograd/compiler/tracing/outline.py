@@ -31,6 +31,7 @@ from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import remade
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.numbers import shape_of_floats
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
@@ -120,7 +121,12 @@ class OutlineTape(Tape):
         """What stands for an array or a list of known numbers; see Tape."""
         if is_array(rows):
             return self.made(("known", number, rows.dtype.str, bounds), None, rows.shape)
-        return _OutlinedList(self, number, rows)
+        return self.list_of(("known", number), rows)
+
+    def list_of(self, by: Any, rows: list[Any]) -> Any:
+        """What stands for a list of numbers, or of rows of them."""
+        row = rows[0]
+        return _OutlinedList(by, len(rows), None if type(row) is float else (type(row), len(row)), self._nothing)
 
     def told(self, x: Any) -> Any:
         """What stands for operands and settings, to be compared."""
@@ -263,25 +269,33 @@ class _Outlined(SymbolArray):
 
 
 class _OutlinedList(list[Any]):
-    """A list of numbers, or of rows of them, with a length and no elements but for those that a loop asks for."""
+    """A list with a length, and no elements but for those that a loop asks for.
 
-    def __init__(self, tape: OutlineTape, number: int, rows: list[Any]) -> None:
-        super().__init__(rows)
-        self._tape, self._number = tape, number
+    Args:
+        by: what says which list it is.
+        length: how long it is.
+        row: of rows of numbers, their class and length; None for a list of numbers.
+        nothing: what is in the place of elements.
+    """
+
+    def __init__(self, by: Any, length: int, row: tuple[Any, int] | None, nothing: Any) -> None:
+        super().__init__([nothing] * length)
+        self._by, self._row, self._nothing = by, row, nothing
 
     def __getitem__(self, index: Any) -> Any:
-        """Another element, or row, for each time."""
-        found = super().__getitem__(index)
-        tape, by = self._tape, ("known", self._number, len(self))
-        return (
-            type(found)(tape.made(by, None, ()) for _ in found)
-            if isinstance(found, (list, tuple))
-            else tape.made(by, None, ())
-        )
+        """An element, or a part of the list."""
+        tape, found = _tape(), super().__getitem__(index)
+        by = self._by, len(self), tape.told(index)
+        if isinstance(found, list):
+            return _OutlinedList(by, len(found), self._row, self._nothing)
+        if self._row is None:
+            return tape.made(by, None, ())
+        kind, width = self._row
+        return kind([tape.made((*by, column), None, ()) for column in range(width)])
 
     def __iter__(self) -> Any:
         """Give up."""
-        self._tape.fail("a loop over a list")
+        return _tape().fail("a loop over a list")
 
 
 def _noted(name: str) -> Any:
@@ -405,13 +419,14 @@ def _unknown(nested: Any) -> Any:
     return nested
 
 
-def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any], rows: int) -> Any:
     """What a function does to whole arrays.
 
     Args:
         function: the function; of a transform, the one that is differentiated.
         arguments: numbers, Values and arrays of floats, in lists, tuples and dicts.
         named: the named ones.
+        rows: how many there are; lists of so many floats, or of rows of floats, have no elements either.
 
     Returns:
         Nested lists and tuples. Those for two numbers of rows differ by these numbers if the function does the same for
@@ -426,7 +441,7 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
     tape = OutlineTape()
     try:
         with tracing(tape), taking(_OneIteration()):
-            result = function(*_given(tape, arguments), **_given(tape, named))
+            result = function(*_given(tape, arguments, rows), **_given(tape, named, rows))
             written = tape.written(result)
     except OutlineError:
         raise
@@ -442,13 +457,15 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
     return written
 
 
-def _given(tape: OutlineTape, nested: Any) -> Any:
+def _given(tape: OutlineTape, nested: Any, rows: int) -> Any:
     """Arguments with arrays that have no elements, and symbols for numbers."""
     kind = type(nested)
+    if kind is list and len(nested) == rows and shape_of_floats(nested):
+        return tape.list_of(("argument", len(tape.operations)), nested)
     if kind in (list, tuple):
-        return kind([_given(tape, part) for part in nested])
+        return kind([_given(tape, part, rows) for part in nested])
     if kind is dict:
-        return {name: _given(tape, part) for name, part in nested.items()}
+        return {name: _given(tape, part, rows) for name, part in nested.items()}
     if kind is np.ndarray and nested.dtype == float:
         return tape.made("argument", None, nested.shape)
     if kind in (float, int, Value):
