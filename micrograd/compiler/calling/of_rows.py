@@ -124,10 +124,13 @@ class _OfRows(Specialised):
             return program
         begin = len(self.values) + self._given
         end = begin + len(self._known)
-        order = np.argsort(program.inputs[begin:end], kind="stable")
-        at = program.inputs[begin:end][order]
-        cuts = np.flatnonzero(np.diff(at) != 1) + 1
-        parts = zip(at[np.append(0, cuts)].tolist(), np.split(self._known[order], cuts), strict=True)
+        at = program.inputs[begin:end]
+        start = int(at.min())
+        at = at - start
+        numbers, is_known = np.zeros(at.max() + 1), np.zeros(at.max() + 1, dtype=bool)
+        numbers[at], is_known[at] = self._known, True
+        edges = np.flatnonzero(np.diff(is_known, prepend=False, append=False)).reshape(-1, 2)
+        parts = [(start + first, numbers[first:last].copy()) for first, last in edges.tolist()]
         inputs = np.delete(program.inputs, slice(begin, end))
         return replace(program, inputs=inputs, constants=(*program.constants, *parts))
 
