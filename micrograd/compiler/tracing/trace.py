@@ -82,6 +82,7 @@ if TYPE_CHECKING:
 AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
 _FEWEST_STEPS = 2000  # that gradients are written many at a time for
+_FLOATS_AND_VALUES = {float, np.float64, Value}
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change positions.
@@ -381,11 +382,12 @@ class Tape(Tracer):
             index: which operand of that primitive it is.
         """
         kind = type(operand)
-        if kind is float:
+        if kind is float or kind is np.float64:
+            operand = float(operand)
             name = operand or (operand, math.copysign(1.0, operand))  # 0 is equal to -0, and is another number
-            if name not in self.placed:
-                self.placed[name] = self.operations.append_literal(operand)
-            return self.placed[name]
+            if (position := self.placed.get(name)) is None:
+                position = self.placed[name] = self.operations.append_literal(operand)
+            return position
         if isinstance(operand, Symbol):
             if operand._tape is not self:
                 raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
@@ -407,7 +409,8 @@ class Tape(Tracer):
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
-        if Symbol in map(type, ys) or Symbol in map(type, xs):
+        kinds = {type(start), *map(type, xs), *map(type, ys)}
+        if Symbol in kinds or (Value in kinds and kinds <= _FLOATS_AND_VALUES):
             kind = Symbol
         else:
             kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
