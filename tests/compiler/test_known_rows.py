@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import numpy as np
@@ -222,6 +223,25 @@ def catches(x, y):
         return SCALE * 2
 
 
+def catches_refusals(x, y):
+    def body(v):
+        try:
+            return v.hex()[0] * 0 or v * SCALE
+        except TypeError:
+            return v * SCALE * 2
+
+    return mg.mean(mg.vmap(body)(y))
+
+
+def suppresses_refusals(x, y):
+    def body(v):
+        with contextlib.suppress(TypeError):
+            return len(v.hex()) * 0 + v * SCALE
+        return v * SCALE * 2
+
+    return mg.mean(mg.vmap(body)(y))
+
+
 def row_by_row(x, y):
     return sum(((row @ WEIGHTS - t) ** 2 for row, t in zip(x, y, strict=True)), 0.0 * SCALE)
 
@@ -252,6 +272,8 @@ def where_by_length(x, y):
 OTHERS = {
     "fills a buffer": fills,
     "catches": catches,
+    "catches refusals": catches_refusals,
+    "suppresses refusals": suppresses_refusals,
     "row by row": row_by_row,
     "ends": ends,
     "decides on numbers of rows": of_rows_apart,
@@ -346,3 +368,111 @@ def test_other_lists_among_the_arguments(caplog):
     assert not is_traced_in_full(caplog, fast, y)
     for other in (y[1:], y[:30], [*y[:200], SCALE, *y[200:]], [*y[:200], 1, *y[200:]], y[::-1]):
         is_traced_in_full(caplog, fast, other)
+
+
+@pytest.mark.parametrize("name", ["least squares", "scan", "lists of rows"])
+def test_the_program_itself(name, capsys):
+    x, y = numbers(ROWS, 3), numbers(ROWS)
+    fast = mg.compile(lambda: ALIKE[name](x, y))
+    result = fast()
+    node, shapes = fast.last_call()
+    assert (node.data, shapes) == (result.data, {})
+    executable = fast.program()
+    executable.run()
+    assert executable.buffer[executable.program.outputs].tolist() == [result.data]
+    assert len(fast.explain().splitlines()) < 40
+    assert "kernel" in fast.profile()
+    fast.show(after="normalise")
+    assert "0.662586" in capsys.readouterr().out
+    assert fast.cache_info().traces == 1
+
+
+def test_iterations_that_are_one_program(caplog):
+    x, y = numbers(ROWS, 60), numbers(ROWS)
+
+    def path(row, target):
+        last, seen = mg.scan(lambda s, v: (s * mg.exp(0.01 * v * SCALE), s), 1.0, row)
+        return (np.mean(seen) - target) * last
+
+    fast = mg.compile(lambda: mg.mean(mg.vmap(path)(x, y)))
+    assert not is_traced_in_full(caplog, fast)
+    assert "449 iterations, of which one program computes" in fast.explain()
+    y[3] = 2.0
+    assert not is_traced_in_full(caplog, fast)
+    several = mg.compile(lambda a: (mg.mean(mg.vmap(path)(x, y)), a * SCALE))
+    found, expected = several(mg.Value(0.5)), several.function(mg.Value(0.5))
+    assert slopes_of(sum(found)) == pytest.approx(slopes_of(sum(expected)))
+
+
+def test_several_results(caplog):
+    x, y = numbers(ROWS, 3), numbers(ROWS)
+    fast = mg.compile(lambda a: [(x @ WEIGHTS) * a, y * SCALE])
+    (first, second), expected = fast(np.array(0.5)), fast.function(0.5)
+    check(slopes_of(first[7] * second[8]), slopes_of(expected[0][7] * expected[1][8]))
+
+
+def test_under_no_grad():
+    x, y = numbers(ROWS, 3), numbers(ROWS)
+    fast = mg.compile(lambda: ((x @ WEIGHTS - y) ** 2).mean())
+    with mg.no_grad():
+        assert not fast().requires_grad
+        assert fast().data == pytest.approx(fast.function().data)
+    assert fast().requires_grad
+
+
+def test_in_float32():
+    x, y = numbers(ROWS, 3), numbers(ROWS)
+    fast = mg.compile(lambda: ((x @ WEIGHTS - y) ** 2).mean(), precision="float32")
+    assert slopes_of(fast()) == pytest.approx(slopes_of(fast.function()), rel=1e-4)
+
+
+def test_integers_that_are_no_floats(caplog):
+    x = np.arange(ROWS) + 2**53
+    assert is_traced_in_full(caplog, mg.compile(lambda: (x * SCALE).sum() * 1e-20))
+
+
+@pytest.mark.parametrize("largest", [2**31 + 3, 2**40])
+def test_large_integers(largest, caplog):
+    x = np.append(np.arange(ROWS - 1), largest)
+    assert not is_traced_in_full(caplog, mg.compile(lambda a: (x * a).sum()), 0.5)
+    fast = mg.compile(lambda k: (x * k + k).sum() * SCALE)
+    for factor in (3, 2**22):  # the products of the latter are no floats
+        check(slopes_of(fast(factor)), slopes_of(fast.function(factor)))
+
+
+def test_another_number_of_rows_and_other_known_numbers(caplog):
+    data = {"y": numbers(ROWS)}
+    fast = mg.compile(lambda z: (data["y"] * z).sum() * SCALE)
+    assert not is_traced_in_full(caplog, fast, numbers(ROWS))
+    data["y"] = numbers(ROWS + 16)
+    assert not is_traced_in_full(caplog, fast, numbers(ROWS + 16))
+    data["y"] = numbers(ROWS, seed=3)
+    assert not is_traced_in_full(caplog, fast, numbers(ROWS))
+
+
+def test_arrays_that_are_empty_or_have_no_axes(caplog):
+    nothing, one = np.zeros((0, ROWS)), np.array(2.0)
+    fast = mg.compile(
+        lambda: (nothing * SCALE).sum() + (one * WEIGHTS).sum() + (nothing.T @ np.zeros((0, 1)) * SCALE).sum()
+    )
+    check(slopes_of(fast()), slopes_of(fast.function()))
+
+
+def test_an_exception_that_is_caught_does_not_hide_rows():
+    x = numbers(ROWS, 3)
+
+    def guarded():
+        try:
+            return (x @ WEIGHTS).sum()
+        except BaseException:
+            return SCALE * 1.0
+
+    check(slopes_of(mg.compile(guarded)()), slopes_of(guarded()))
+
+
+def test_errors_of_the_function():
+    x = numbers(ROWS, 3)
+    with pytest.raises(ValueError, match=r"matmul|mismatch|dimension"):
+        mg.compile(lambda: (x @ WEIGHTS[:2]).sum())()
+    with pytest.raises(ZeroDivisionError):
+        mg.compile(lambda: (SCALE / (x - x)).sum())()

@@ -29,6 +29,7 @@ from micrograd.compiler.calling.boundary import shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.code_names import catches_errors
 from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf, is_result, parts_of
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import part_of, shape_of_floats, taken
@@ -374,7 +375,7 @@ class ManyRows:
             for count, each in zip((size, *sizes), arguments, strict=True):
                 every.append(_OtherRows(size, count, looking))
                 with taking_rows(every[-1]):
-                    outlines.append(outline(self._function, *each, count))
+                    outlines.append(outline(self._function, *each, rows=count))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
         return every[0].known, outlines
@@ -444,19 +445,21 @@ class _Refusing(Rows):
 class _Looks:
     """Looks at known numbers: once, where they are watched, so that a change would be noticed.
 
+    What stands for them may be refused where numbers are not. So they stay where the function catches exceptions.
+
     Args:
         reached: what is watched.
     """
 
     def __init__(self, reached: ClosedOver) -> None:
-        self._reached = reached
+        self._reached, self._catches = reached, catches_errors(reached.codes)
         self._seen: dict[int, tuple[Any, ...]] = {}
 
     def at(self, known: Any) -> tuple[Any, ...]:
         """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
         found = self._seen.get(id(known))
         if found is None:
-            is_long = max(_shape_of(known), default=0) >= FEWEST_ROWS
+            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS
             found = (type(known), type(known[0]), np.array(known)) if is_long else ()
             if self._reached.holds(known):
                 self._seen[id(known)] = found

@@ -419,7 +419,7 @@ def _unknown(nested: Any) -> Any:
     return nested
 
 
-def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any], rows: int) -> Any:
+def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any], *, rows: int) -> Any:
     """What a function does to whole arrays.
 
     Args:
