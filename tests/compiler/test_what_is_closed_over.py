@@ -826,3 +826,23 @@ def test_explain_says_how_long_a_call_looks_for_changes():
     fast(2.0)
     (said,) = [line for line in fast.explain().splitlines() if line.startswith("Each call first compares")]
     assert re.fullmatch(r"Each call first compares what the function closes over with what it was, in \d+\.\d us", said)
+
+
+def test_a_symbol_in_a_row_of_numbers_is_refused_and_the_row_is_put_back():
+    rows = [[float(number), 1.0] for number in range(30)]
+    fast = mg.compile(lambda x: rows[20].__setitem__(1, x) or x * rows[3][0], backend="numpy")
+    with pytest.raises(mg.TraceError, match=r"rows\[20\]\[1\]"):
+        fast(2.0)
+    assert rows == [[float(number), 1.0] for number in range(30)]
+
+
+def test_the_number_in_a_row_that_changes_at_each_call_is_named():
+    rows = [[float(number), 1.0] for number in range(30)]
+    fast = mg.compile(lambda x: x * rows[20][0], backend="numpy")
+
+    def call(number):
+        rows[20][0] = number
+        return fast(1.0)
+
+    with pytest.warns(RuntimeWarning, match=r"as rows\[20\]\[0\] was replaced before each"):
+        assert [call(float(number)) for number in range(12)] == list(range(12))

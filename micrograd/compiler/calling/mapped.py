@@ -320,6 +320,9 @@ class _Elements:
             self.view += numbers
 
 
+_NONE = np.zeros(0)
+
+
 class Maps:
     """All functions in a graph that run in many iterations.
 
@@ -328,10 +331,18 @@ class Maps:
         maps: the functions.
         needed: how many of the graph's outputs they read.
         request: how to compile programs.
+        known: the numbers of the last inputs that are no results of the functions, if these are known.
     """
 
-    def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
-        self._made, self._request = made, request
+    def __init__(
+        self,
+        made: Made,
+        maps: Sequence[Mapped | Called],
+        needed: int,
+        request: Request,
+        known: Floats = _NONE,
+    ) -> None:
+        self._made, self._request, self.known = made, request, known
         self._graph: Graph = made.thing
         self.all = [
             Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
@@ -450,7 +461,9 @@ class RunOfMaps:
         outputs, read = np.split(program.outputs, [maps.outputs])
         seeds, seeds_of_read = np.split(program.seeds, [max(len(program.seeds) - len(read), 0)])
         gradients = np.arange(program.gradients.start, program.gradients.stop)
-        self._given, self._outputs, self._seeds = map(part_of, (program.inputs[: maps.given], outputs, seeds))
+        self._count = given - len(maps.known)
+        self._buffer[program.inputs[self._count : given]] = maps.known
+        self._given, self._outputs, self._seeds = map(part_of, (program.inputs[: self._count], outputs, seeds))
         self._gradients = part_of(gradients[: len(wanted)])
         self._buffer[seeds_of_read] = 0.0
         at = np.append(program.inputs[: maps.inputs], read)
@@ -507,7 +520,7 @@ class RunOfMaps:
             return self._found(numbers)
 
     def _found(self, numbers: Floats) -> tuple[Floats, Floats]:
-        buffer, given = self._buffer, self._maps.given
+        buffer, given = self._buffer, self._count
         buffer[self._given] = numbers[:given]
         if len(numbers) > given:
             buffer[self._seeds] = numbers[given:]

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
 AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
 _FEWEST_STEPS = 2000  # that gradients are written many at a time for
+_FLOATS_AND_VALUES = {float, np.float64, Value}
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change positions.
@@ -95,6 +96,18 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 
 
 _AS_BEFORE = nullcontext()
+
+
+class AbandonedError(BaseException):
+    """Another trace follows, before which all that the function has changed is put back.
+
+    A function that catches any Exception shall not catch this.
+
+    Attributes:
+        has_changed: whether it has changed something.
+    """
+
+    has_changed = False
 
 
 class FollowedError(Exception):
@@ -146,6 +159,7 @@ class Tape(Tracer):
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
         writes_out: whether all iterations are written out.
         in_lanes: whether gradients are written many at a time however few there are.
+        known_rows: the positions of what stands for known numbers, which are the last arguments; see of_rows.py.
     """
 
     questions: Questions | None = None
@@ -185,6 +199,7 @@ class Tape(Tracer):
         self._literals: dict[tuple[int, int], int] = {}  # of an operation and an operand, for rows that are alike
         self.decisions: list[Decided] = []
         self.parts: list[Any] = []  # of each decision, what has written it
+        self.known_rows: list[int] = []
         self.remarks: list[str] = []
         self._gone_through = 0  # how many operations there were when all of them were compared at once
 
@@ -207,6 +222,21 @@ class Tape(Tracer):
             low, high = promotion.limits(symbol.kind)
             self.bounds[symbol._position] = max(low, bounds[0]), min(high, bounds[1])
         return symbol
+
+    def standing_for(self, number: int, rows: Any, bounds: promotion.Bounds) -> Any:
+        """What stands for an array or a list of known numbers: the same with symbols.
+
+        Args:
+            number: which of them it is.
+            rows: the array or the list.
+            bounds: between which two integers all are, if they are integers.
+        """
+        given = Structure(rows.astype(np.uint8) if is_array(rows) and rows.dtype == bool else rows)
+        symbols = _symbols_of(self, given, bounds)
+        if is_array(rows) and rows.dtype == bool:
+            symbols = [symbol.as_plain(bool) for symbol in symbols]
+        self.known_rows += [symbol._position for symbol in symbols]
+        return given.rebuilt(symbols, _array)
 
     def all_given(self) -> None:
         """Take note that there are no more arguments."""
@@ -352,11 +382,12 @@ class Tape(Tracer):
             index: which operand of that primitive it is.
         """
         kind = type(operand)
-        if kind is float:
+        if kind is float or kind is np.float64:
+            operand = float(operand)
             name = operand or (operand, math.copysign(1.0, operand))  # 0 is equal to -0, and is another number
-            if name not in self.placed:
-                self.placed[name] = self.operations.append_literal(operand)
-            return self.placed[name]
+            if (position := self.placed.get(name)) is None:
+                position = self.placed[name] = self.operations.append_literal(operand)
+            return position
         if isinstance(operand, Symbol):
             if operand._tape is not self:
                 raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
@@ -378,7 +409,8 @@ class Tape(Tracer):
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
-        if Symbol in map(type, ys) or Symbol in map(type, xs):
+        kinds = {type(start), *map(type, xs), *map(type, ys)}
+        if Symbol in kinds or (Value in kinds and kinds <= _FLOATS_AND_VALUES):
             kind = Symbol
         else:
             kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
@@ -1853,7 +1885,8 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         for value in source.first:
             tape.position(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
-        symbols = _symbols_of(tape, arguments)
+        bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
+        symbols = _symbols_of(tape, arguments, bounds)
         tape.all_given()
         if rounding is not None:
             tape.questions = ask(tape, arguments.leaves, rounding)
@@ -1880,7 +1913,9 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
     groups = [values for values in tape.roles.values() if values]
     positions = [[tape.values[value] for value in values] for values in groups]
     outputs += [question.position for question in questions]
-    inputs = [*positions, [symbol._position for symbol in symbols], *(each.made for each in tape.maps)]
+    inputs = [*positions, [symbol._position for symbol in symbols]]
+    inputs += [tape.known_rows] if tape.known_rows else []
+    inputs += [each.made for each in tape.maps]
     inputs += [each.made for each in tape.decisions]
     maps, needed = numbered(tape.maps, inputs, len(tape.operations))
     decisions, read = numbered(tape.decisions, inputs, len(tape.operations))
@@ -1902,9 +1937,8 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
     )
 
 
-def _symbols_of(tape: Tape, arguments: Structure) -> list[Symbol]:
-    """A symbol for each of the numbers in arguments."""
-    bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
+def _symbols_of(tape: Tape, arguments: Structure, bounds: promotion.Bounds) -> list[Symbol]:
+    """A symbol for each of the numbers in arguments, of which integers are between these two."""
     symbols: list[Symbol] = []
     for holds, run in arguments.runs:
         if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
