@@ -69,11 +69,11 @@ class TestOneProgram:
         rows = np.random.default_rng(0).standard_normal((1000, 40))
         fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(mg.dot(x, x)))(xs)))
         assert fast(rows) == pytest.approx(np.tanh((rows * rows).sum(axis=1)).mean())
-        assert "vmap: 999 iterations, of which one program computes 1000 at a time" in fast.explain()
+        assert "vmap: 1,000 iterations, of which one program computes 1000 at a time" in fast.explain()
 
     def test_it_says_how_many_iterations_there_are(self):
         fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)), backend="llvm")
-        assert "vmap: 299 iterations, of which one program computes 64 at a time" in fast.explain([0.5] * 300)
+        assert "vmap: 300 iterations, of which one program computes 64 at a time" in fast.explain([0.5] * 300)
 
     def test_another_number_of_items_needs_no_new_code(self):
         fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(x) * mg.sin(x))(xs)), backend="llvm")

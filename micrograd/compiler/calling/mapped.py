@@ -333,15 +333,36 @@ class Maps:
     def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
         self._made, self._request = made, request
         self._graph: Graph = made.thing
-        self.all = [
-            Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
-            for each in maps
-        ]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
         self.given = self.inputs - sum(len(mapped.made) for mapped in maps)
         self.outputs = len(self._graph.outputs) - needed
         self._nodes = np.append(self._nodes, self._graph.outputs[self.outputs :])
+        self.all = [
+            Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
+            for each in self._together(maps)
+        ]
+
+    def _together(self, maps: Sequence[Mapped | Called]) -> list[Mapped | Called]:
+        """The functions, where those that go on as an earlier one does, and need nothing of it, run with that.
+
+        So the gradients of a mean over iterations are computed in the same iterations as the mean.
+        """
+        found: list[Mapped | Called] = []
+        for each in maps:
+            first = next((n for n, other in enumerate(found) if _goes_on(other, each)), len(found))
+            if first == len(found) or self._depends(each, found[first:]):
+                found.append(each)
+            else:
+                found[first] = found[first].continued(each)
+        return found
+
+    def _depends(self, each: Mapped, others: Sequence[Mapped | Called]) -> bool:
+        """Whether it reads anything that is computed from what others give."""
+        users, used = self._graph.edges()
+        made = np.concatenate([other.made for other in others])
+        edges = Edges(self._graph.size, used, users)
+        return not edges.out_of_reach(self._nodes[made])[self._nodes[each.read()]].all()
 
     def reached(self, wanted: Integers) -> tuple[Booleans, Booleans]:
         """From which numbers a gradient flows to some inputs: of those that the maps read or give, and of the outputs.
@@ -401,6 +422,10 @@ class Maps:
         """The numbers of what a function reads that is neither an input nor the result of another one."""
         read = mapped.read()
         return distinct(read[read >= self.inputs])
+
+
+def _goes_on(mapped: Mapped | Called, other: Mapped | Called) -> bool:
+    return isinstance(mapped, Mapped) and isinstance(other, Mapped) and mapped.is_continued_by(other)
 
 
 class _Stop(NamedTuple):

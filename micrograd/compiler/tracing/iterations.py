@@ -4,7 +4,7 @@ A ``vmap`` over many items is a program of its own:
 
     item 1            runs as it is written
     items 2 and 3     are recorded, on symbols of their own; if both wrote the same, the function does so for each item
-    all but the first are one recording, which runs for many of them at a time; see calling/mapped.py
+    all items         are one recording, which runs for many of them at a time; see calling/mapped.py
 
 A function that remembers something from item to item must run for each of them. So all that it can reach is looked at,
 before and after. The items are written out if any of that was changed, or cannot be looked into, as iterators cannot,
@@ -142,8 +142,9 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     The first iteration runs as it is written, in case the function changes something. Then two are recorded.
     """
     reached = ClosedOver([("", function)])
-    begin = len(tape.operations)
+    begin, before = len(tape.operations), len(tape.maps)
     first = [function(item(0))]
+    end = len(tape.operations)
     size = tape.size_from(begin)
     is_small = size < _MOST_OF_ONE if tape.in_lanes else size * count < OPERATIONS_MAPPED
     if (is_small and not tape.writes_out) or not is_as_before(reached):
@@ -161,23 +162,27 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
         recorded.append((key, body.written))
     if recorded[0] != recorded[1] or not is_as_before(reached):
         return first
-    rows = _rows(item, count, recorded[0][0])
-    return first if rows is None else first + body.mapped(rows)
+    key, starts = recorded[0][0], [0, 1] if len(tape.maps) == before else [1]
+    for start in starts:
+        if (rows := _rows(item, range(start, count), key)) and (made := body.mapped(rows)):
+            tape.repeated += [range(begin, end)] * (start == 0)
+            return first[:start] + made
+    return first
 
 
-def _rows(item: Callable[[int], Any], count: int, key: Any) -> list[list[Value]] | None:
-    """The Values among all items but the first, a row for each; None if anything else differs from item to item."""
-    rows = [list(item(index).values()) for index in range(1, count)]
+def _rows(item: Callable[[int], Any], items: range, key: Any) -> list[list[Value]]:
+    """The Values among these items, a row for each; nothing if anything else differs from item to item."""
+    rows = [list(item(index).values()) for index in items]
     if are_plain_rows(rows):
         return rows
     rows = []
-    for index in range(1, count):
+    for index in items:
         leaves = Leaves()
         try:
             if told((item(index),), leaves.described, leaves.described_at_once) != key:
-                return None
+                return []
         except UnlikeError:
-            return None
+            return []
         rows.append(leaves.all)
     return rows
 

@@ -137,6 +137,7 @@ class Tape(Tracer):
         takes_maps: whether a function may be written once for many iterations.
         takes_calls: whether a function of whole arrays may be called when the program runs.
         maps: those that are.
+        repeated: the positions of what was written for one item, which a map computes with all others.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
         parts: for each decision the functions that it consists of; see decisions.py.
@@ -182,6 +183,7 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped | Called] = []
+        self.repeated: list[range] = []
         self._literals: dict[tuple[int, int], int] = {}  # of an operation and an operand, for rows that are alike
         self.decisions: list[Decided] = []
         self.parts: list[Any] = []  # of each decision, what has written it
@@ -1898,6 +1900,7 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
         questions=questions,
+        repeated=tuple(tape.repeated),
         remarks=tuple(tape.remarks),
     )
 
