@@ -19,7 +19,8 @@ from array import array
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, count, repeat
+from itertools import chain, compress, count, repeat
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,6 +100,12 @@ class Entries:
             and self.names[: len(others.names)] == others.names
             and array("d", self.numbers[: len(others.numbers)]).tobytes() == array("d", others.numbers).tobytes()
         )
+
+    @property
+    def inputs_before(self) -> int:
+        """How many inputs come before all else."""
+        are_others = map(is_not, self.primitives, repeat(INPUT))
+        return next(compress(count(), are_others), len(self))
 
     @property
     def are_mostly_in_lanes(self) -> bool:
@@ -387,6 +394,21 @@ class Mapped:
         rows = self.moving[row] if output < self.results.shape[1] else self.moving
         return [*self.fixed[fixed].tolist(), *rows[..., moving].ravel().tolist()]
 
+    @property
+    def edges(self) -> tuple[Integers, Integers]:
+        """From what to what a gradient flows: from each result to what its iteration reads, from each sum to all."""
+        pairs, width = [], self.results.shape[1]
+        for output, (fixed, moving) in enumerate(self._reads):
+            read, of_each = self.fixed[fixed], self.moving[:, moving]
+            if output < width:
+                made = self.results[:, output]
+                pairs += [(made.repeat(len(fixed)), np.tile(read, len(made))), (made.repeat(len(moving)), of_each.ravel())]
+            else:
+                read = np.append(read, of_each)
+                pairs.append((self.sums[output - width].repeat(len(read)), read))
+        users, used = zip(*pairs, strict=True)
+        return np.concatenate(users), np.concatenate(used)
+
     @cached_property
     def _reads(self) -> list[list[list[int]]]:
         """For each output, which of both groups of inputs a gradient flows to."""
@@ -598,6 +620,8 @@ class EqualsInOrder:
     def of(self, trace: Trace) -> list[int]:
         """For each entry, the position of the first one that is equal to it; the list grows with the trace."""
         entries, positions, leaves, take = trace.operations, self._positions, self._leaves, self._codes[TAKE]
+        if not positions:  # of the arguments there may be millions
+            positions.extend(range(entries.inputs_before))
         done = len(positions)
         codes = map(self._codes.__getitem__, entries.primitives[done:])
         first, add, further = self._known.setdefault, positions.append, entries.further

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, are_plain_rows, told
+from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, plain_rows, told
 from micrograd.compiler.tracing.decisions import chosen, in_blocks, repeated, switched
 from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.recorder import recorder_on_top
@@ -139,18 +139,18 @@ def _tape_that_decides() -> Tape | None:
 def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int, tape: Tape) -> list[Any]:
     """What a function returns for the first items: for all where it does the same for each, or often for one.
 
-    The first iteration runs as it is written, in case the function changes something. Then two are recorded.
+    The first iteration runs as it is written, in case the function changes something. Then two are recorded. Where few
+    rows stand for many, outlines have shown that it changes nothing and does the same each time: one is recorded.
     """
     reached = ClosedOver([("", function)])
     begin, before = len(tape.operations), len(tape.maps)
-    first = [function(item(0))]
+    first = [] if tape.in_lanes else [function(item(0))]
     end = len(tape.operations)
-    size = tape.size_from(begin)
-    is_small = size < _MOST_OF_ONE if tape.in_lanes else size * count < OPERATIONS_MAPPED
+    is_small = not tape.in_lanes and tape.size_from(begin) * count < OPERATIONS_MAPPED
     if (is_small and not tape.writes_out) or not is_as_before(reached):
         return first
     recorded = []
-    for index in (1, 2):
+    for index in (1, 2) if first else (0,):
         leaves, body, given = Leaves(), Body(tape), (item(index),)
         try:
             key = told(given, leaves.described, leaves.described_at_once)
@@ -159,21 +159,22 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
             if is_of_handler(error) or not is_as_before(reached):
                 raise
             return first
+        if tape.in_lanes and body.size < _MOST_OF_ONE and not tape.writes_out:
+            return first
         recorded.append((key, body.written))
-    if recorded[0] != recorded[1] or not is_as_before(reached):
+    if recorded[0] != recorded[-1] or not is_as_before(reached):
         return first
-    key, starts = recorded[0][0], [0, 1] if len(tape.maps) == before else [1]
-    for start in starts:
+    for start in range(len(tape.maps) > before, len(first) + 1):
         if (rows := _rows(item, range(start, count), key)) and (made := body.mapped(rows)):
-            tape.repeated += [range(begin, end)] * (start == 0)
+            tape.repeated += [range(begin, end)] * (start < len(first))
             return first[:start] + made
     return first
 
 
 def _rows(item: Callable[[int], Any], items: range, key: Any) -> list[list[Value]]:
     """The Values among these items, a row for each; nothing if anything else differs from item to item."""
-    rows = [list(item(index).values()) for index in items]
-    if are_plain_rows(rows):
+    rows: Any = plain_rows([list(item(index).values()) for index in items])
+    if rows:
         return rows
     rows = []
     for index in items:
