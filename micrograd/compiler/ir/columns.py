@@ -44,7 +44,6 @@ class Columns(NamedTuple):
         literals: the positions of plain numbers.
         numbers: what these numbers are.
         operations: the others, but for inputs.
-        unchecked: those of what a map computes, too, and nothing else is equal to: whatever is infinite there is found there.
     """
 
     trace: Trace
@@ -52,7 +51,6 @@ class Columns(NamedTuple):
     literals: Integers
     numbers: Floats
     operations: tuple[Column, ...]
-    unchecked: Integers
 
     @property
     def nodes(self) -> int:

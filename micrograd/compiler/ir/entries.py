@@ -402,7 +402,10 @@ class Mapped:
             read, of_each = self.fixed[fixed], self.moving[:, moving]
             if output < width:
                 made = self.results[:, output]
-                pairs += [(made.repeat(len(fixed)), np.tile(read, len(made))), (made.repeat(len(moving)), of_each.ravel())]
+                pairs += [
+                    (made.repeat(len(fixed)), np.tile(read, len(made))),
+                    (made.repeat(len(moving)), of_each.ravel()),
+                ]
             else:
                 read = np.append(read, of_each)
                 pairs.append((self.sums[output - width].repeat(len(read)), read))
@@ -524,7 +527,7 @@ class Trace(NamedTuple):
         equals: what has found the equal ones among many of the operations already; None if nothing has.
         remarks: what explain() says of how derivatives are computed.
         serves: whether it is for the numbers of other arguments, too, of the same structure.
-        repeated: the positions of what a map computes, too, so that nothing there is checked unless it is used.
+        repeated: the positions of what a map computes and checks, too.
     """
 
     operations: Entries

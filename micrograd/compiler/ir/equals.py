@@ -110,10 +110,6 @@ def in_columns(trace: Trace, merged: bool = True) -> Columns:
             begin = equal.first_row if primitive is SUM_OF_PRODUCTS else equal.first_table
             columns[1:] = [column - begin for column in columns[1:]]
         operations.append(Column(primitive, chosen, tuple(columns)))
-    unchecked = np.zeros(len(entries), dtype=bool)
-    for part in trace.repeated:
-        unchecked[part] = True
-    unchecked[equal.first[: len(entries)][~unchecked]] = False
     trace = trace._replace(
         operations=Entries(),
         equals=None,
@@ -121,10 +117,9 @@ def in_columns(trace: Trace, merged: bool = True) -> Columns:
         tables=equal.tables,
         outputs=tuple(equal.first[list(trace.outputs)].tolist()),
         checked=tuple(dict.fromkeys(equal.first[list(trace.checked)].tolist())),
-        repeated=(),
     )
     numbers = np.array(entries.numbers, dtype=np.float64)[operands[0, literals]]
-    return Columns(trace, len(entries), literals, numbers, tuple(operations), np.flatnonzero(unchecked))
+    return Columns(trace, len(entries), literals, numbers, tuple(operations))
 
 
 def first_equals(trace: Trace) -> Integers:

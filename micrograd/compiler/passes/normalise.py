@@ -101,7 +101,9 @@ def _in_terms(columns: Columns) -> Graph:
         read=trace.needed,
     )
     checked = np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)])
-    return replace(graph, checked=checked[~_marks(size, columns.unchecked)[checked]])
+    for part in trace.repeated:
+        checked = checked[(checked < part.start) | (checked >= part.stop)]
+    return replace(graph, checked=checked)
 
 
 def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
