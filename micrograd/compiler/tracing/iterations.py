@@ -143,7 +143,7 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     rows stand for many, outlines have shown that it changes nothing and does the same each time: one is recorded.
     """
     reached = ClosedOver([("", function)])
-    begin, before = len(tape.operations), len(tape.maps)
+    begin, before = len(tape.operations), len(tape.maps) + len(tape.decisions)
     first = [] if tape.in_lanes else [function(item(0))]
     end = len(tape.operations)
     is_small = not tape.in_lanes and tape.size_from(begin) * count < OPERATIONS_MAPPED
@@ -164,7 +164,8 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
         recorded.append((key, body.written))
     if recorded[0] != recorded[-1] or not is_as_before(reached):
         return first
-    for start in range(len(tape.maps) > before, len(first) + 1):
+    stays = len(tape.maps) + len(tape.decisions) > before  # the first item has functions of its own inside
+    for start in range(stays, len(first) + 1):
         if (rows := _rows(item, range(start, count), key)) and (made := body.mapped(rows)):
             tape.repeated += [range(begin, end)] * (start < len(first))
             return first[:start] + made
