@@ -373,11 +373,14 @@ class Maps:
         """
         found: list[Mapped | Called] = []
         for each in maps:
-            first = next((n for n, other in enumerate(found) if _goes_on(other, each)), len(found))
-            if first == len(found) or self._depends(each, found[first:]):
-                found.append(each)
+            for number, other in enumerate(found):
+                if not isinstance(each, Mapped) or not isinstance(other, Mapped) or not other.is_continued_by(each):
+                    continue
+                if not self._depends(each, found[number:]):
+                    found[number] = other.continued(each)
+                    break
             else:
-                found[first] = found[first].continued(each)
+                found.append(each)
         return found
 
     def _depends(self, each: Mapped, others: Sequence[Mapped | Called]) -> bool:
@@ -445,10 +448,6 @@ class Maps:
         """The numbers of what a function reads that is neither an input nor the result of another one."""
         read = mapped.read()
         return distinct(read[read >= self.inputs])
-
-
-def _goes_on(mapped: Mapped | Called, other: Mapped | Called) -> bool:
-    return isinstance(mapped, Mapped) and isinstance(other, Mapped) and mapped.is_continued_by(other)
 
 
 class _Stop(NamedTuple):

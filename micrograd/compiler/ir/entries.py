@@ -19,8 +19,7 @@ from array import array
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, compress, count, repeat
-from operator import is_not
+from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -100,12 +99,6 @@ class Entries:
             and self.names[: len(others.names)] == others.names
             and array("d", self.numbers[: len(others.numbers)]).tobytes() == array("d", others.numbers).tobytes()
         )
-
-    @property
-    def inputs_before(self) -> int:
-        """How many inputs come before all else."""
-        are_others = map(is_not, self.primitives, repeat(INPUT))
-        return next(compress(count(), are_others), len(self))
 
     @property
     def are_mostly_in_lanes(self) -> bool:
@@ -623,8 +616,6 @@ class EqualsInOrder:
     def of(self, trace: Trace) -> list[int]:
         """For each entry, the position of the first one that is equal to it; the list grows with the trace."""
         entries, positions, leaves, take = trace.operations, self._positions, self._leaves, self._codes[TAKE]
-        if not positions:  # of the arguments there may be millions
-            positions.extend(range(entries.inputs_before))
         done = len(positions)
         codes = map(self._codes.__getitem__, entries.primitives[done:])
         first, add, further = self._known.setdefault, positions.append, entries.further

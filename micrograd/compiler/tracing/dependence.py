@@ -108,9 +108,8 @@ class Dependence:
         for number in {position - size for position in used}:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
-        for call in (*self.calls, *self.maps):
-            start, end = call.edges
-            parts.append(np.stack([start - begin, self.first_of(end)]))
+        functions: list[Called | Mapped] = [*self.calls, *self.maps]
+        parts += [np.stack([start - begin, self.first_of(end)]) for start, end in (each.edges for each in functions)]
         for decided in written.decisions:
             for position in decided.made if decided.made[0] >= begin else ():
                 operands = decided.operands_of(position)
