@@ -150,6 +150,7 @@ class Tape(Tracer):
         takes_maps: whether a function may be written once for many iterations.
         takes_calls: whether a function of whole arrays may be called when the program runs.
         maps: those that are.
+        repeated: the positions of what was written for one item, which a map computes with all others.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
         parts: for each decision the functions that it consists of; see decisions.py.
@@ -196,6 +197,7 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped | Called] = []
+        self.repeated: list[range] = []
         self._literals: dict[tuple[int, int], int] = {}  # of an operation and an operand, for rows that are alike
         self.decisions: list[Decided] = []
         self.parts: list[Any] = []  # of each decision, what has written it
@@ -1029,16 +1031,23 @@ class Tape(Tracer):
         is_source = np.append(np.zeros(dependence.begin, dtype=bool), dependence.inside)
         fixed, moving = equal[mapped.fixed], equal[mapped.moving]
         rows = mapped.results.T.tolist()
-        seeded = [column for column, row in enumerate(rows) if any(position in found for position in row)]
-        summed = [number for number, position in enumerate(mapped.sums.tolist()) if position in found]
+        own: dict[int, list[int]] = {}  # for each output with gradients, their positions
+        common: dict[int, int] = {}  # the same of those that have one for all iterations, as those of a mean do
+        for column, row in enumerate(rows):
+            if any(position in found for position in row):
+                own[column] = [self.position(found.get(position, 0.0)) for position in row]
+                if len(set(own[column])) == 1:
+                    common[column] = own.pop(column)[0]
+        for number, position in enumerate(mapped.sums.tolist(), len(rows)):
+            if position in found:
+                common[number] = self.position(found[position])
         wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
-        trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, seeded, summed, *wanted)
-        seeds = [[self.position(found.get(position, 0.0)) for position in rows[column]] for column in seeded]
-        given = [self.position(found[position]) for position in mapped.sums[summed].tolist()]
+        trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, list(own), list(common), *wanted)
+        seeds = np.array(list(own.values()), dtype=np.int64).reshape(len(own), len(moving)).T
         made = self.add_map(
             trace,
-            [*mapped.fixed.tolist(), *given],
-            np.concatenate([mapped.moving, np.array(seeds, dtype=np.int64).reshape(len(seeds), len(moving)).T], axis=1),
+            [*mapped.fixed.tolist(), *common.values()],
+            np.concatenate([mapped.moving, seeds], axis=1),
             len(of_fixed),
         )
         pairs = [
@@ -1933,6 +1942,7 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
         questions=questions,
+        repeated=tuple(tape.repeated),
         remarks=tuple(tape.remarks),
     )
 
@@ -1971,8 +1981,8 @@ def numbered(made: Sequence[_Made], inputs: Sequence[Sequence[int]], size: int) 
 def _gradient_of_map(
     observer: Any,
     mapped: Mapped,
-    seeded: Sequence[int],
-    summed: Sequence[int],
+    own: Sequence[int],
+    common: Sequence[int],
     fixed: Sequence[int],
     moving: Sequence[int],
 ) -> tuple[Trace, list[int], list[int]]:
@@ -1981,20 +1991,20 @@ def _gradient_of_map(
     Args:
         observer: what looks for sources.
         mapped: the map.
-        seeded: which of its results have gradients.
-        summed: which of its sums.
+        own: which outputs have a gradient in each iteration.
+        common: which have one for all iterations.
         fixed: which of the inputs that do not differ are to get gradients.
         moving: which of those that do.
 
     Returns:
-        The trace, to whose inputs the gradients of sums and results come, and which inputs get gradients. Those of
-        what differs are its first outputs.
+        The trace, to whose inputs these gradients come, and which inputs get gradients. Those of what differs are its
+        first outputs.
     """
     given, tape = mapped.trace, Tape()
     tape.observer = observer
     tape.operations = given.operations.copy()
     tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
-    outputs = [*seeded, *(mapped.results.shape[1] + number for number in summed)]
+    outputs = [*own, *common]
     sources = {(group, n): given.inputs[group][n] for group, chosen in enumerate((fixed, moving)) for n in chosen}
     with tracing(tape):
         seeds = [tape.input("seed") for _ in outputs]
@@ -2005,7 +2015,7 @@ def _gradient_of_map(
         of_moving = list(filter(lambda n: (1, n) in found, moving))
         made = [tape.position(found[1, n]) for n in of_moving] + [tape.position(found[0, n]) for n in of_fixed]
     positions = [seed._position for seed in seeds]
-    inputs = [*given.inputs[0], *positions[len(seeded) :]], [*given.inputs[1], *positions[: len(seeded)]]
+    inputs = [*given.inputs[0], *positions[len(own) :]], [*given.inputs[1], *positions[: len(own)]]
     trace = tape.trace(inputs, made)._replace(checked=given.checked)
     tape.finish()
     return trace, of_fixed, of_moving
