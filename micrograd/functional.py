@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
+from micrograd.contexts.calls import observed
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.applying import applied_with
-from micrograd.engine.calls import remembered_for_terms
 from micrograd.engine.choices import note_choice
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.tracer import tracer_on_top
@@ -761,6 +761,6 @@ def _largest(terms: Sequence[Any]) -> Any:
 
 
 # Each run is a box of a page.
-_mean = remembered_for_terms(_mean_of, "mean")
-_logsumexp = remembered_for_terms(_logsumexp_of, "logsumexp")
-_softmax = remembered_for_terms(_softmax_of, "softmax")
+_mean = observed(_mean_of, "mean")
+_logsumexp = observed(_logsumexp_of, "logsumexp")
+_softmax = observed(_softmax_of, "softmax")

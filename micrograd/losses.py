@@ -19,8 +19,8 @@ from micrograd._support.checks import (
     required_number,
     required_sequence,
 )
+from micrograd.contexts.calls import observed
 from micrograd.engine import primitives
-from micrograd.engine.calls import remembered_for_terms
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def _cross_entropy_of_row(logits: Sequence[Any], target: Any) -> Any:
     return primitives.softplus(functional.logsumexp(others) - logits[target])
 
 
-_cross_entropy = remembered_for_terms(_cross_entropy_of_row, "cross_entropy")  # each run is a box of a page
+_cross_entropy = observed(_cross_entropy_of_row, "cross_entropy")  # each call is a group of a page
 
 
 def _along(axis: Any, loss: Callable[[Any, Any], Any], predictions: Any, targets: Any) -> Any:
@@ -327,17 +327,18 @@ def _along(axis: Any, loss: Callable[[Any, Any], Any], predictions: Any, targets
 
 def _mean(name: str, loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
     """The mean of a loss over predictions, each with its target."""
-    check_numbers([prediction for prediction, _ in pairs], "a prediction")
-    return _RUNS[name]([number for pair in pairs for number in pair], loss, pairs)
+    predictions, targets = map(list, zip(*pairs, strict=True))
+    check_numbers(predictions, "a prediction")
+    return _OBSERVED[name](loss, predictions, targets)
 
 
-def _mean_of(_: Sequence[Any], loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
-    terms = [loss(prediction, target) for prediction, target in pairs]
+def _mean_of(loss: Callable[[Any, Any], Any], predictions: list[Any], targets: list[Any]) -> Any:
+    terms = list(map(loss, predictions, targets))
     return functional.mean(terms) if len(terms) > 1 else terms[0] / 1  # no nested group for one element
 
 
-# Each run is a box of a page, by the name of the loss.
-_RUNS = {name: remembered_for_terms(_mean_of, name) for name in ("mean_squared_error", "hinge", "binary_cross_entropy")}
+# Each call is a group of a page, by the name of the loss.
+_OBSERVED = {name: observed(_mean_of, name) for name in ("mean_squared_error", "hinge", "binary_cross_entropy")}
 
 
 def _pairs(predictions: Any, targets: Any) -> list[tuple[Any, Any]]:

@@ -21,8 +21,8 @@ from micrograd._support.axes import array_of_objects
 from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
 from micrograd._support.containers import flatten
 from micrograd._support.saved_state import SavedState, check_state
+from micrograd.contexts import calls
 from micrograd.contexts.modes import is_evaluating, mask
-from micrograd.engine import calls
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.primitive import CONSTANT, LEAF
 from micrograd.engine.storage import set_gradients_to_zero
@@ -101,12 +101,14 @@ class Module(SavedState):
         Value(data=3.0, grad=0.0)
     """
 
-    def __init_subclass__(cls, remembered: bool = True, **options: Any) -> None:
-        """Let what a module returns remember the call, which pages show as a box."""
+    def __init_subclass__(cls, observed: bool = True, **options: Any) -> None:
+        """Let what a module returns remember the call, which pages show as a group."""
         super().__init_subclass__(**options)
         for name in ("__call__", "forward"):
-            if remembered and name in vars(cls):
-                setattr(cls, name, calls.remembered(vars(cls)[name], is_method=True))
+            if observed and name in vars(cls):
+                setattr(cls, name, calls.observed_method(vars(cls)[name]))
+        if cls.__call__ is Module.__call__ or hasattr(cls.__call__, "calls_forward"):
+            cls.__call__ = _call_of(cls.forward)  # type: ignore[method-assign]  # it calls forward, as Module's does
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What ``forward`` gives."""
@@ -199,6 +201,21 @@ class Module(SavedState):
         return parameter_table(type(self).__name__, ((name, p.data) for name, p in self.named_parameters()))
 
 
+def _call_of(forward: Any) -> Any:
+    """The ``__call__`` of a module with this ``forward``: without packing and unpacking one argument or two."""
+
+    def of_one(self: Any, x: Any) -> Any:
+        return self.forward(x)
+
+    def of_two(self: Any, x: Any, y: Any) -> Any:
+        return self.forward(x, y)
+
+    if (made := calls.with_parameters_of(forward, of_one, of_two)) is None:
+        return Module.__call__
+    made.calls_forward = True
+    return made
+
+
 def _has_length(x: Any) -> bool:
     try:
         len(x)
@@ -222,7 +239,7 @@ def _answers(module: Callable[[Any], Any], points: Any) -> Any:
     return Value._array(array_of_objects([module(row) for row in rows]))
 
 
-class Neuron(Module, remembered=False):  # what a neuron gives says so itself, and layers are found from it
+class Neuron(Module, observed=False):  # what a neuron gives says so itself, and layers are found from it
     """A weighted sum of its inputs plus a bias, then an activation.
 
     Args:
@@ -291,9 +308,7 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         except TypeError as error:  # to check each input beforehand would slow down every call
             raise self._explained(error, x) from None
         output = self._activation(total) if self.nonlin else total
-        if type(output) is Value and not output.is_leaf:
-            # explore shows what lies between the inputs and the output as a group, in the order of the calls
-            output._call = self, x, calls.tick()
+        calls.neuron_called(output, self, x)  # explore shows what lies between the inputs and the output as a group
         return output
 
     def _explained(self, error: TypeError, x: Any) -> TypeError:
@@ -311,7 +326,7 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         return f"{_name_of(self._activation) if self.nonlin else 'Linear'}Neuron({len(self.w)})"
 
 
-class _OfPoints(Module, Generic[Answer], remembered=False):
+class _OfPoints(Module, Generic[Answer], observed=False):
     """A module with several outputs, of which a single one is given bare, as in micrograd."""
 
     if TYPE_CHECKING:
@@ -352,7 +367,7 @@ class _OfPoints(Module, Generic[Answer], remembered=False):
         return outputs[0] if len(outputs) == 1 else outputs
 
 
-class Layer(_OfPoints[Outputs], remembered=False):
+class Layer(_OfPoints[Outputs], observed=False):
     """Neurons side by side, over the same inputs.
 
     For type checkers, ``Layer(2, 1)`` returns a Value for a point, and ``Layer(2, 3)`` a list of Values. If the number
@@ -393,7 +408,7 @@ class Layer(_OfPoints[Outputs], remembered=False):
         return f"Layer of [{', '.join(kinds)}]"
 
 
-class MLP(_OfPoints[Answer], remembered=False):
+class MLP(_OfPoints[Answer], observed=False):
     """A multi-layer perceptron: layers in sequence, the last one linear.
 
     For type checkers, ``MLP(2, (4, 1))`` returns a Value for a point, and ``MLP(2, (4, 3))`` a list of Values. They do

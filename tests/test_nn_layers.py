@@ -8,6 +8,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value, nn
+from micrograd.contexts.calls import calls_of
 from micrograd.contexts.modes import MaskError
 from micrograd.nn import MLP, Convolution2d, Dropout, Embedding, Layer, LayerNorm, Module, Neuron, Sequential
 
@@ -38,6 +39,41 @@ class Inner(Module):
         return x
 
 
+class Scaled(Module):
+    def __init__(self):
+        self.factor = Value(0.5)
+
+    def forward(self, x):
+        return self.factor * x
+
+
+class Blend(Scaled):
+    def forward(self, x, y):
+        return self.factor * x + y
+
+
+class Twice(Module):
+    def __init__(self):
+        self.inner = Scaled()
+
+    def __call__(self, x):
+        return self.inner(self.inner(x))
+
+
+class Same(Module):
+    def forward(self, x):
+        return x
+
+
+class Pair(Module):
+    def forward(self, x):
+        return [x * x, x]
+
+
+def names_of_calls(value):
+    return [call.name for call in calls_of(value)]
+
+
 def modules_of_inner():
     inner = Inner()
     return inner, [inner, inner.parts[0], inner.parts[1]["a"], inner.parts[2][0]]
@@ -57,9 +93,54 @@ class TestModules:
             Module().forward(1.0)
 
     def test_what_forward_gives_remembers_the_call(self):
-        from micrograd.engine.calls import calls_of
+        assert names_of_calls(Line()(3.0)) == names_of_calls(Line().forward(3.0)) == ["Line"]
+        assert names_of_calls(Scaled()(x=3.0)) == names_of_calls(Scaled().forward(3.0)) == ["Scaled"]
+        assert (
+            names_of_calls(Blend()(3.0, Value(2.0))) == names_of_calls(Blend().forward(Value(2.0), y=3.0)) == ["Blend"]
+        )
+        assert names_of_calls(Twice()(Value(3.0))) == ["Scaled", "Twice"]
 
-        assert [call.name for call in calls_of(Line()(3.0))] == ["Line"]
+    def test_what_a_module_hands_on_is_not_of_its_call(self):
+        x = Value(3.0)
+        assert names_of_calls(Same()(x)) == []
+        assert names_of_calls(Same()(x * 2)) == ["Same"]
+        pair = Pair()(x)
+        assert [names_of_calls(value) for value in pair] == [["Pair"], []]
+
+    def test_forward_may_be_replaced(self):
+        scaled = Scaled()
+        scaled.forward = lambda x: x + 1
+        assert scaled(3.0) == 4.0
+
+    def test_the_forward_that_is_called_is_that_of_the_class(self):
+        class Doubling:
+            def forward(self, x, times=2):
+                return x * times
+
+        class Doubled(Doubling, Scaled):
+            pass
+
+        class Shifted(Scaled):
+            def forward(self, x, y):
+                return super().forward(x) + y
+
+        class Said(Scaled):
+            def __call__(self, x):
+                return -self.forward(x)
+
+        class SaidOfAll(Said):
+            def forward(self, *numbers):
+                return sum(numbers)
+
+        assert (Doubled()(3.0), Doubled()(3.0, times=4)) == (6.0, 12.0)
+        assert (Shifted()(3.0, 1.0).data, Shifted()(y=1.0, x=3.0).data) == (2.5, 2.5)
+        assert (Said()(3.0).data, SaidOfAll()(3.0)) == (-1.5, -3.0)
+
+    def test_a_wrong_number_of_arguments_is_said_of_forward(self):
+        with pytest.raises(TypeError, match=r"Scaled.forward\(\) missing 1 required positional argument: 'x'"):
+            Scaled()()
+        with pytest.raises(TypeError, match=r"Blend.forward\(\) got an unexpected keyword argument 'z'"):
+            Blend()(1.0, z=2.0)
 
     def test_modes_reach_all_modules_in_it(self):
         inner, modules = modules_of_inner()

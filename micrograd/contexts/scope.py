@@ -7,9 +7,8 @@
         with mg.scope("attention"):
             ...
 
-What a call computed lies between what went in and what came out (see calls.py in the engine), so calls cost nothing
-to speak of. A block has no results: each node has to be told in which one it is made. That takes a recorder, and is
-done on request only.
+What a call computed lies between what went in and what came out (see calls.py), so calls cost next to nothing. A block
+has no results: each node has to be told in which one it is made. That takes a recorder, and is done on request only.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from micrograd.contexts.calls import observed, tick, tick_of_start
 from micrograd.contexts.no_grad import Everything
-from micrograd.engine.calls import remembered, tick
 from micrograd.engine.recorder import RUNS_LATER, ContextEntry, holding, on_top, recorder_on_top, using
 from micrograd.engine.value import Value
 
@@ -42,7 +41,7 @@ class Block(ContextEntry):
 
     def __init__(self, name: str) -> None:
         self.name, self.kind = name, "run"
-        self.start = self.end = tick()
+        self.start = self.end = tick_of_start()
 
 
 _block: ContextVar[Block | None] = ContextVar("block", default=None)
@@ -120,7 +119,7 @@ def _decorated(function: Any, name: str) -> Any:
         raise TypeError(f"scope takes a name or a function, not the class {function.__name__}: decorate its methods")
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & RUNS_LATER:
         raise TypeError(f"scope cannot decorate {function.__name__}, which runs later: use mg.scope inside")
-    return remembered(function, name or getattr(function, "__name__", type(function).__name__))
+    return observed(function, name or getattr(function, "__name__", type(function).__name__))
 
 
 class _InBlocks(Everything):

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine.calls import tick
+from micrograd.contexts.calls import tick
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
 from micrograd.engine.stored import changing, temporary

@@ -350,9 +350,7 @@ def _is_large(root: Value) -> bool:
     depth: dict[Value, int] = {}
     for node in nodes:
         depth[node] = 1 + max((depth.get(operand, 0) for operand in node._operands()), default=-1)
-    return depth[root] > LONGEST_WHOLE and any(
-        hasattr(node, "_call") or node._calls or node._scope is not None for node in nodes
-    )
+    return depth[root] > LONGEST_WHOLE and any(node._calls or node._scope is not None for node in nodes)
 
 
 def _count(root: Value, enough: float = math.inf) -> int:

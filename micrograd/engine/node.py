@@ -35,10 +35,9 @@ class Node(Operand):
     # transform (see differentiation.py). There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
     # is running. All other attributes are in a dictionary, which is made when the first of them is set: the label,
-    # those of the user's own, and three by which pages find groups: _call, in what a Neuron returns, is the Neuron, its
-    # inputs and the number of the call; _calls, in what other modules and functions return, are these runs (see
-    # calls.py), the innermost first; and _scope is the block around, where mg.record_scopes() is on.
-    __slots__ = ("__dict__", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y")
+    # custom ones, and _scope, the block around, where mg.record_scopes() is on. By _calls, the calls that gave a node,
+    # pages find groups: see contexts/calls.py.
+    __slots__ = ("__dict__", "_calls", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y")
 
     _data: float
     _grad: Any
@@ -49,8 +48,7 @@ class Node(Operand):
     _y: Any
     _uses: int
     label = ""
-    _call: tuple[Any, Any, int]
-    _calls: Any = ()
+    _calls: Any
     _scope: Any = None
 
     @property
@@ -111,5 +109,5 @@ class Node(Operand):
 
 
 NUMBER: Any = object.__new__(Node)
-NUMBER._data, NUMBER._grad, NUMBER._uses = 0.0, 0.0, 0
+NUMBER._data, NUMBER._grad, NUMBER._uses, NUMBER._calls = 0.0, 0.0, 0, None
 forget(NUMBER)  # every Node refers to it, and so does it itself

@@ -94,7 +94,7 @@ class Recorder:
         watches_gradients: whether backpropagation must call ``contributions``.
         lets_programs_run: whether a compiled function may run its program without recording its operations.
         remembers: whether results remember how they were made.
-        remembers_calls: whether results remember the calls that they came out of; see calls.py.
+        remembers_calls: whether results remember the calls that they came out of; see contexts/calls.py.
         inner: the recorder whose results this one checks, if it does.
     """
 

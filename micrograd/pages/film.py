@@ -8,6 +8,7 @@ from array import array
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
+from micrograd.contexts.calls import neuron_call
 from micrograd.contexts.modes import evaluating
 from micrograd.draw.array_steps import with_numbers
 from micrograd.draw.folding.parameters import ways_to_parameters
@@ -201,9 +202,9 @@ def _network(outputs: list[Value], inputs: list[Value], programs: Programs) -> d
         return None
     place = {node: index for index, node in enumerate(order)}
     layers: dict[int, list[dict[str, Any]]] = {}
-    called = [node for node in order if hasattr(node, "_call")]
-    for node in sorted(called, key=lambda node: node._call[-1]):  # in the order of the calls, which is the layer's
-        neuron, called_with, _ = node._call
+    called = [(call, node) for node in order if (call := neuron_call(node)) is not None]
+    for call, node in sorted(called, key=lambda pair: pair[0].end):  # in the order of the calls, which is the layer's
+        neuron, called_with = call.of, call.given
         weights = [
             [place[x], programs.parameters[weight]]
             for x, weight in zip(called_with, neuron.w, strict=True)

@@ -15,10 +15,10 @@ from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from micrograd.contexts.calls import tick
 from micrograd.contexts.scope import block_on_top, record_scopes, scope
 from micrograd.draw.array_steps import BlockOf, made_as, with_numbers
 from micrograd.draw.folding.parameters import places_of_arrays
-from micrograd.engine.calls import tick
 from micrograd.engine.node import NUMBER
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitives import identity, where

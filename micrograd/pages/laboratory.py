@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import real_number
 from micrograd._support.containers import flatten
+from micrograd.contexts.calls import neuron_call
 from micrograd.contexts.modes import masks_from
 from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.order import topological_order
@@ -185,7 +186,7 @@ def activations(order: Sequence[Value]) -> list[int]:
     return [
         index
         for index, value in enumerate(order)
-        if (call := getattr(value, "_call", None)) and call[0].nonlin and value._primitive in exchangeable
+        if value._primitive in exchangeable and (call := neuron_call(value)) is not None and call.of.nonlin
     ]
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from micrograd.engine.calls import calls_of
+from micrograd.contexts.calls import calls_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

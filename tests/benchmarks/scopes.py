@@ -31,8 +31,18 @@ LEAST = 0.01  # seconds; what is shorter is called more often
 STEPS = 8  # of which the collector comes by in some
 
 
+class Scale(mg.nn.Module):
+    """One product, as small as a module can be."""
+
+    def __init__(self) -> None:
+        self.factor = mg.Value(0.5)
+
+    def forward(self, x: Any) -> Any:
+        return self.factor * x
+
+
 class Linear(mg.nn.Module):
-    """A matrix times a vector, as a module of one's own."""
+    """A matrix times a vector, as a custom module."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         self.weights = [[mg.Value(uniform(-1, 1)) for _ in range(inputs)] for _ in range(outputs)]
@@ -49,7 +59,7 @@ def programs() -> dict[str, Callable[[], Any]]:
     """What gives a loss, by what is called in it."""
     few, some, vocabulary, w, u = values(4), values(10), values(27), mg.Value(0.5), mg.Value(0.25)
     small, first, second = Linear(4, 4), Linear(16, 32), Linear(32, 10)
-    pixels, transformer = values(16), names.Transformer(27, 8)
+    scale, pixels, transformer = Scale(), values(16), names.Transformer(27, 8)
 
     def turn(state: Any, x: Any) -> tuple[Any, None]:
         return mg.tanh(w * state + x), None
@@ -62,6 +72,7 @@ def programs() -> dict[str, Callable[[], Any]]:
         "softmax of 4": lambda: mg.softmax(few)[0],
         "softmax of 10": lambda: mg.softmax(some)[0],
         "cross-entropy of 27": lambda: mg.losses.cross_entropy(vocabulary, 2),
+        "module of one product": lambda: scale(w),
         "module of 4 x 4": lambda: sum(small(few)),
         "network 16-32-10 of modules, cross-entropy": lambda: mg.losses.cross_entropy(
             second([mg.relu(x) for x in first(pixels)]), 3
@@ -79,7 +90,9 @@ def bare() -> list[Any]:
         patch.object(functional, "_logsumexp", functional._logsumexp_of),
         patch.object(functional, "_mean", functional._mean_of),
         patch.object(losses, "_cross_entropy", losses._cross_entropy_of_row),
-        patch.object(loops, "remembering_iterations", lambda *_: lambda results: None),
+        patch.object(loops, "observed_iterations", lambda *_: lambda results: None),
+        patch.object(Scale, "forward", Scale.forward.__wrapped__),
+        patch.object(Scale, "__call__", lambda self, *arguments, **named: self.forward(*arguments, **named)),
         *(patch.object(of, "__call__", of.__call__.__wrapped__) for of in (Linear, names.Transformer)),
         patch.object(names.Transformer, "attention", names.Transformer.attention.__wrapped__),
         patch.object(names, "normalised", names.normalised.__wrapped__),

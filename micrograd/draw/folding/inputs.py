@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from micrograd.contexts.calls import neuron_call
 from micrograd.draw.folding.parameters import Place
 from micrograd.engine.value import Value
 
@@ -58,10 +59,10 @@ def _is_shape(shape: Any) -> bool:
 
 def _given(nodes: list[Value], shapes: dict[str, tuple[int, ...]]) -> list[Any]:
     """What the first layer was called with: as many inputs as the shapes have places."""
-    calls = [(node._call[2], node._call[1]) for node in nodes if hasattr(node, "_call")]
+    calls = [call for node in nodes if (call := neuron_call(node)) is not None]
     if not calls:
         raise ValueError(f"inputs of the shape {_words(shapes)}: no layer is in this graph; give the Values themselves")
-    given: list[Any] = min(calls, key=lambda call: call[0])[1]
+    given: list[Any] = min(calls, key=lambda call: call.end).given
     if len(given) != sum(map(math.prod, shapes.values())):
         raise ValueError(f"the first layer takes {len(given)} inputs, which have not the shape {_words(shapes)}")
     if not any(isinstance(x, Value) for x in given):

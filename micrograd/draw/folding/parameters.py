@@ -51,7 +51,8 @@ def places_of_parameters(runs: Iterable[Run], layers: Sequence[Sequence[Sequence
         ['w[0]', 'w[1]', 'b']
     """
     # a module is what names its parameters: this room stands below that of networks, which show themselves by it
-    parts = {id(run.of): run.of for run in sorted(runs, key=lambda run: run.start) if run.given is None}
+    by_start = sorted(runs, key=lambda run: (run.start, -run.end))  # what a call does first starts with it
+    parts = {id(run.of): run.of for run in by_start if run.given is None}
     modules = [part for part in parts.values() if _is_module(part)]  # the outermost begin first
     names = [_names_around(part) for part in parts.values() if isinstance(part, FunctionType)]
     steps: dict[Value, list[str]] = {}

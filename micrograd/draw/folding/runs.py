@@ -1,6 +1,6 @@
 """Which run of which part of the program made each Value: calls of functions and modules, and blocks.
 
-What a call gave remembers the call, and the call knows what went in (see calls.py in the engine). So it made what lies
+What a call gave remembers the call, and the call knows what went in (see calls.py in contexts/). So it made what lies
 between, but for what earlier calls made. The calls inside of it are over before it is: they come first, and are then
 taken whole. A block is remembered by every Value that was made in it.
 """
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine.calls import calls_of
+from micrograd.contexts.calls import Call, calls_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from micrograd.engine.value import Value
 
 
@@ -31,10 +29,9 @@ class Run:
         kind: of its box.
     """
 
-    def __init__(self, name: str, key: object, of: Any, start: float, end: float, inputs: Iterable[int] = ()) -> None:
-        self.name, self.key, self.of, self.start, self.end = name, key, of, start, end
-        self.inputs = frozenset(inputs)
-        self.given: Any = None
+    def __init__(self, call: Call, key: object) -> None:
+        self.name, self.of, inputs, self.start, self.end, self.given = call
+        self.key, self.inputs = key, frozenset(inputs)
         self.outputs: list[Value] = []
         self.parent: Run | None = None
         self.kind = "run"
@@ -74,18 +71,12 @@ def runs_of(nodes: list[Value]) -> dict[Value, Run]:
         >>> [run.name for run in set(runs_of(mg.topological_order(shares[0])).values())]
         ['softmax']
     """
-    runs: dict[Any, Run] = {}
+    runs: dict[float, Run] = {}
     for node in nodes:
         for call in calls_of(node):
-            if call.start not in runs:
-                runs[call.start] = Run(call.name, (call.name, id(call.of)), call.of, call.start, call.end, call.inputs)
-            runs[call.start].outputs.append(node)
-        if (neuron := getattr(node, "_call", None)) is not None:
-            of, given, number = neuron
-            run = Run("Neuron", ("Neuron", id(of)), of, number, number, map(id, given))
-            run.given = given
-            run.outputs.append(node)
-            runs[node] = run
+            if call.end not in runs:
+                runs[call.end] = Run(call, (call.name, id(call.of)))
+            runs[call.end].outputs.append(node)
     taken: dict[Value, Run] = {}
     for run in sorted(runs.values(), key=lambda run: run.end):
         run.take(taken)
@@ -100,7 +91,7 @@ def _put_into_blocks(nodes: list[Value], calls: list[Run], taken: dict[Value, Ru
 
     def run_of(block: Any) -> Run:
         if block not in blocks:
-            blocks[block] = Run(block.name, ("block", block.name), None, block.start, block.end)
+            blocks[block] = Run(Call(block.name, None, (), block.start, block.end), ("block", block.name))
             blocks[block].kind = block.kind
             if block.below is not None:
                 blocks[block].parent = run_of(block.below)

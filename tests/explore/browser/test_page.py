@@ -11,6 +11,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.contexts.calls import neuron_call
 from micrograd.draw.text import enclosed
 from micrograd.engine.primitive import composite
 from micrograd.pages.formulas import TABLE
@@ -411,10 +412,9 @@ class TestFolding:
     def test_find_turns_a_stack_to_what_is_found(self, show):
         model, loss = lecture()
         nodes = mg.topological_order(loss)
-        third = [
-            node for node in nodes if (call := getattr(node, "_call", None)) and call[0] is model.layers[2].neurons[0]
-        ]
-        sorted(third, key=lambda node: node._call[2])[2].label = "third"
+        called = [(call, node) for node in nodes if (call := neuron_call(node)) is not None]
+        third = [(call.end, node) for call, node in called if call.of is model.layers[2].neurons[0]]
+        sorted(third, key=lambda pair: pair[0])[2][1].label = "third"
         page = show(loss)
         page.locator("#find-text").fill("third")
         page.keyboard.press("Enter")
