@@ -54,6 +54,10 @@ BEFORE_THE_BACKEND = {*CASES_ON_JAX, "test_mapped", "test_several_results"} - {"
 
 
 ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
+# Half a second of each process and more: modules of the package that load these have slow examples.
+LOADS_MUCH = re.compile(
+    r"^(?:import|from) (?:jax|skops|micrograd\.compiler\.backends\.jax|micrograd\.tables\.models)\b", re.MULTILINE
+)
 
 
 def _measures_coverage():
@@ -70,18 +74,28 @@ def _unmeasured():
         sys.settrace(tracer)
 
 
-def pytest_ignore_collect(collection_path, config):
-    """Where slow tests are left out, leave out modules that are slow as a whole without importing them."""
-    if config.option.markexpr.startswith("not slow") and collection_path.name.startswith("test_"):
-        return bool(ALL_SLOW.search(collection_path.read_text("utf-8"))) or None
-    return None
+class Ignoring:
+    """A plugin, as it is asked about the modules of the package, too: a conftest is asked about its own folder only."""
+
+    @staticmethod
+    def pytest_ignore_collect(collection_path, config):
+        """Where slow tests are left out, leave out modules that are slow as a whole without importing them."""
+        if config.option.markexpr.startswith("not slow") and collection_path.suffix == ".py":
+            is_test = collection_path.name.startswith("test_")
+            return bool((ALL_SLOW if is_test else LOADS_MUCH).search(collection_path.read_text("utf-8"))) or None
+        return None
+
+
+def pytest_configure(config):
+    """Register it."""
+    config.pluginmanager.register(Ignoring())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path, parent):
-    """Look for no examples in the docstrings of test modules: there are none."""
+    """Import nothing to look for examples in docstrings where there are none, as in the modules of tests."""
     collectors = yield
-    if file_path.name.startswith("test_"):
+    if file_path.name.startswith("test_") or (file_path.suffix == ".py" and ">>>" not in file_path.read_text("utf-8")):
         return [collector for collector in collectors if type(collector) is pytest.Module]
     return collectors
 
@@ -139,9 +153,10 @@ def _is_on(backend, item):
     return any(isinstance(parameter, str) and parameter == backend for parameter in parameters)
 
 
-def _loads_jax(item):
-    """Whether an example of a docstring loads JAX, which takes half a second."""
-    return any("jax" in example.source for example in item.dtest.examples) or "jax" in item.path.parts
+def _loads_much(item):
+    """Whether an example of a docstring is in such a module, or loads JAX itself."""
+    text = item.path.read_text("utf-8")
+    return bool(LOADS_MUCH.search(text)) or any("jax" in example.source for example in item.dtest.examples)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -154,7 +169,7 @@ def pytest_collection_modifyitems(config, items):
         module = item.path.stem
         if _is_on("numpy", item) and (module in BEFORE_THE_BACKEND or module.startswith(ABOUT_TRACING)):
             item.add_marker(pytest.mark.slow)
-        if isinstance(item, pytest.DoctestItem) and _loads_jax(item):
+        if isinstance(item, pytest.DoctestItem) and _loads_much(item):
             item.add_marker(pytest.mark.slow)
         if not _is_on("jax", item):
             continue

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from micrograd.command.main import main
-from micrograd.tables.models import load
 from tests.compiler.c_files import Built, needs_cc
 from tests.folders import DATA
 
@@ -80,6 +79,8 @@ def rows_of(model, table):
 )
 def test_a_saved_model_takes_a_row_and_gives_the_answer(target, words, tmp_path, capsys):
     """Missing numbers, and categories that are missing or unknown, among them."""
+    from micrograd.tables.models import load  # which loads much
+
     quick = ["--epochs", "2", "--folds", "0", "--no-pictures", "--quiet"]
     assert (
         main(["train", str(DATA / "penguins.csv"), "--target", target, *quick, *words, "-o", str(tmp_path / "r")]) == 0

@@ -75,8 +75,8 @@ ODD = [*POINTS, math.inf, -math.inf, math.nan]
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_each_primitive_at_its_kinks_and_at_numbers_that_are_not_finite(name, built):
-    """Where Python raises, the number is not finite; elsewhere it is Python's."""
+def test_each_primitive(name, built):
+    """At kinks and at numbers that are not finite, too: where Python raises, the number is not; else it is Python's."""
     primitive = TABLE[name]
     count = len(primitive.derivatives)
 
@@ -101,18 +101,9 @@ def test_each_primitive_at_its_kinks_and_at_numbers_that_are_not_finite(name, bu
             assert math.copysign(1, found) == math.copysign(1, expected), operands
         else:
             assert (code, math.isfinite(found)) == (1, False), operands
-
-
-@pytest.mark.slow
-@pytest.mark.unmeasured
-@pytest.mark.parametrize("name", sorted(TABLE))
-def test_the_gradients_of_each_primitive(name, built):
-    primitive = TABLE[name]
-    count = len(primitive.derivatives)
-    file = built(lambda *operands: primitive(*operands), *[0.75, 1.25, 0.5][:count], file=f"p_{name}_")
     for operands in ([0.75, 1.25, 1.5], [1.5, 0.25, 2.5], [0.125, 3.0, 1.75]):
         try:
-            value, gradients = of_values(lambda *given: primitive(*given), *operands[:count])
+            value, gradients = of_values(function, *operands[:count])
         except ValueError:  # outside of its domain
             continue
         found, slopes = file.both(operands[:count])

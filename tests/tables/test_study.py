@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from micrograd.estimators import MLPClassifier, MLPRegressor
-from micrograd.tables.models import Model
 from micrograd.tables.reading import read_table
 from micrograd.tables.study import network_of, prepare
 from tests.tables.common import small_file, written
@@ -42,6 +41,15 @@ class TestColumns:
         new = frame(x=["red", "green", np.nan], other=[1.0, 2.0, 3.0])
         assert pipeline[0].get_feature_names_out()[1:].tolist() == ["x missing", "x = blue", "x = red"]
         assert pipeline[0].transform(new)[:, 1:].tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+
+    @pytest.mark.slow  # it loads much
+    def test_what_a_model_guesses_is_counted(self):
+        from micrograd.tables.models import Model
+
+        study = with_rows(["red", "blue", np.nan, "red"])
+        pipeline = study.pipeline(None)
+        pipeline[0].fit(study.parts(study.training)[0])
+        new = frame(x=["red", "green", np.nan], other=[1.0, 2.0, 3.0])
         assert Model(pipeline, "y").guessed(new) == {"x": 1}
 
     @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pickle
 import random
 from functools import partial
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -496,7 +495,9 @@ class TestHistory:
         history.epochs = history.epochs[:12]
         assert len(str(history).splitlines()) == 13
 
+    @pytest.mark.slow  # it loads Matplotlib
     def test_it_plots_itself(self):
+        mpl = pytest.importorskip("matplotlib")
         mpl.use("agg")
         _, history = trained(False, validation=OTHERS)
         axes = history.plot()
