@@ -12,7 +12,13 @@
     allocate    Program  Program   arrays get the memory of arrays that nobody reads any more
 
 Then the backend makes something that runs the program. Where a pass is an optimisation, its last argument says what
-runs in its place if it is disabled.
+runs in its place if it is disabled. What these gain was measured on 2026-11-26 on the programs of tests/benchmarks,
+natively, each variant in a process of its own. Without it, a run takes so many times as long:
+
+    cse         a particle's path 1.2, a Hessian 1.1
+    transpose   a mixture of Gaussians of two dimensions 3.7
+    fuse        a parabola through 150,000 points 1.3, LSE of 10,000 numbers 1.1, 32 words of a transformer 1.05
+    allocate    as long; but a chain of maps of 1,000,000 numbers takes 340 MB in place of 310, and without fuse 410
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 4  # segments of a reduction that have a loop each
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
 _MANY_TERMS = 512  # of few results: four vectors are added up beside one another (a sum of 16,577: 2.2 to 0.9 us)
+_MANY_RESULTS = 16  # which are worth code that computes several of them together
 _MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
 _BLOCK = 4  # rows of a product of matrices that are computed at a time, on any processor
 _SHORT = 2  # segments of a product, whose code for more rows is compiled soon, too
@@ -240,9 +241,11 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
     if along != "" and is_turned(kernel):
         return (Shape(ROWS, 1), *_turned_shapes(kernel, along))
     target = kernel.target
+    # Where terms are side by side in a vector, the target's step is that along the columns, if these are many.
+    are_many = kernel.columns >= TOGETHER and kernel.rows * kernel.columns >= _MANY_RESULTS
+    step = 1 if are_many and target.column_step == 1 and target.table is None else None
+    first = Shape(_table(target), step) if along == "terms" else _shape(target, along)
     in_blocks = _is_product(kernel, along)
-    # Where terms are side by side in a vector, the target's step is that along the columns.
-    first = Shape(_table(target), 1 if in_blocks else None) if along == "terms" else _shape(target, along)
     return (first, *(_shape(access, along, in_blocks) for access in kernel.accesses))
 
 
