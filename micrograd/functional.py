@@ -412,35 +412,35 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return applied_with(x, primitives.elu, alpha)
 
 
-def maximum(x: Any, *others: Any) -> Any:
+def maximum(x: Any, y: Any = ..., *others: Any) -> Any:
     """The largest of its arguments. Of equal ones, the first gets the gradient. NaN wins over numbers.
 
     Example:
         >>> maximum(2.0, 3.0), maximum(1.0, 5.0, 3.0)
         (3.0, 5.0)
     """
-    if len(others) == 1:
-        return applied_with(x, primitives.maximum, others[0])
-    return _reduced(primitives.maximum, x, others)
+    if y is ... or others:
+        return _reduced(primitives.maximum, x, y, others)
+    return applied_with(x, primitives.maximum, y)
 
 
-def minimum(x: Any, *others: Any) -> Any:
+def minimum(x: Any, y: Any = ..., *others: Any) -> Any:
     """The smallest of its arguments. Of equal ones, the first gets the gradient. NaN wins over numbers.
 
     Example:
         >>> minimum(2.0, 3.0), minimum(4.0, 1.0, 3.0)
         (2.0, 1.0)
     """
-    if len(others) == 1:
-        return applied_with(x, primitives.minimum, others[0])
-    return _reduced(primitives.minimum, x, others)
+    if y is ... or others:
+        return _reduced(primitives.minimum, x, y, others)
+    return applied_with(x, primitives.minimum, y)
 
 
-def _reduced(primitive: Primitive, x: Any, others: tuple[Any, ...]) -> Any:
-    if not others:
+def _reduced(primitive: Primitive, x: Any, y: Any, others: tuple[Any, ...]) -> Any:
+    if y is ...:
         name = primitive.name
         raise TypeError(f"{name} takes two numbers or more: write {name}(*numbers), not {name}({x!r:.80})")
-    for other in others:
+    for other in (y, *others):
         x = applied_with(x, primitive, other)
     return x
 

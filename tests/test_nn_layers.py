@@ -99,6 +99,19 @@ class TestModules:
             names_of_calls(Blend()(3.0, Value(2.0))) == names_of_calls(Blend().forward(Value(2.0), y=3.0)) == ["Blend"]
         )
         assert names_of_calls(Twice()(Value(3.0))) == ["Scaled", "Twice"]
+        assert names_of_calls(Neuron(1, initial=1.0)([1.0])) == ["Neuron"]
+
+    @MODES
+    def test_modules_of_several_arguments_are_traced(self, mode):
+        class Fused(Scaled):
+            def forward(self, x, y, z):
+                return self.factor * x * y + z
+
+        x = Value(3.0)
+        assert names_of_calls(Fused()(x, 2.0, 1.0)) == ["Fused"]
+        for module, others, result in ((Blend(), (2.0,), 3.5), (Fused(), (2.0, 1.0), 4.0)):
+            function = mg.compile(module, backend=mode) if mode else module
+            assert function(x, *others).data == result
 
     def test_what_a_module_hands_on_is_not_of_its_call(self):
         x = Value(3.0)

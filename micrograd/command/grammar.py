@@ -64,7 +64,8 @@ def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
     for name, primitive in PRIMITIVES.items():
         public = getattr(functional, name, None)
         function = public if TABLE.get(name) is primitive else primitive
-        count = len(primitive.derivatives) - len(getattr(function, "__defaults__", None) or ())
+        defaults = [x for x in getattr(function, "__defaults__", None) or () if x is not ...]  # which maximum asks for
+        count = len(primitive.derivatives) - len(defaults)
         if function and count in (1, 2) and name != "detach":
             found[name] = count, function
     return dict(sorted(found.items(), key=lambda item: (item[1][0], item[0])))
