@@ -476,3 +476,34 @@ def test_errors_of_the_function():
         mg.compile(lambda: (x @ WEIGHTS[:2]).sum())()
     with pytest.raises(ZeroDivisionError):
         mg.compile(lambda: (SCALE / (x - x)).sum())()
+
+
+def test_other_known_numbers_than_in_the_outline(caplog):
+    x, y = numbers(ROWS, 3), numbers(ROWS)
+
+    def by_class():
+        products = x @ WEIGHTS
+        return (products * (y if hasattr(type(products), "position") else y + 1.0)).sum()
+
+    assert is_traced_in_full(caplog, mg.compile(by_class))
+
+
+def test_a_long_list_of_other_numbers_beside_rows(caplog):
+    total = mg.compile(lambda x, others: x.sum() * sum(others[:3]))
+    assert is_traced_in_full(caplog, total, numbers(ROWS), [1.0, 2] * 600)
+
+
+def test_rows_that_a_learning_rate_changes():
+    def trained(is_compiled):
+        rows, weight = [[float(number), 1.0] for number in range(30)], mg.Value(0.0)
+        row = rows[3]
+
+        def rate(step):
+            row[0] += 1.0
+            return 0.25
+
+        optimizer = mg.optim.SGD([weight], rate)
+        mg.fit(lambda x: (weight - rows[3][0] * x) ** 2, [(1.0,)], optimizer, epochs=4, compile=is_compiled)
+        return weight.data
+
+    assert trained(True) == pytest.approx(trained(False))
