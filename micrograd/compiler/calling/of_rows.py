@@ -459,7 +459,7 @@ class _Looks:
         """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
         found = self._seen.get(id(known))
         if found is None:
-            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS
+            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS - _EDGE
             found = (type(known), type(known[0]), np.array(known)) if is_long else ()
             if self._reached.holds(known):
                 self._seen[id(known)] = found
@@ -513,7 +513,7 @@ def _shape_of(known: Any) -> tuple[int, ...]:
     kind = type(known)
     if kind is np.ndarray and known.dtype.kind in "biuf" and known.dtype.itemsize <= np.float64().itemsize:
         return tuple(known.shape) if known.size else ()
-    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS else ()
+    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS - _EDGE else ()
 
 
 def _bounds_of(numbers: Any) -> promotion.Bounds:
