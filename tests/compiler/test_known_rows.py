@@ -143,6 +143,7 @@ def test_numbers_of_rows(rows, caplog):
         assert not is_traced_in_full(caplog, mg.compile(lambda f=function: f(x, y)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [int, np.int8, np.uint16, np.int64, bool, np.float32, np.float16, ">f8", "<i4"])
 @pytest.mark.parametrize("name", ["least squares", "a mask", "rows", "the same twice", "primitive", "joined"])
 def test_dtypes(dtype, name, caplog):

@@ -10,7 +10,7 @@ If any of this fails, the function is traced for all rows, as one with few rows 
 rows more to see what grows, as arrays begin at multiples of 8 numbers. The three programs are kept: for 200,000 rows
 they are used again.
 
-So it is with arrays of numbers that the function knows, as it closes over them or makes them of such, and with the lists
+So it is with arrays of numbers that the function knows, as it closes over them or makes them of such, and with lists
 and arrays that its loops go through. Where they meet numbers that are not known, symbols stand for the first rows of
 them. Their numbers are constants of the program.
 """
