@@ -408,6 +408,8 @@ class _Few:
 
     def __init__(self, sizes: Sequence[int], programs: Sequence[Specialised], outlines: Sequence[Any]) -> None:
         self.sizes, self.programs, self._outlines = sizes, programs, outlines
+        for each in programs:  # all that the function reads is kept once
+            each.closed_over = programs[-1].closed_over
         self._made: dict[bool, list[Made]] = {}
 
     def are_of(self, outlines: Sequence[Any]) -> bool:
