@@ -5,7 +5,7 @@ kept.py             its programs, by the structure of their arguments
 cache_info.py       how much of all that is kept
 boundary.py         the numbers of arguments as one array, and results made of outputs
 specialise.py       a function traced for one structure of its arguments
-of_rows.py          the same for arguments with many rows, from a few of them
+of_rows.py          the same for many rows, from a few of them
 paths.py            the programs of a function that decides on numbers, one for each way through it
 mapped.py           programs in which mg.vmap runs a function in many iterations
 quick.py            calls with plain floats, for which nothing is looked up again

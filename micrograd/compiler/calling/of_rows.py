@@ -9,6 +9,10 @@
 If any of this fails, the function is traced for all rows, as one with few rows is. A function must be traced for 16
 rows more to see what grows, as arrays begin at multiples of 8 numbers. The three programs are kept: for 200,000 rows
 they are used again.
+
+So it is with arrays of numbers that the function knows, as it closes over them or makes them of such, and with lists
+and arrays that its loops go through. Where they meet numbers that are not known, symbols stand for the first rows of
+them. Their numbers are constants of the program.
 """
 
 from __future__ import annotations
@@ -404,6 +408,8 @@ class _Few:
 
     def __init__(self, sizes: Sequence[int], programs: Sequence[Specialised], outlines: Sequence[Any]) -> None:
         self.sizes, self.programs, self._outlines = sizes, programs, outlines
+        for each in programs:  # all that the function reads is kept once
+            each.closed_over = programs[-1].closed_over
         self._made: dict[bool, list[Made]] = {}
 
     def are_of(self, outlines: Sequence[Any]) -> bool:
@@ -459,7 +465,7 @@ class _Looks:
         """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
         found = self._seen.get(id(known))
         if found is None:
-            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS
+            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS - _EDGE
             found = (type(known), type(known[0]), np.array(known)) if is_long else ()
             if self._reached.holds(known):
                 self._seen[id(known)] = found
@@ -513,7 +519,7 @@ def _shape_of(known: Any) -> tuple[int, ...]:
     kind = type(known)
     if kind is np.ndarray and known.dtype.kind in "biuf" and known.dtype.itemsize <= np.float64().itemsize:
         return tuple(known.shape) if known.size else ()
-    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS else ()
+    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS - _EDGE else ()
 
 
 def _bounds_of(numbers: Any) -> promotion.Bounds:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import suppress
 from itertools import chain
 from marshal import dumps
 from operator import eq, is_
@@ -84,7 +85,8 @@ class Comparison:
         """Let arrays have the bytes that they had."""
         for entry in self._arrays:
             if not _has_same_bytes(entry):
-                entry[3][...] = np.frombuffer(entry[4], np.uint8)
+                with suppress(ValueError):  # of one that is read-only now
+                    entry[3][...] = np.frombuffer(entry[4], np.uint8)
 
     def freeze(self) -> None:
         """Take note of what is there now: it is what there was before."""
