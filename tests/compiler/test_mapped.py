@@ -261,6 +261,20 @@ class TestAsEager:
 
 @pytest.mark.slow
 class TestDerivatives:
+    def test_second_derivatives_inside(self):
+        loss = lambda w, xs: mg.mean(mg.vmap(lambda x: mg.tanh(w * x) * x)(w * xs))  # noqa: E731
+        assert_as_eager(mg.grad(mg.grad(loss)), [], 0.5, np.linspace(-1.0, 1.0, MANY))
+
+    @pytest.mark.parametrize("derivative", [lambda f, w: f(w), lambda f, w: mg.grad(f)(w * 1.0)])
+    def test_what_iterations_give_is_a_factor_in_another_derivative(self, derivative):
+        w = mg.Value(0.5)
+
+        def loss(xs):
+            factor = derivative(lambda v: mg.mean(mg.vmap(lambda x: mg.tanh(v * x) * x)(xs)), w)
+            return mg.grad(lambda v: v * v * factor)(2.0)
+
+        assert_as_eager(loss, [w], np.linspace(-1.0, 1.0, MANY))
+
     def test_of_a_compiled_function(self):
         fast = mg.compile(lambda w, xs: mg.mean(mg.vmap(lambda x: mg.tanh(w * x))(xs)), backend="llvm")
         xs = np.linspace(-1.0, 1.0, MANY).tolist()

@@ -80,11 +80,17 @@ class Iterations:
 
     def on(self, numbers: Floats, at: Integers) -> Callable[[], bool]:
         """What puts the results where they belong; see ArrayCall."""
-        given = self._given(numbers, at)
-        results_at, sums_at = part_of(at[self.mapped.results.ravel()]), part_of(at[self.mapped.sums])
+        given, mapped, width = self._given(numbers, at), self.mapped, self._width
+        results_at, sums_at = part_of(at[mapped.results.ravel()]), part_of(at[mapped.sums])
 
         def run() -> bool:
-            results, sums = self.results(*given())
+            block = self.compiled(no_integers(), no_integers())
+            results, sums = np.empty(mapped.results.shape), np.zeros(mapped.sums.shape)
+            for begin, end in self._blocks(block, *given()):
+                block.run()
+                found = block.buffer[block.outputs].reshape(-1, self._results)[: end - begin]
+                results[begin:end] = found[:, :width]
+                sums += found[:, width:].sum(axis=0)
             numbers[results_at], numbers[sums_at] = results.ravel(), sums
             return all_finite(np.append(results, sums))
 
@@ -94,12 +100,23 @@ class Iterations:
         self, numbers: Floats, at: Integers, total: Floats, wanted: tuple[Integers, Integers]
     ) -> Callable[[], object]:
         """What adds the gradients of what is read to a total; see ArrayCall."""
-        given, (fixed, moving) = self._given(numbers, at), wanted
+        given, mapped, width, (fixed, moving) = self._given(numbers, at), self.mapped, self._width, wanted
+        before = len(fixed)
 
         def back() -> None:
-            of_fixed, of_moving = self.gradients(*given(), total, fixed, moving)
-            np.add.at(total, self.mapped.fixed[fixed], of_fixed)
-            np.add.at(total, self.mapped.moving[:, moving], of_moving)
+            block, seeds = self.compiled(fixed, moving), total[mapped.results]
+            of_fixed, of_moving = np.zeros(before), np.empty((len(seeds), len(moving)))
+            of_block = np.zeros((self._size, self._results))
+            for begin, end in self._blocks(block, *given()):
+                of_block[: end - begin, :width], of_block[: end - begin, width:] = seeds[begin:end], total[mapped.sums]
+                of_block[end - begin :] = 0.0
+                block.buffer[block.seeds] = of_block.ravel()
+                block.run()
+                found = block.buffer[block.program.gradients]
+                of_fixed += found[:before]
+                of_moving[begin:end] = found[before:].reshape(self._size, -1)[: end - begin]
+            np.add.at(total, mapped.fixed[fixed], of_fixed)
+            np.add.at(total, mapped.moving[:, moving], of_moving)
 
         return back
 
@@ -122,50 +139,6 @@ class Iterations:
             for kind in kinds
         ]
         return np.array(found)[which.ravel()]
-
-    def results(self, given: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        """The results of all iterations, and the sums.
-
-        Args:
-            given: the numbers that do not differ.
-            rows: those that do, with a row for each iteration.
-        """
-        run = self.compiled(no_integers(), no_integers())
-        results, sums = np.empty(self.mapped.results.shape), np.zeros(self.mapped.sums.shape)
-        for begin, end in self._blocks(run, given, rows):
-            run.run()
-            found = run.buffer[run.outputs].reshape(-1, self._results)[: end - begin]
-            results[begin:end] = found[:, : self._width]
-            sums += found[:, self._width :].sum(axis=0)
-        return results, sums
-
-    def gradients(
-        self, given: Floats, rows: Floats, total: Floats, fixed: Integers, moving: Integers
-    ) -> tuple[Floats, Floats]:
-        """The gradients of what the iterations read.
-
-        Args:
-            given: the numbers that do not differ.
-            rows: those that do, with a row for each iteration.
-            total: the gradients of the results and the sums are among these.
-            fixed: which of the inputs that do not differ.
-            moving: which of those that do.
-
-        Returns:
-            The gradients of the former, and those of the latter with a row for each iteration.
-        """
-        run, seeds, width = self.compiled(fixed, moving), total[self.mapped.results], self._width
-        of_fixed, of_moving, before = np.zeros(len(fixed)), np.empty((len(seeds), len(moving))), len(fixed)
-        of_block = np.zeros((self._size, self._results))
-        for begin, end in self._blocks(run, given, rows):
-            of_block[: end - begin, :width], of_block[: end - begin, width:] = seeds[begin:end], total[self.mapped.sums]
-            of_block[end - begin :] = 0.0
-            run.buffer[run.seeds] = of_block.ravel()
-            run.run()
-            found = run.buffer[run.program.gradients]
-            of_fixed += found[:before]
-            of_moving[begin:end] = found[before:].reshape(self._size, -1)[: end - begin]
-        return of_fixed, of_moving
 
     def compiled(self, fixed: Integers, moving: Integers) -> _Block:
         """A program of some iterations, with the gradients of some of what they read."""
