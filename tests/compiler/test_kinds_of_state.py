@@ -1616,6 +1616,6 @@ def number_of(result):
 def test_there_are_as_many_cases_as_the_page_says():
     outcomes = [outcome for _, outcome in CASES.values()]
     text = " ".join((ROOT / "docs" / "reliability.md").read_text("utf-8").split())
-    assert f"{len(CASES)} ways in which a number that a function reads" in text
-    assert f"of {outcomes.count(WATCHED)}, the next call" in text
-    assert f"{outcomes.count(REFUSED)} sources that give another number" in text
+    assert f"can change in {len(CASES)} ways" in text
+    assert f"For {outcomes.count(WATCHED)} of them, the next call" in text
+    assert f"The other {outcomes.count(REFUSED)} give another number" in text
