@@ -92,9 +92,9 @@ def scan(
     every = None if checkpoint is None else required_count(checkpoint, "checkpoint")
     keeps_some = every is not None and iterations is not None and iterations.keeps_some()
     if length is not None:
-        lengths = None if keeps_some else on_top(_lengths)
+        rows = None if keeps_some else rows_in_use()
         given = required_count(length, "length")
-        sequences.lengths["length"] = given if lengths is None else lengths.of(given)
+        sequences.lengths["length"] = given if rows is None else rows.length(given)
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
@@ -393,20 +393,30 @@ def taking(iterations: Iterations) -> Iterator[None]:
     yield from holding(_iterations, iterations)
 
 
-class _Lengths(ContextEntry):
-    """What scan takes for the length that it is given."""
+class Rows(ContextEntry):
+    """What stands for the rows of arrays while a function is traced for another number of them."""
 
-    def __init__(self, of: Callable[[int], int]) -> None:
-        self.of = of
+    def length(self, length: int) -> int:
+        """How many iterations a scan has that is given this length."""
+        raise NotImplementedError
+
+    def given(self, known: Any) -> Any:
+        """What stands for an array or a list of known numbers, which meets numbers that are not known."""
+        raise NotImplementedError
 
 
-_lengths: ContextVar[_Lengths | None] = ContextVar("lengths", default=None)
+_rows: ContextVar[Rows | None] = ContextVar("rows", default=None)
 
 
 @contextmanager
-def lengths_from(of: Callable[[int], int]) -> Iterator[None]:
-    """Let loops inside that are given a length have another one, or raise something."""
-    yield from holding(_lengths, _Lengths(of))
+def taking_rows(rows: Rows) -> Iterator[None]:
+    """Let what runs inside have other rows."""
+    yield from holding(_rows, rows)
+
+
+def rows_in_use() -> Rows | None:
+    """What stands for the rows of arrays; None where they are what they are."""
+    return on_top(_rows)
 
 
 # What is gone through
@@ -456,6 +466,8 @@ class _Sequences:
             return lambda index: remade(nested, [take(index) for take in takes])
         if not isinstance(axis, int):
             raise ValueError(f"{path} is no tuple or dict, and has one axis, not {axis!r:.80}")
+        if (other := rows_in_use()) is not None:
+            nested = other.given(nested)
         if is_array(nested):
             return self._through_array(nested, axis, path)
         if not isinstance(nested, (list, range)):

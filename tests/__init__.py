@@ -12,7 +12,7 @@ EXAMPLES = "MICROGRAD_EXAMPLES"
 
 settings.register_profile(
     "micrograd",
-    max_examples=int(os.environ.get(EXAMPLES, 32)),
+    max_examples=int(os.environ.get(EXAMPLES, 24)),
     derandomize=EXAMPLES not in os.environ,
     deadline=None,
     print_blob=True,

@@ -31,18 +31,26 @@ ABOUT_TRACING = (
 
 # Of each test in these modules, the first case on JAX runs, and then one in so many.
 CASES_ON_JAX = {
+    "test_against_eager": 3,
     "test_alone": 4,
     "test_boundary": 4,
     "test_changes_between_steps": 6,
+    "test_checkpoints": 5,
     "test_closed_over_gradients": 6,
     "test_compiled_derivatives": 4,
+    "test_decisions": 4,
     "test_errors": 6,
     "test_fit_settings": 6,
+    "test_kernels": 3,
     "test_kinds_of_numbers": 6,
     "test_noise": 4,
     "test_trace": 6,
     "test_training": 4,
 }
+
+
+# What these modules test comes before the backend, too. NumPy's cases are slow tests, and those on LLVM fast ones.
+BEFORE_THE_BACKEND = {*CASES_ON_JAX, "test_mapped", "test_several_results"} - {"test_kernels"}
 
 
 ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
@@ -125,8 +133,15 @@ def pytest_itemcollected(item):
         item.add_marker("browser")
 
 
-def _is_on_jax(item):
-    return hasattr(item, "callspec") and any(isinstance(v, str) and v == "jax" for v in item.callspec.params.values())
+def _is_on(backend, item):
+    """Whether a test runs on this backend, which is one of its parameters."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return any(isinstance(parameter, str) and parameter == backend for parameter in parameters)
+
+
+def _loads_jax(item):
+    """Whether an example of a docstring loads JAX, which takes half a second."""
+    return any("jax" in example.source for example in item.dtest.examples) or "jax" in item.path.parts
 
 
 def pytest_collection_modifyitems(config, items):
@@ -136,12 +151,17 @@ def pytest_collection_modifyitems(config, items):
     """
     left_out, counts = [], collections.Counter()
     for item in items:
-        if not _is_on_jax(item):
+        module = item.path.stem
+        if _is_on("numpy", item) and (module in BEFORE_THE_BACKEND or module.startswith(ABOUT_TRACING)):
+            item.add_marker(pytest.mark.slow)
+        if isinstance(item, pytest.DoctestItem) and _loads_jax(item):
+            item.add_marker(pytest.mark.slow)
+        if not _is_on("jax", item):
             continue
         item.add_marker(pytest.mark.slow)
         # a user-defined primitive is called back in Python with a warning
         item.add_marker(pytest.mark.filterwarnings("ignore:JAX calls primitive:RuntimeWarning"))
-        module, test = item.path.stem, item.nodeid.partition("[")[0]
+        test = item.nodeid.partition("[")[0]
         if module.startswith(ABOUT_TRACING):
             counted, one_in = ABOUT_TRACING, 8
         else:

@@ -238,11 +238,6 @@ class TestNumpyScalars:
         result.backward()
         assert value.grad == mg.grad(lambda x: operate(x, float(scalar)))(3.0)
 
-    def test_beside_an_array_of_values(self, operate, scalar):
-        array = mg.array([3.0, 4.0])
-        assert mg.numbers(operate(scalar, array)).tolist() == [operate(float(scalar), x) for x in (3.0, 4.0)]
-        assert mg.numbers(operate(array, scalar)).tolist() == [operate(x, float(scalar)) for x in (3.0, 4.0)]
-
 
 @pytest.mark.parametrize("operate", OPERATORS.values(), ids=OPERATORS.keys())
 class TestFloatArrays:

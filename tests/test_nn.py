@@ -1,6 +1,5 @@
 """Networks: micrograd's names, reprs and weights, the parameters that are found, and files of them."""
 
-import hashlib
 import json
 import math
 import random
@@ -42,82 +41,6 @@ class TestMicrograd:
             "MLP of [Layer of [ReLUNeuron(3), ReLUNeuron(3), ReLUNeuron(3), ReLUNeuron(3)], "
             "Layer of [ReLUNeuron(4), ReLUNeuron(4), ReLUNeuron(4), ReLUNeuron(4)], Layer of [LinearNeuron(4)]]"
         )
-
-    def test_seeded_weights_are_the_same_in_the_same_order(self):
-        random.seed(1337)
-        drawn = numbers(MLP(2, [16, 16, 1]))
-        assert len(drawn) == 337
-        assert drawn[:6] == [
-            0.23550571390294128,
-            0.06653114721000164,
-            0.0,
-            -0.26830328150124894,
-            0.1715747078045431,
-            0.0,
-        ]
-        assert drawn[48:50] == [-0.08568482691922008, -0.4702876239420326]
-        assert drawn[-3:] == [-0.3223491002609964, -0.2532524374373504, 0.0]
-        digest = hashlib.sha256(" ".join(map(repr, drawn)).encode()).hexdigest()
-        assert digest == "506b4d4a833a048d7bb5afbcdd6db393e335a1fcb6916da04131732a6ea8adde"
-
-    def test_a_seeded_network_gives_the_same_output_and_gradients(self):
-        random.seed(1337)
-        model = MLP(2, [16, 16, 1])
-        result = model([0.5, -1.25])
-        result.backward()
-        assert result.data == pytest.approx(-0.9126631686036558, rel=1e-13)
-        gradients = [parameter.grad for parameter in model.parameters()]
-        expected = {
-            0: -0.37222997848481815,
-            1: 0.9305749462120454,
-            2: -0.7444599569696363,
-            3: 0.0,
-            50: 0.0,
-            60: 0.08796908117107725,
-            200: -0.543868634071563,
-            334: 1.0378398866263732,
-            335: 0.0,
-            336: 1.0,
-        }
-        assert {index: gradients[index] for index in expected} == pytest.approx(expected, rel=1e-12)
-        assert math.fsum(gradients) == pytest.approx(2.2110727575078664, rel=1e-12)
-        assert math.fsum(map(abs, gradients)) == pytest.approx(73.27283951721137, rel=1e-12)
-
-    def test_a_seeded_neuron_gives_the_same_number(self):
-        random.seed(7)
-        neuron = Neuron(3)
-        assert [weight.data for weight in neuron.w] == [-0.35233447033367526, -0.6983016521509962, 0.3018689460797075]
-        assert neuron.b.data == 0.0
-        assert neuron([1.0, -2.0, 3.0]).data == pytest.approx(1.9498756722074395, rel=1e-15)
-
-    def test_a_seeded_training_loop_gives_the_same_losses_and_weights(self):
-        random.seed(42)
-        model = MLP(2, [4, 1])
-        inputs, targets = [[2.0, 3.0], [-1.0, 0.5], [0.5, 1.0]], [1.0, -1.0, 1.0]
-        losses = []
-        for _ in range(5):
-            loss = sum((model(x) - y) ** 2 for x, y in zip(inputs, targets, strict=True))
-            model.zero_grad()
-            loss.backward()
-            for parameter in model.parameters():
-                parameter.data += -0.05 * parameter.grad
-            losses.append(loss.data)
-        assert losses == pytest.approx(
-            [7.006986269249439, 1.9491610294230068, 1.5323621295920138, 1.1787432879530049, 0.8860215278924142],
-            rel=1e-9,
-        )
-        assert numbers(model)[:6] == pytest.approx(
-            [
-                0.2788535969157675,
-                -0.9499784895546661,
-                0.0,
-                -0.813099310617383,
-                -0.37199955002454366,
-                0.3631579473556216,
-            ],
-            rel=1e-9,
-        )
-        assert numbers(model)[-1] == pytest.approx(0.4997970022205711, rel=1e-9)
 
     def test_a_layer_of_one_gives_a_bare_value_and_a_larger_one_a_list(self):
         assert type(Layer(2, 1)([1.0, 2.0])) is Value
@@ -342,10 +265,6 @@ class TestBatches:
         for point, target in zip(self.POINTS, [1.0, -1.0], strict=True):
             ((model(point) - target) ** 2).backward()
         assert gradients == pytest.approx([parameter.grad for parameter in model.parameters()], rel=1e-12)
-
-    def test_a_point_of_a_wrong_size_is_refused(self):
-        with pytest.raises(ValueError, match="takes 2 inputs, not 3"):
-            MLP(2, [3, 1])(np.ones((60, 3)))
 
 
 class TestWrongArguments:
@@ -618,15 +537,6 @@ class TestFiles:
         other.load(tmp_path / "names")
         assert numbers(other) == [2.5] * 3
 
-    def test_saving_replaces_the_old_file_and_leaves_nothing_else(self, saved):
-        model, path, _ = saved
-        model.layers[0].neurons[0].b.data = 42.0
-        model.save(path)
-        other = MLP(1, [1, 1])
-        other.load(path)
-        assert numbers(other) == numbers(model)
-        assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-
     @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
     def test_a_model_that_is_not_finite_is_not_saved_and_the_old_file_stays(self, saved, bad):
         model, path, content = saved
@@ -635,17 +545,6 @@ class TestFiles:
             model.save(path)
         assert path.read_bytes() == content
         assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-
-    def test_a_file_cut_off_at_any_byte_is_refused(self, saved):
-        model, path, content = saved
-        others = MLP(1, [1, 1])
-        assert content.endswith(b"}\n")
-        for length in range(len(content) - 1):  # without the last line break it is still whole
-            path.write_bytes(content[:length])
-            refused(others, path)
-        path.write_bytes(content)
-        others.load(path)
-        assert numbers(others) == numbers(model)
 
     def test_a_file_with_any_byte_changed_is_refused_or_says_the_same(self, saved):
         model, path, content = saved
@@ -667,13 +566,6 @@ class TestFiles:
                 assert bits(numbers(other)) == (before if reason else bits(numbers(model)))
                 assert not reason or str(path) in reason
         assert refusals > 1.5 * len(content)
-
-    def test_a_changed_digit_is_found_out(self, saved):
-        model, path, content = saved
-        number = repr(model.layers[0].neurons[0].w[0].data)
-        changed = number[:-1] + ("1" if number[-1] != "1" else "2")
-        path.write_bytes(content.replace(number.encode(), changed.encode()))
-        refused(model, path, message="checksum")
 
     @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "null", '"1.0"', "true"])
     def test_what_is_no_finite_number_is_refused(self, saved, number):
@@ -749,20 +641,6 @@ class TestFiles:
         state["layers.0.neurons.0.b"], state["layers.1.neurons.0.b"] = 1.0, 2.0
         path.write_text(json.dumps(parsed))
         refused(model, path, message="checksum")
-
-    def test_a_folder_and_a_missing_file_are_errors_of_the_system_that_name_them(self, tmp_path):
-        refused(MLP(1, [1]), tmp_path, kind=OSError)
-        refused(MLP(1, [1]), tmp_path / "missing.json", kind=FileNotFoundError)
-
-    def test_saving_where_nothing_can_be_written_is_an_error_of_the_system(self, tmp_path):
-        with pytest.raises(OSError, match="missing"):
-            MLP(1, [1]).save(tmp_path / "missing" / "model.json")
-        folder = tmp_path / "folder"
-        folder.mkdir()
-        with pytest.raises(OSError, match="folder"):
-            MLP(1, [1]).save(folder)
-        assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
-        assert list(folder.iterdir()) == []
 
 
 def test_what_an_input_itself_refuses_is_said_as_it_says_it():

@@ -100,39 +100,6 @@ class TestFormulas:
         (number,) = trained(lambda leaves: Adam(leaves, 0.1, epsilon=1e-12), 1.0, [-size])
         assert number == pytest.approx(1.1, rel=1e-5)
 
-    @pytest.mark.parametrize(
-        "make",
-        [
-            lambda leaves: SGD(leaves, 0.05),
-            lambda leaves: SGD(leaves, 0.02, momentum=0.9),
-            lambda leaves: SGD(leaves, 0.02, momentum=0.9, nesterov=True),
-            lambda leaves: Adam(leaves, cosine(0.3, 0.0, 400)),
-            lambda leaves: AdamW(leaves, cosine(0.3, 0.0, 400), weight_decay=0.0),
-        ],
-        ids=["SGD", "momentum", "Nesterov", "Adam", "AdamW"],
-    )
-    def test_it_finds_the_minimum_of_a_bowl(self, make):
-        x, y = Value(4.0), Value(-3.0)
-        optimizer = make([x, y])
-        for _ in range(400):
-            optimizer.zero_grad()
-            ((x - 1) ** 2 + 5 * (y - 2) ** 2 + x * y).backward()
-            optimizer.step()
-        # where both derivatives are 0: 2(x - 1) + y = 0 and 10(y - 2) + x = 0
-        assert (x.data, y.data) == pytest.approx((0.0, 2.0), abs=1e-3)
-
-    def test_each_parameter_has_a_state_of_its_own(self):
-        gradients = [(math.sin(step), math.cos(3 * step)) for step in range(30)]
-        pair = Value(1.0), Value(-2.0)
-        optimizer = Adam(iter(pair), 0.1)
-        for both in gradients:
-            for parameter, gradient in zip(pair, both, strict=True):
-                parameter.grad = gradient
-            optimizer.step()
-        for index, parameter in enumerate(pair):
-            alone = trained(lambda leaves: Adam(leaves, 0.1), (1.0, -2.0)[index], [both[index] for both in gradients])
-            assert parameter.data == alone[-1]
-
 
 class TestUpdateOnValues:
     CASES = (

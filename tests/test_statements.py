@@ -182,9 +182,8 @@ def wrong_arguments(function, arguments, defaults=False):
         yield f"{given} arguments"
 
 
-@pytest.mark.parametrize("page", [name for name in PAGE_NAMES if name not in ELSEWHERE])
-def test_what_is_called_in_the_text_takes_what_it_is_given_there(page):
-    found = calls(spans(page_of(page)))
+def test_what_is_called_in_the_text_takes_what_it_is_given_there():
+    found = calls(span for name in PAGE_NAMES if name not in ELSEWHERE for span in spans(page_of(name)))
     assert [(span, wrong) for span, *call in found for wrong in wrong_arguments(*call)] == []
 
 
@@ -204,9 +203,8 @@ def test_whatever_is_public_is_in_the_overview(module):
     assert [name for name in public(module) if name not in words] == []
 
 
-@pytest.mark.parametrize("page", PAGE_NAMES)
-def test_what_is_said_of_numpy_is_about_what_numpy_has(page):
-    names = set(re.findall(r"\bnp\.((?:random\.)?[a-zA-Z_]\w*)", page_of(page)))
+def test_what_is_said_of_numpy_is_about_what_numpy_has():
+    names = set(re.findall(r"\bnp\.((?:random\.)?[a-zA-Z_]\w*)", " ".join(map(page_of, PAGE_NAMES))))
     known = {*dir(np), *(f"random.{name}" for name in dir(np.random))}
     assert sorted(names - known) == []
 
@@ -274,17 +272,16 @@ def subcommands():
     return found.choices
 
 
-@pytest.mark.parametrize("page", PAGE_NAMES)
-def test_the_commands_in_the_text_can_be_typed(page):
+def test_the_commands_in_the_text_can_be_typed():
     options = {option for command in subcommands().values() for option in command._option_string_actions}
-    for span in spans(page_of(page)):
+    for name, span in ((each, span) for each in PAGE_NAMES for span in spans(page_of(each))):
         if span.startswith("micrograd "):
             _, command, *words = shlex.split(span)
             if words and words != ["--help"]:
                 parser().parse_args(with_minus_signs([command, *words]))
             else:
                 assert command in {"--help", "--version", *subcommands()}
-        elif span.startswith("--") and page == "command.md":
+        elif span.startswith("--") and name == "command.md":
             assert span.split()[0] in options
 
 
@@ -338,18 +335,16 @@ def commands_of(page):
             yield match[1], paths, [word for word in words if word.startswith("--")]
 
 
-@pytest.mark.parametrize("page", PAGE_NAMES)
-def test_a_command_names_files_that_are_there_and_options_that_they_have(page):
-    for what, paths, options in commands_of(page):
+def test_a_command_names_files_that_are_there_and_options_that_they_have():
+    for what, paths, options in (command for name in PAGE_NAMES for command in commands_of(name)):
         assert [path for path in paths if not (ROOT / path).exists()] == []
         if what == "python" and paths:
             text = (ROOT / paths[0]).read_text(encoding="utf-8")
             assert [option for option in options if f'"{option}"' not in text] == [], paths
 
 
-@pytest.mark.parametrize("page", [name for name in PAGE_NAMES if name not in MADE_BY_RECIPES])
-def test_a_file_of_the_repository_that_is_named_is_there(page):
-    for span in spans(page_of(page)):
+def test_a_file_of_the_repository_that_is_named_is_there():
+    for span in {span for name in PAGE_NAMES if name not in MADE_BY_RECIPES for span in spans(page_of(name))}:
         if re.fullmatch(r"[\w./]+\.(?:py|txt|js)|(?:\w+/)*(?:backends|contexts|engine|tests|demos|docs)/", span):
             assert (ROOT / span).exists() or [*(ROOT / "micrograd").rglob(span)], span
 

@@ -66,7 +66,7 @@ def is_number(value: object) -> bool:
 
 def _is_real(value: object) -> bool:
     kind = type(value)
-    if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or isinstance(value, Operand):
+    if not hasattr(kind, "__float__") or hasattr(value, "__len__") or isinstance(value, Operand):
         return False  # no string, array (even of one element) or Value is a plain number
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.timedelta64):

@@ -8,9 +8,13 @@ nodes: ``marks[7]`` is whether node 7 is one of them.
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -92,3 +96,17 @@ def all_finite(numbers: Floats) -> bool:
 
 
 _FEW = 16  # numbers, of which a list is made in less time
+
+
+def shape_of_floats(items: Sequence[Any]) -> tuple[int, ...]:
+    """The shape of a list or tuple of floats, or of lists or tuples of equally many; () of any other.
+
+    >>> shape_of_floats([1.0, 2.0]), shape_of_floats([(1.0, 2.0)]), shape_of_floats([1.0, 2])
+    ((2,), (1, 2), ())
+    """
+    kinds = set(map(type, items))
+    if kinds == {float}:
+        return (len(items),)
+    if kinds not in ({list}, {tuple}) or len(set(map(len, items))) > 1:
+        return ()
+    return (len(items), len(items[0])) if set(map(type, chain.from_iterable(items))) == {float} else ()

@@ -105,19 +105,6 @@ class Taped(Engine):
         return len(self.entries) - len(parameters)
 
 
-class IndexTape(Taped):
-    name = "tape: indices and local gradients"
-
-    def __init__(self) -> None:
-        from tape import Tape
-
-        tape = Tape()
-        self.leaf, self.entries = tape.leaf, tape.entries
-
-    def zero(self, parameters: list[Any]) -> None:
-        """Do nothing: each backward starts from zeros."""
-
-
 class ObjectTape(Taped):
     name = "tape: objects and local gradients"
 
@@ -127,7 +114,7 @@ class ObjectTape(Taped):
         self.leaf, self.entries = Node, TAPE
 
 
-ENGINES = (Ours, Pypi, IndexTape, ObjectTape)
+ENGINES = (Ours, Pypi, ObjectTape)
 
 
 def pypi_module() -> ModuleType:

@@ -194,17 +194,6 @@ def test_a_sum_of_1_000_terms_is_read(capsys):
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "most"),
-    [("(", ")", 100), ("-", "", 1_000), ("x*", "", 1_000), ("x**", "", 1_000), ("x**-", "", 500), ("abs(", ")", 100),
-     ("maximum(x, ", ")", 100)],
-)  # fmt: skip
-def test_the_depth_of_an_expression_is_limited(begin, end, most):
-    assert ParsedExpression(begin * most + "x" + end * most)({"x": Value(1.0)}).data == 1.0
-    with pytest.raises(ExpressionError, match="at most 1000 operators and commas, and 100 brackets in one another"):
-        ParsedExpression(begin * (most + 1) + "x" + end * (most + 1))
-
-
-@pytest.mark.parametrize(
     ("text", "meant", "position"),
     [
         ("x^2", "x**2", 1),

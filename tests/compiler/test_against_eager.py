@@ -377,22 +377,6 @@ def test_what_cannot_be_differentiated_fails_only_in_backward(backend):
     assert mg.compile(lambda: mg.detach(flat(x, x)) + x, backend=backend)().data == 12.0
 
 
-def test_that_a_gradient_cannot_be_compiled_is_found_out_once(backend):
-    asked = []
-
-    def rule(g, out, x):
-        asked.append(x)
-        raise ValueError("not on a Sunday")
-
-    sunday = mg.primitive("sunday_compiled", "sunday", lambda x: 2 * x, rule, replace=True)
-    x = Value(3.0)
-    fast = mg.compile(lambda: sunday(x), backend=backend)
-    assert [fast().data for _ in range(3)] == [6.0, 6.0, 6.0]
-    assert len(asked) == 1
-    with pytest.raises(ValueError, match="not on a Sunday"):
-        fast().backward()
-
-
 def test_freezing_between_forward_and_backward_counts(backend):
     x, y = Value(2.0), Value(3.0)
     result = mg.compile(lambda: x * y, backend=backend)()
@@ -420,18 +404,6 @@ def test_what_a_table_holds_is_computed_where_it_is_used_besides(backend):
     for index in range(4):
         expected = gradients(lambda: f(index), leaves)  # noqa: B023  # called at once
         assert gradients(lambda: fast(index), leaves) == pytest.approx(expected)  # noqa: B023
-
-
-def test_gradients_that_are_asked_for_beside_others_that_are_alike(backend):
-    x, w = [Value(0.5 * number) for number in range(3)], [Value(2.0 - number) for number in range(3)]
-    shares = [Value(1.5 + number) for number in range(3)]
-
-    def f():  # the gradients of w and of the sines are made alike, and only the former have places of their own
-        return sum(a * (b + mg.sin(c)) for a, b, c in zip(shares, w, x, strict=True)) + mg.dot(
-            shares, [mg.cos(c) for c in x]
-        ) * mg.dot(shares, w)
-
-    assert_same(f, [*x, *w, *shares], backend)
 
 
 def test_a_table_of_one_number(backend):

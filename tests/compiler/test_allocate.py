@@ -8,10 +8,10 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.ir.program import SUM, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
+from micrograd.compiler.ir.program import Access, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.passes import allocate as module
 from micrograd.compiler.passes.allocate import allocate
-from micrograd.engine.primitives import add, exp, neg, relu
+from micrograd.engine.primitives import exp, neg, relu
 from tests.campaigns.integers import LARGEST, program_of
 
 SIZE = 80  # numbers of a stretch
@@ -68,20 +68,6 @@ def test_arrays_that_overlap_or_end_behind_the_buffer_are_refused(arrays):
         Program(10, (), arrays=np.array(arrays))
 
 
-def test_an_operand_across_arrays_keeps_them_together():
-    kernels = [of(exp, A, 0), of(neg, B, 0), Reduction(1, SIZE, at(C), (Segment(1.0, 2, at(A, term_step=SIZE), None),))]
-    program = program_with(*kernels, of(neg, D, C))
-    live = module.Liveness(program)
-    assert live.starts.tolist() == [0, A, C, D, *range(E, H + SIZE, SIZE)]
-    assert live.sizes[1] == 2 * SIZE
-    assert_reads_the_same(program, allocate(program).kernels)
-
-
-def test_without_arrays_every_address_stays():
-    program = Program(H + SIZE, tuple(chain()), np.arange(SIZE), np.array([D]))
-    assert targets(allocate(program).kernels) == [A, B, C, D]
-
-
 def targets(kernels):
     return [kernel.target.base for kernel in kernels]
 
@@ -115,70 +101,6 @@ def assert_reads_the_same(program, kernels):
 
 
 class TestPositions:
-    def test_what_is_read_no_more_is_written_over(self):
-        program = program_with(*chain())
-        kernels = allocate(program).kernels
-        assert targets(kernels) == [A, B, A, D]
-        assert_reads_the_same(program, kernels)
-
-    def test_what_is_read_later_stays(self):
-        program = program_with(*chain()[:3], of(add, D, C, A))
-        assert targets(allocate(program).kernels) == [A, B, C, D]
-
-    @pytest.mark.parametrize("results", [{"outputs": [A, D]}, {"gradients": slice(A, A + SIZE)}])
-    def test_results_stay_and_nobody_writes_over_them(self, results):
-        program = program_with(*chain(), of(exp, E, D), **results)
-        kernels = allocate(program).kernels
-        assert targets(kernels).count(A) == 1
-        assert_reads_the_same(program, kernels)
-
-    def test_all_that_single_numbers_touch_stays(self):
-        none, one = np.zeros(0), np.zeros(2, dtype=np.int64)
-        read, written = np.array([A + 3, C + 5]), np.array([E, E + 1])
-        singles = Singles(written, np.full(2, SUM), one + 1, read, one - 1, one, np.append(none, 1.0))
-        program = program_with(*chain(), singles, of(neg, F, E, columns=2), of(relu, G, D), outputs=(F, G))
-        kernels = allocate(program).kernels
-        assert kernels[4] is singles
-        assert targets(kernels)[:4] == [A, B, C, B]
-        assert_reads_the_same(program, kernels)
-
-    def test_what_single_numbers_read_does_not_move_to_where_there_is_room(self):
-        one = np.ones(2, dtype=np.int64)
-        singles = Singles(
-            np.array([E, E + 1]), np.full(2, SUM), one, np.array([D + 3, C + 5]), -one, 0 * one, np.array([1.0])
-        )
-        program = program_with(*chain(), singles, of(neg, F, E, columns=2), outputs=(F,))
-        kernels = allocate(program).kernels
-        assert targets(kernels)[:4] == [A, B, C, D]
-        assert_reads_the_same(program, kernels)
-
-    def test_all_that_a_loop_touches_stays(self):
-        half = Map(neg, 1, SIZE // 2, at(B, iteration_step=SIZE // 2), (at(A, iteration_step=SIZE // 2),))
-        program = program_with(of(exp, A, 0), Loop(2, (half,)), of(relu, C, B), *chain()[3:])
-        assert allocate(program).kernels == program.kernels
-
-    def test_what_is_not_written_in_full_stays(self):
-        assert targets(allocate(program_with(*chain(columns=SIZE - 1))).kernels) == [A, B, C, D]
-
-    def test_what_no_kernel_reads_stays(self):
-        program = program_with(of(exp, A, 0), *chain()[1:], of(neg, E, D), outputs=[D])
-        unread = program_with(*chain(), of(exp, E, D), of(neg, F, D))
-        assert targets(allocate(program).kernels)[-1] == E
-        assert targets(allocate(unread).kernels)[-2:] == [E, F]
-
-    def test_few_numbers_stay(self):
-        kernels = [of(kernel.primitive, kernel.target.base, kernel.operands[0].base, columns=63) for kernel in chain()]
-        assert targets(allocate(program_with(*kernels)).kernels) == [A, B, C, D]
-
-    def test_small_programs_stay(self, monkeypatch):
-        program = program_with(*chain())
-        monkeypatch.setattr(module, "_LARGE", program.size + 1)
-        assert allocate(program) is program
-
-    def test_programs_of_many_small_kernels_stay(self):
-        program = program_with(*chain(), *[of(neg, E, 0, columns=1)] * 8)
-        assert allocate(program) is program
-
     def test_where_there_is_no_room_all_stays(self):
         large = 2 * SIZE
         kernels = [
@@ -206,14 +128,6 @@ class TestPositions:
         program = program_with(*kernels, outputs=[G, D])
         found = allocate(program).kernels
         assert targets(found) != targets(kernels)
-        assert_reads_the_same(program, found)
-
-    def test_room_that_lies_together_is_one(self):
-        wide = Reduction(2, SIZE, Access(E, SIZE, 1), (Segment(1.0, 1, Access(C, 0, 1), None),))
-        kernels = [*chain()[:3], wide, Reduction(1, SIZE, at(G), (Segment(1.0, 2, at(E, term_step=SIZE), None),))]
-        program = program_with(*kernels, outputs=[G])
-        found = allocate(program).kernels
-        assert targets(found) == [A, B, A, B, G]
         assert_reads_the_same(program, found)
 
 

@@ -10,9 +10,8 @@ from micrograd import Value
 from micrograd.compiler.backends.llvm.llvm_backend import NativeExecutable
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import Pace, new_buffer
-from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.ir.program import FROM_ZERO, LARGEST, SUM, Access, Map, Program, Reduction, Segment, Singles
-from micrograd.compiler.passes import reroll, sums
+from micrograd.compiler.passes import reroll
 from micrograd.compiler.passes import transposing as stage
 from micrograd.compiler.passes.transposing import transposed
 from micrograd.engine import primitives
@@ -170,48 +169,8 @@ def test_a_primitive_in_python_is_no_single_number(at_once, own_registry):
     assert all(own not in kernel.primitives for kernel in singles)
 
 
-def test_nothing_is_alone_where_all_have_their_likes(at_once):
-    inputs = [Value(0.1 * n) for n in range(20)]
-    fast = mg.compile(lambda *given: sum(mg.tanh(x) * x for x in given), backend="llvm")
-    assert fast(*inputs).data == pytest.approx(sum(x.data * np.tanh(x.data) for x in inputs), rel=1e-14)
-    _, singles = kernels_of(fast, *inputs)
-    assert sum(kernel.rows for kernel in singles) < 5
-
-
-def test_a_long_sum_of_what_is_nothing_alike_has_few_segments(monkeypatch, at_once, backend):
-    monkeypatch.setattr(sums, "_MANY_PIECES", 20)
-    irregular = steps(random.Random(5), 6, 90)
-
-    def function(*given):
-        found = []
-        irregular_steps = [mg.tanh(given[0])]
-        for n in range(40):
-            irregular_steps.append(irregular_steps[-1] * given[n % 6] + given[(n * n) % 6])
-            found += [irregular_steps[-1] * (-1.0) ** n, irregular_steps[-1] * irregular_steps[-2], 2.0]
-        return sum(found) + irregular(*given)
-
-    inputs = [Value(0.1 * n) for n in range(6)]
-    fast = mg.compile(function, backend=backend)
-    assert results(fast, inputs) == pytest.approx(results(function, inputs), rel=1e-12)
-    long = [kernel for kernel in kernels_of(fast, *inputs)[0] if kernel.terms > 60]
-    assert long
-    assert all(len(kernel.segments) <= 30 for kernel in long)
-
-
 class TestSingles:
     """Single numbers as plain data."""
-
-    def test_they_are_a_kernel_each(self):
-        def of(number, first, second=None):
-            return Segment(number, 1, Access(first), None if second is None else Access(second))
-
-        assert list(SINGLES.unrolled()) == [
-            Reduction(1, 1, Access(2), (of(1.0, 0),), from_zero=True),
-            Map(primitives.div, 1, 1, Access(3), (Access(2), Access(1))),
-            Reduction(1, 1, Access(4), (of(1.0, 3), of(-0.5, 0)), largest=True),
-            Reduction(1, 1, Access(5), (of(-0.5, 4, 1), of(1.0, 1), of(-0.5, 2, 0))),
-        ]
-        assert SINGLES.flops == sum(kernel.flops for kernel in SINGLES.unrolled())
 
     def test_all_backends_run_them(self, backend):
         program = Program(6, (SINGLES,), inputs=np.array([0, 1]), outputs=np.array([2, 3, 4, 5]))
@@ -229,23 +188,6 @@ class TestSingles:
         other()
         assert run.buffer[5] == pytest.approx(np.exp(1.5), rel=1e-15)
         assert run.pace(SINGLES) is (Pace.ONE_BY_ONE if backend == "llvm" else Pace.IN_VECTORS)
-
-    def test_they_are_explained_and_drawn_as_one_kernel(self):
-        program = Program(6, (SINGLES,), inputs=np.array([0, 1]), outputs=np.array([5]))
-        assert "single numbers  4x1" in program.explain()
-        drawn = draw_program(program, kind=mg.draw.dot.Source).source
-        assert "single numbers" in drawn
-
-    def test_they_are_profiled(self, at_once):
-        inputs = [Value(0.5 * n) for n in range(6)]
-        text = mg.compile(steps(random.Random(1), 6, 60), backend="llvm").profile(*inputs)
-        assert "single numbers" in text
-        assert "too few numbers for a vector" in text
-
-    def test_pages_show_each(self, at_once):
-        inputs = [Value(0.5 * n, label=f"x{n}") for n in range(6)]
-        value = mg.compile(steps(random.Random(1), 6, 30), backend="numpy")(*inputs)
-        assert "compiled function" in mg.explore(value).html
 
     def test_they_move_with_the_numbers_of_samples(self, monkeypatch):
         for name, worth in {"_SAMPLES": 2, "_NUMBERS": 0, "_SHARE": -1.0, "_GAIN": float("inf")}.items():

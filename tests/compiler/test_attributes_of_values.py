@@ -271,20 +271,6 @@ class TestSetInside:
                     fast(1.0)
                 assert vars(p) == attributes
 
-    def test_what_a_trace_that_fails_has_left_is_taken_away(self, backend):
-        p, q = Value(2.0), made(m=1.0)
-
-        def f(x):
-            p.m = q.m = x * 2
-            return math_of(x)
-
-        def math_of(x):
-            return float(x)
-
-        with pytest.raises(TraceError, match="the float of a number"):
-            mg.compile(f, backend=backend)(1.0)
-        assert (vars(p), q.m) == ({}, 1.0)
-
     def test_a_plain_one_is_set_as_eagerly(self, backend):
         p = Value(2.0)
 
@@ -333,19 +319,3 @@ def test_fit_notices_them(backend):
         return p.data
 
     assert train(backend) == pytest.approx(train(False), rel=1e-12)
-
-
-@pytest.mark.parametrize("with_attribute", [False, True])
-def test_values_that_are_trained_again_are_read_again(with_attribute):
-    weights = [Value(2.0), Value(3.0)]
-    if with_attribute:
-        weights[0].scale = 1.0
-
-    def penalty(x):
-        return x * sum(weight**2 for weight in weights if weight.requires_grad)
-
-    weights[0].requires_grad = False  # so the first program does not read it
-    fast = mg.compile(penalty, backend="numpy")
-    for is_trained in (False, True, False):
-        weights[0].requires_grad = is_trained
-        assert fast(1.0).data == penalty(1.0).data == (13.0 if is_trained else 9.0)

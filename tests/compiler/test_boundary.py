@@ -216,17 +216,6 @@ def test_a_gradient_that_is_a_graph_is_added_to(length):
     assert [xs[1].grad.data, xs[2].grad] == [5.0, 4.0]
 
 
-def test_one_value_twice_gets_both_gradients(backend):
-    w = Value(2.0)
-    fast = mg.compile(lambda xs: sum(x * w * (position + 1.0) for position, x in enumerate(xs)), backend=backend)
-    x = Value(3.0)
-    fast([x] * 4).backward()
-    assert (x.grad, w.grad) == (20.0, 30.0)
-    w.grad = 0.0
-    fast([w] * 4).backward()
-    assert w.grad == 40.0
-
-
 def test_a_result_among_the_arguments_passes_its_gradient_on(backend):
     fast, x = mg.compile(lambda xs: xs[0] * xs[1] * xs[2], backend=backend), Value(2.0)
     fast([x * 2.0, x, x + 1.0]).backward()

@@ -13,7 +13,6 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir import equals
 from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.ir.equals import in_columns
-from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
 from micrograd.engine.primitive import Primitive
@@ -105,76 +104,12 @@ def test_numbers_are_those_of_eager(way, steps):
     np.testing.assert_allclose([v.data for v in compiled], [v.data for v in expected], rtol=1e-13)
 
 
-def test_zeros_of_two_signs_are_two_literals():
-    literals = []
-    for zero in (0.0, -0.0):
-        entries = trace(Source(lambda x, zero=zero: x * zero, Structure(((Value(1.0),), {})))).operations
-        literals.append(tuple(entries))
-    assert literals[0] != literals[1]
-
-
 def test_operations_of_other_numbers_are_not_equal(way):
     def f(xs):
         x, y, z = xs
         return [x * y, y * x, x * z, x + y, x - y, x * 0.0, x * -0.0, mg.dot([x, y], [z, z]), mg.dot([x, z], [z, z])]
 
     assert counts(columns_of(f)) == {"mul": 5, "add": 1, "sub": 1, "sum_of_products": 2}
-
-
-def test_a_row_whose_elements_become_another_rows_elements(way):
-    """The rows are told apart by positions; equal ones are found when their elements are."""
-
-    def f(xs):
-        x, y, z = xs
-        return mg.vmap(lambda t: mg.tanh(mg.dot([mg.exp(t), mg.exp(y)], [z, mg.sin(t)])))([x] * 8)
-
-    columns = columns_of(traced_once(f))
-    assert counts(columns) == {"exp": 2, "sin": 1, "sum_of_products": 1, "tanh": 1}
-    assert len(set(columns.trace.outputs)) == 1
-
-
-def test_results_of_which_none_uses_the_first_of_its_operands(way):
-    def f(xs):
-        x, y, z = xs
-        products = mg.vmap(lambda t: t * y)([x] * 8)
-        return [*products, *[mg.tanh(product) * z for product in products[4:]]]
-
-    assert counts(columns_of(traced_once(f))) == {"mul": 2, "tanh": 1}
-
-
-@pytest.mark.parametrize(
-    "compute", [lambda h, w: h * w + 0.5, lambda h, w: mg.tanh(h), lambda h, w: mg.dot([h, w], [w, h])]
-)
-def test_what_is_the_same_for_each_sample_is_not_written_again_for_each(compute):
-    """It is found while the function is traced, so that the trace does not grow with it."""
-
-    def entries(samples):
-        def f(xs):
-            w, *_ = xs
-            total = 0.0
-            for sample in range(samples):
-                h = w
-                for _ in range(10):
-                    h = compute(h, w)
-                total = total + h * (sample + 0.25)
-            return total
-
-        return len(trace(Source(f, Structure((([Value(0.5)],), {})))).operations)
-
-    assert entries(200) - entries(100) == 3 * 100  # a literal, a product and a sum
-
-
-def test_a_long_chain_that_is_computed_twice(way):
-    def f(xs):
-        outputs = []
-        for _ in range(2):
-            x = xs[0]
-            for _ in range(300):
-                x = mg.sin(x) * xs[1]
-            outputs.append(x)
-        return outputs
-
-    assert counts(columns_of(f)) == {"sin": 300, "mul": 300}
 
 
 def test_checks_of_what_is_computed_again_raise_as_eagerly(way):

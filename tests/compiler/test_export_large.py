@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends.c.formulas import Functions
-from micrograd.compiler.backends.c.kernels import Writer
-from micrograd.compiler.backends.c.memory import Memory, Positions, Tables
-from micrograd.compiler.backends.c.regions import Block, in_even_rows
-from micrograd.compiler.backends.c.repeats import Statement, repeated
-from micrograd.compiler.backends.c.words import folded
+from micrograd.compiler.backends.c.memory import Tables
+from micrograd.compiler.backends.c.regions import in_even_rows
 from micrograd.compiler.ir.program import Access, Reduction, Segment
 from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
@@ -110,13 +106,6 @@ def test_rows_that_are_evenly_apart_but_for_a_few(starts, counts):
     assert len(parts) == 1 or all(access.row_table is None for part in parts for access in part.accesses)
 
 
-def test_sums_whose_terms_a_table_leads_to_stay_whole():
-    table = Access(table=np.arange(45).reshape(5, 1, 9) ** 2, column_step=1)
-    rows = Access(row_table=np.array([10, 20, 30, 40, 5]), term_step=1)
-    kernel = Reduction(5, 2, Access(5000, 2, 1), (Segment(1.0, 9, rows, table),))
-    assert in_even_rows(kernel) == [kernel]
-
-
 def attention(x, *weights):
     """Two heads of causal attention, and the mean of what they find."""
     keys, values, found = [], [], []
@@ -170,16 +159,6 @@ def test_tables_are_arguments_of_shared_functions(tmp_path):
     assert "result[row] = x[x_at[row % 6] + 5 * (row / 6)] * y[y_at[row % 6] + 5 * (row / 6)];" in file.source
 
 
-def test_sums_of_numbers_that_a_table_leads_to(tmp_path):
-    def f(x):
-        for count in (12, 14, 16):
-            positions = [[(k * k + 3 * n * n + n) % len(x) for n in range(11)] for k in range(count)]
-            x = [mg.sin(sum(x[position] for position in row)) for row in positions]
-        return mg.mean(x)
-
-    check(f, tmp_path, numbers(60))
-
-
 def test_sums_of_as_many_numbers_as_each_layer_has(tmp_path):
     def f(x):
         for count, terms in ((12, 9), (14, 11), (16, 13), (17, 10), (18, 12)):
@@ -223,40 +202,10 @@ def pairs(kernels):
     return sorted(found)
 
 
-@pytest.mark.parametrize("direction", [1, -1])
-def test_a_table_has_the_places_of_one_row_where_the_others_have_the_same(direction):
-    """It is written for the columns that are alike; the first rows and the last column have tables of their own."""
-    rows = np.arange(64)
-    table = 5000 + direction * 40 * rows[:, None] + np.arange(17) ** 2
-    table[:, 16] = rows**2 % 31
-    table[:2] = table[:2, ::-1].copy()
-    reads = Segment(1.0, 1, Access(7, row_step=1), Access(row_table=table.ravel()))
-    kernel = Reduction(64 * 17, 1, Access(9000, 1), (reads,))
-    parts = in_even_rows(kernel)
-    assert [(part.rows, part.columns) for part in parts] == [(2, 17), (62, 16), (62, 1)]
-    assert pairs(parts) == pairs([kernel])
-    steps = np.diff(parts[1].segments[0].second.table[:, 0, 0])
-    assert set(steps.tolist()) == {40}
-
-
 def test_rows_stay_one_by_one_where_no_length_of_rows_makes_them_alike():
     uneven = Access(row_table=np.arange(1088) ** 2 % 997)
     kernel = Reduction(1088, 1, Access(9000, 1), (Segment(1.0, 1, uneven, None),))
     assert in_even_rows(kernel) == [kernel]
-
-
-def test_the_terms_of_a_sum_are_divided_where_tables_are_even():
-    first = np.array([*range(40), *range(90, 50, -1), 7])
-    table = Access(table=first.reshape(1, 1, -1), iteration_step=3)
-    kernel = Reduction(1, 1, Access(0), (Segment(0.5, 81, table, Access(200, term_step=2)),))
-    (parts,) = (part.segments for part in in_even_rows(kernel))
-    assert [part.terms for part in parts] == [40, 40, 1]
-    for number, factor in enumerate((first, 200 + 2 * np.arange(81))):
-        found = [part.factors[number].positions(1, 1, part.terms).ravel() for part in parts]
-        np.testing.assert_array_equal(np.concatenate(found), factor)
-        assert all(part.factors[number].iteration_step == (0 if number else 3) for part in parts)
-    short = Reduction(1, 1, Access(0), (Segment(1.0, 81, Access(table=(first**2).reshape(1, 1, -1)), None),))
-    assert in_even_rows(short) == [short]
 
 
 def test_a_table_that_is_a_part_of_another_one_is_not_written():
@@ -294,77 +243,6 @@ def stack_of(program, tmp_path):
     return called + sum(sorted(sizes.values())[-3:])
 
 
-def loops_of(*texts, single=False):
-    """The lines of statements, and of the tables that these need."""
-    tables = Tables("f_0", single=False)
-    lines = repeated([Statement([f"    {line}" for line in text.split("; ")], single) for text in texts], tables)
-    return [line[4:] for line in lines], "".join(tables.lines)
-
-
-def test_statements_that_differ_in_numbers_are_a_loop():
-    lines, tables = loops_of(*(f"sum({n + 2}, &work[{10 + 4 * n}], 0.{n // 9}5, {7 - n} * x, 3);" for n in range(6)))
-    assert lines == [
-        "for (int item = 0; item < 6; item++) {",
-        "    sum(item + 2, &work[4 * item + 10], 0.05, (7 - item) * x, 3);",
-        "}",
-    ]
-    assert not tables
-
-
-def test_several_statements_are_repeated_together():
-    lines, tables = loops_of(*(text for n in range(5) for text in (f"first({n * n}, 1e-07);", f"second({n % 2});")))
-    assert lines == [
-        "for (int item = 0; item < 5; item++) {",
-        "    first(f_0_indices_1[item], 1e-07);",
-        "    second(f_0_indices_2[item]);",
-        "}",
-    ]
-    assert "f_0_indices_1[5] = {    0,1,4,9,16,};" in tables
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ["first(1);", "second(1);", "first(2);"],  # not often enough
-        ["f(1);", "f(7);", "f(5);", "f(99);"],  # a table is longer
-        [f"double sum_{n} = x[{n}];" for n in range(5)],  # a name is no number
-        [],
-    ],
-)
-def test_other_statements_stay(texts):
-    assert loops_of(*texts) == (texts, "")
-
-
-def test_single_numbers_are_a_loop_only_if_that_needs_no_table():
-    texts = [f"numbers_1[{n}] = weights[{3 * n}];" for n in (0, 1, 2, 3, 5, 9, 20)]
-    lines, tables = loops_of(*texts, single=True)
-    assert lines == [
-        "for (int item = 0; item < 4; item++) {",
-        "    numbers_1[item] = weights[3 * item];",
-        "}",
-        *texts[4:],
-    ]
-    assert not tables
-
-
-def test_a_sum_of_many_sums_that_are_evenly_apart_is_a_loop():
-    """As where it is checked whether all numbers of a matrix are finite, a column after the other."""
-    parts = tuple(Segment(0.5, 9, Access(10 + column, term_step=40), None) for column in range(20))
-    blocks = [Block(1, (Reduction(1, 1, Access(400), parts),))]
-    positions = {"inputs": np.arange(400), "outputs": np.array([400]), "gradients": np.arange(0)}
-    memory = Memory(Positions(401, positions, [], {}, {}, frozenset()), blocks, Tables("f_0", single=False))
-    (lines,) = Writer(memory, Functions("f_0"), "double").write(blocks)
-    assert [line.strip() for line in lines] == [
-        "{",
-        "double sum = -0.0;",
-        "for (int item = 0; item < 20; item++) {",
-        "sum += f_0_sum(9, &inputs[item + 10], 40) * 0.5;",
-        "}",
-        "outputs[0] = sum;",
-        "}",
-    ]
-
-
 def test_tables_of_positions_that_are_further_apart_or_fall_are_the_same(tmp_path):
     """The program reads three arrays by squares: one number after the other, every third one, and backwards."""
     picked = [k**3 % 29 for k in range(24)]
@@ -375,28 +253,3 @@ def test_tables_of_positions_that_are_further_apart_or_fall_are_the_same(tmp_pat
     file = check(f, tmp_path, numbers(31), numbers(93), numbers(61))
     table = "f_0_indices_1[row]"
     assert f"matrix_product_1[row] = x[{table}] * y[3 * {table}] + z[60 - 2 * {table}];" in file.source
-
-
-def test_words_that_differ_by_steps_are_repeats():
-    """A sum has its number of runs, its target, and for each run a count, a coefficient and factors."""
-    sums = [[1, 10 + k, 2, 99, *range(3 * k, 3 * k + 4)] for k in range(5)]
-    functions = [[-1, 50, 60 - 7 * k] for k in range(4)]
-    others = [[-2, 1, 2, 3], [-1, 50, 3], [-1, 51, 9], [1, 7, 1, 9, 8, 9]]
-    others += [[2, 0, 1 + k, 5, *[6] * (2 + 2 * k), 4 - k, 5, *[6] * (8 - 2 * k)] for k in range(4)]
-    given = [*sums, *functions, *others]
-    words = np.concatenate([np.array(one) for one in given])
-    starts = np.cumsum([len(one) for one in given])
-    is_position = np.ones(len(words), dtype=bool)
-    is_position[[0, *starts[:-1]]] = False
-    for start, one in zip([0, *starts], given, strict=False):
-        run = 2
-        for _ in range(one[0]):
-            is_position[start + run] = False
-            run += 2 + 2 * one[run]
-    steps = [1, 0, 0, *[3] * 4]
-    expected = [0, 5, *sums[0], *steps, 0, 4, *functions[0], 0, -7, *(word for one in others for word in one)]
-    assert folded(words, is_position, starts[:-1]) == expected
-
-
-def test_statements_without_text_are_left_out():
-    assert repeated([Statement([], True)] * 4, Tables("f_0", single=False)) == []

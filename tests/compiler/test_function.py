@@ -67,16 +67,6 @@ def test_a_model_with_a_compiled_function_can_be_copied():
     assert twin.loss is model.loss
 
 
-def test_what_has_no_name_to_be_pickled_by_says_so():
-    class Doubled:
-        def __call__(self, x):
-            return 2 * x
-
-    for nameless in (lambda x: x * x, Doubled()):
-        with pytest.raises((pickle.PicklingError, AttributeError, TypeError), match=r"pickle|lookup|local object"):
-            pickle.dumps(mg.compile(nameless))
-
-
 BIASES = [Value(5.0), Value(7.0)]
 
 

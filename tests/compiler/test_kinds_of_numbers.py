@@ -199,17 +199,6 @@ def test_the_factory_of_a_defaultdict_counts():
     ]
 
 
-def test_one_value_given_twice_is_one_object():
-    def f(a, b):
-        return a[0] * 2.0 if a[0] is b else a[0] * 3.0
-
-    fast, x, y = mg.compile(f), Value(1.0), Value(1.0)
-    assert [fast([x], y).data, fast([x], x).data, fast([y], x).data, fast([y], y).data] == [3.0, 2.0, 3.0, 2.0]
-    fast([x], x).backward()
-    assert x.grad == 2.0
-    assert mg.compile(lambda a, b: a * b if a is b else a + b)(y, y).data == 1.0
-
-
 def test_how_an_array_lies_in_memory_is_part_of_the_key():
     fast = mg.compile(lambda a, x: a.ravel(order="K") * x)
     for array in (np.array([[1.0, 2.0], [3.0, 4.0]]), np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), np.ones((2, 3)).T):
@@ -303,23 +292,6 @@ def test_an_element_of_several_kinds():
         for other in (0.5, 300, np.int16(7)):
             with pytest.raises(TraceError, match=r"of int(8|16) or of another kind.*x\.astype\(float\)"):
                 mg.compile(lambda a, i, other=other: mg.take([a[0], other], i))(few, index)
-
-
-def test_a_mutable_default_argument():
-    def f(x, scales=[2.0]):  # noqa: B006
-        return x * scales[0]
-
-    fast = mg.compile(f)
-    assert fast(3.0) == 6.0
-    f.__defaults__[0][0] = 5.0
-    assert fast(3.0) == 15.0
-
-    def grows(x, seen=[]):  # noqa: B006
-        seen.append(1.0)
-        return x * len(seen)
-
-    fast = mg.compile(grows)
-    assert [fast(2.0), fast(2.0), fast(2.0)] == [2.0, 4.0, 6.0]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])

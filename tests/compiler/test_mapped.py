@@ -69,11 +69,38 @@ class TestOneProgram:
         rows = np.random.default_rng(0).standard_normal((1000, 40))
         fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(mg.dot(x, x)))(xs)))
         assert fast(rows) == pytest.approx(np.tanh((rows * rows).sum(axis=1)).mean())
-        assert "vmap: 999 iterations, of which one program computes 1000 at a time" in fast.explain()
+        assert "vmap: 1,000 iterations, of which one program computes 1000 at a time" in fast.explain()
 
     def test_it_says_how_many_iterations_there_are(self):
         fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)), backend="llvm")
-        assert "vmap: 299 iterations, of which one program computes 64 at a time" in fast.explain([0.5] * 300)
+        assert "vmap: 300 iterations, of which one program computes 64 at a time" in fast.explain([0.5] * 300)
+
+    @pytest.mark.parametrize(("of_all", "programs"), [(mg.mean, 1), (lambda ys: mg.log(mg.mean(ys)), 2)])
+    def test_gradients_that_need_no_result_are_computed_with_the_results(self, of_all, programs):
+        def loss(w, xs):
+            return of_all(mg.vmap(lambda x: mg.exp(w * x) * (1.0 + x * x))(xs))
+
+        fast = mg.compile(mg.value_and_grad(loss), backend="llvm")
+        found = fast(0.3, np.linspace(-1.0, 1.0, MANY))
+        assert found == pytest.approx(mg.value_and_grad(loss)(0.3, np.linspace(-1.0, 1.0, MANY)), rel=1e-13)
+        assert fast.explain().count("iterations, of which one program computes") == programs
+
+    def test_a_function_that_begins_as_another_one_does_gives_its_own_results(self):
+        def both(w, xs):
+            first = mg.vmap(lambda x: mg.exp(w * x))(xs)
+            second = mg.vmap(lambda x: mg.sin(mg.exp(w * x)))(xs)
+            return [*first, *second]
+
+        fast = mg.compile(both, backend="llvm")
+        xs = np.linspace(-1.0, 1.0, MANY)
+        assert fast(0.3, xs) == pytest.approx(both(0.3, xs), rel=1e-13)
+        assert fast.explain().count("iterations, of which one program computes") == 1
+
+    def test_a_first_item_of_another_class_is_written_out(self):
+        w, xs = mg.Value(0.5), np.linspace(-1.0, 1.0, 300).tolist()
+        function = lambda first, others: sum(mg.vmap(lambda x: mg.tanh(w * x))([first, *others]))  # noqa: E731
+        fast = assert_as_eager(function, [w], mg.Value(0.3), xs)
+        assert "vmap: 300 iterations, of which" in fast.explain()
 
     def test_another_number_of_items_needs_no_new_code(self):
         fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(x) * mg.sin(x))(xs)), backend="llvm")
@@ -578,12 +605,25 @@ class TestErrors:
             fast([1.0] * (MANY - 1) + [-1.0])
         assert fast([1.0] * MANY) == 0.0
 
-    def test_what_raises_is_noticed_behind_a_choice(self):
+    @pytest.mark.parametrize("item", [0, 1, MANY - 1])
+    def test_what_raises_is_noticed_behind_a_choice(self, item):
         fast = mg.compile(
             lambda xs: sum(mg.where(x > 5.0, y, 0.0) for x, y in zip(xs, mg.vmap(lambda x: 1.0 / x)(xs), strict=True))
         )
+        xs = [1.0] * MANY
+        assert fast(xs) == 0.0
+        xs[item] = 0.0
         with pytest.raises(ZeroDivisionError):
-            fast([1.0] * (MANY - 1) + [0.0])
+            fast(xs)
+
+    @pytest.mark.parametrize("item", [0, 1, MANY - 1])
+    def test_what_raises_is_noticed_inside_of_an_iteration(self, item):
+        fast = mg.compile(lambda xs: sum(mg.vmap(lambda x: mg.tanh(mg.exp(x) ** 3))(xs)), backend="llvm")
+        xs = [0.0] * MANY
+        assert fast(xs) == pytest.approx(MANY * mg.tanh(1.0))
+        xs[item] = 1000.0
+        with pytest.raises(OverflowError):
+            fast(xs)
 
     def test_infinity_without_an_error(self):
         fast = mg.compile(lambda xs: sum(mg.exp(-y) for y in mg.vmap(lambda x: x * 1e300)(xs)))

@@ -140,7 +140,7 @@ class TestAlikeRows:
         assert not is_traced_in_full(caplog, transform(paths), 0.2, numbers(ROWS, 60))
         fast = mg.compile(transform(paths))
         before = fast(0.2, numbers(ROWS, 60))
-        assert "449 iterations, of which one program computes" in fast.explain()
+        assert "450 iterations, of which one program computes" in fast.explain()
         assert are_same(fast(0.2, numbers(ROWS, 60)), before)
 
     @pytest.mark.slow

@@ -152,21 +152,6 @@ def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch
     assert gradients.tolist() == pytest.approx(expected.tolist(), rel=1e-10, abs=1e-12)
 
 
-def test_what_all_examples_share_is_computed_once():
-    """The squares of the weights are; and there are no more kernels than for one example."""
-    weights = [Value(0.1 * position) for position in range(6)]
-
-    def loss(x):
-        return mg.tanh(mg.dot([mg.exp(w) for w in weights], x))
-
-    special = Specialised(Source(loss, Structure((([1.0] * 6,), {})), weights), backend_of("llvm"))
-    special.want(range(6))
-    one, several = special.program(True), special.program(True, examples=4, packing=packs.Packing(4, irregular=True))
-    assert len(several.kernels) == len(one.kernels)
-    exponentials = [kernel for kernel in several.kernels if "exp" in kernel.kind]
-    assert [kernel.rows * kernel.columns for kernel in exponentials] == [6]
-
-
 @settings(max_examples=24)
 @given(program=programs(), count=st.integers(4, 9), seed=st.integers(0, 100))
 def test_random_losses(program, count, seed, backend):
@@ -254,14 +239,6 @@ def test_cholesky_factors_of_examples_have_no_packs(size, expected):
         return mg.mean([mg.log(row[-1]) for row in rows])
 
     assert sizes_of([[0.1 * position for position in range(size)]] * 100, 32, loss) == [expected]
-
-
-def test_elements_of_tables_count_where_examples_take_from_them(monkeypatch):
-    monkeypatch.setattr(packs, "_COPIED", 200)
-    for length, size in ((10, 8), (60, 3), (150, 1)):
-        table = [Value(0.1)] * length
-        found = sizes_of([2] * 100, 32, lambda letter, table=table: mg.take(table, letter) * mg.take(table, 1))
-        assert found == [size]
 
 
 @pytest.mark.unmeasured

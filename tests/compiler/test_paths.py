@@ -354,39 +354,6 @@ def test_in_float32_what_rounding_might_decide_is_decided_eagerly(backend):
         assert float(fast(x)) == pytest.approx(float(f(x)), rel=1e-6)
 
 
-def test_numbers_change_and_so_does_what_is_closed_over():
-    mode = ["double"]
-
-    def f(x):
-        if x > W:
-            return x * 2 * W if mode[0] == "double" else x * 3 * W
-        return x + W
-
-    fast = mg.compile(f)
-    for value, kind, x in itertools.product((2.0, 0.5), ("double", "triple"), (1.0, 3.0, 0.1)):
-        W.data, mode[0] = value, kind
-        assert outcome(fast, x) == outcome(f, x)
-    W.data = 2.0
-    W.requires_grad = False
-    assert [outcome(fast, x) for x in (1.0, 3.0)] == [outcome(f, x) for x in (1.0, 3.0)]
-    W.requires_grad = True
-    assert [outcome(fast, x) for x in (1.0, 3.0)] == [outcome(f, x) for x in (1.0, 3.0)]
-
-
-def test_a_path_whose_surroundings_were_replaced_is_traced_again():
-    factors = {"up": 2.0, "down": 3.0}
-
-    def f(x):
-        if x > 0:
-            return x * W * factors["up"]
-        return x * W * factors.get("down")
-
-    fast = mg.compile(f)
-    assert (fast(1.0).data, fast(-1.0).data) == (4.0, -6.0)
-    factors["down"] = 5.0
-    assert (fast(-1.0).data, fast(1.0).data, fast(-1.0).data) == (-10.0, 4.0, -10.0)
-
-
 def test_paths_that_are_outdated_one_by_one():
     class Setting:
         pass

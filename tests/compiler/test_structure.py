@@ -8,37 +8,14 @@ from collections import Counter, OrderedDict, defaultdict, namedtuple
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.calling.boundary import numbers_of
-from micrograd.compiler.guards import structure
 from micrograd.compiler.guards.structure import Structure
 from tests.compiler.runs import Runs
 
 Point = namedtuple("Point", "x y")
-
-
-def test_numbers_and_values_are_leaves_and_the_rest_is_the_key():
-    x = Value(2.0)
-    structure = Structure({"points": [Point(1.0, x)], "mode": "fast", "flag": True, "array": np.array([3, 4])})
-    assert structure.leaves == [1.0, x, 3, 4]
-    assert numbers_of(structure).tolist() == [1.0, 2.0, 3.0, 4.0]
-    other = Structure({"points": [Point(-1.0, Value(0.0))], "mode": "fast", "flag": True, "array": np.array([5, 6])})
-    assert structure.key == other.key
-    for change in ({"mode": "slow"}, {"flag": False}, {"points": []}, {"points": [(1.0, x)]}, {"array": np.array([3])}):
-        assert Structure(structure.nested | change).key != structure.key
-
-
-def test_containers_are_rebuilt_with_other_leaves():
-    nested = ({"p": Point(1.0, [Value(2.0)]), "mode": "fast"}, np.array([[3.0, 4.0]]), None)
-    rebuilt = Structure(nested).rebuilt("abcd")
-    assert rebuilt[0] == {"p": Point("a", ["b"]), "mode": "fast"}
-    assert type(rebuilt[0]["p"]) is Point
-    assert rebuilt[1].tolist() == [["c", "d"]]
-    assert rebuilt[2] is None
 
 
 def test_another_structure_is_traced_anew_and_other_numbers_are_not():
@@ -399,25 +376,6 @@ items = st.lists(
     min_size=6,
     max_size=10,
 )
-alike = st.builds(
-    lambda item, count: [item] * count,
-    st.sampled_from([1.5, 2, True, Value(0.5), labelled, frozen, attributed]),
-    st.integers(6, 10),
-)
-
-
-@given(st.lists(st.tuples(st.sampled_from([list, tuple]), items | alike), min_size=2, max_size=3))
-def test_lists_of_one_kind_have_equal_keys_where_their_elements_have(pairs):
-    """Long ones are looked at as a whole."""
-    nested = [kind(parts) for kind, parts in pairs]
-    made = [Structure(parts) for parts in nested]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "_OF_ONE_KIND", frozenset())
-        one_by_one = [Structure(parts) for parts in nested]
-    for whole, single in zip(made, one_by_one, strict=True):
-        assert list(map(id, whole.leaves)) == list(map(id, single.leaves))
-        assert numbers_of(whole).tolist() == numbers_of(single).tolist()
-        assert [whole.key == other.key for other in made] == [single.key == other.key for other in one_by_one]
 
 
 def test_freezing_one_of_many_values_in_an_argument_takes_effect(backend):
@@ -429,37 +387,3 @@ def test_freezing_one_of_many_values_in_an_argument_takes_effect(backend):
         weight.grad = 0.0
     f(weights).backward()
     assert [weight.grad for weight in weights] == [0.0 if n == 7 else 2.0 * n for n in range(20)]
-
-
-def test_rows_of_floats_are_told_apart_by_their_lengths_and_classes():
-    """Of lists of floats that are in lists, all numbers are read at once."""
-    fast = mg.compile(lambda rows: [[2.0 * x for x in row] for row in rows], backend="numpy")
-    every = [
-        [[1.0, 2.0], [3.0, 4.0]],
-        [[1.0, 2.0, 3.0], [4.0]],
-        [(1.0, 2.0), (3.0, 4.0)],
-        ([1.0, 2.0], [3.0, 4.0]),
-        [[1.0, 2.0], (3.0, 4.0)],
-        [[1.0, 2.0], []],
-        [[1, 2.0], [3.0, 4.0]],
-    ]
-    for traces, rows in enumerate(every, 1):
-        for _ in range(2):
-            assert fast(rows) == fast.function(rows)
-        assert fast.cache_info().traces == traces
-    assert fast([[5.0, 6.0], [7.0, 8.0]]) == [[10.0, 12.0], [14.0, 16.0]]
-    assert fast.cache_info().traces == len(every)
-
-
-def test_results_in_nested_lists_are_put_together_at_once_or_one_by_one():
-    w = Value(2.0)
-    for function in (
-        lambda x, y: [[[x * y, 1.0], [y, 2.0]], [[x, y], [x + y, 0.5]]],
-        lambda x, y: [[x, y], [x]],
-        lambda x, y: [[x * 2.0, 3], [y, x]],
-        lambda x, y: [[], [x]],
-        lambda x, y: [[[[[x, y]]]]],
-    ):
-        assert mg.compile(function)(3.0, 5.0) == function(3.0, 5.0)
-    found = mg.compile(lambda x: [[w * x, x], [x, w]])(3.0)
-    assert [[getattr(x, "data", x) for x in row] for row in found] == [[6.0, 3.0], [3.0, 2.0]]

@@ -1,7 +1,6 @@
 """That samples lie side by side where that is better, and that nothing else comes of it."""
 
 import random
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,13 +8,11 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.passes import transposing as stage
 from micrograd.compiler.passes.transposing import transposed
 from tests.campaigns.integers import LARGEST, program_of
 
-SAMPLES, WIDTH = 6, 5
+WIDTH = 5
 
 
 @pytest.fixture
@@ -68,6 +65,7 @@ def test_numbers_of_many_samples_lie_side_by_side(backend):
         assert {getattr(access, step) for access in kernel.accesses} <= {0, 1}
 
 
+@pytest.mark.slow
 def test_so_do_those_that_would_be_computed_in_short_vectors():
     """Each sample has 5 numbers side by side: 1,000 rows of them, and no gradient, which would need more."""
     rng = random.Random(2)
@@ -88,6 +86,7 @@ def test_so_do_those_that_would_be_computed_in_short_vectors():
     assert [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (5, 1000)]
 
 
+@pytest.mark.slow
 def test_of_pairs_the_rows_may_be_samples_and_the_pairs_too():
     """The differences of all pairs of points, of which each has two numbers side by side."""
 
@@ -147,98 +146,3 @@ def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkey
             checked += 1
     assert checked
     assert moved.count(True) >= checked / 2
-
-
-def of_kernels(kernels, constants, outputs, last=0):
-    """A program whose inputs come first in the buffer; with a last array of so many numbers."""
-    sizes = {0: WIDTH, GIVEN: SAMPLES * WIDTH, MADE: SAMPLES * WIDTH, AFTER: SAMPLES * WIDTH, LAST: last}
-    arrays = np.array([*sizes.items()])
-    return Program(120 + last, (*kernels,), np.arange(WIDTH), np.array(outputs), constants=constants, arrays=arrays)
-
-
-ROWS = Access(0, 0, 0, 1)  # the inputs, for all samples
-GIVEN, MADE, AFTER = 8, 40, 80  # arrays: constants, and what is computed of them
-LAST = AFTER + SAMPLES * WIDTH
-
-
-def triangle(terms):
-    """Of each sample the dot product of as many constants and inputs; beside it the one with fewer."""
-    factors = Access(GIVEN, WIDTH, 0, 1), ROWS
-    return Reduction(SAMPLES, 1, Access(MADE + terms - 1, WIDTH), (Segment(1.0, terms, *factors),))
-
-
-@pytest.fixture
-def program():
-    numbers = np.random.default_rng(0).integers(-3, 4, SAMPLES * WIDTH).astype(float)
-    triangles = [triangle(terms) for terms in range(1, WIDTH + 1)]
-    return of_kernels(triangles, ((GIVEN, numbers),), [MADE, MADE + 7, MADE + SAMPLES * WIDTH - 1])
-
-
-def results(program):
-    return backend_of("numpy").run_of(program)(np.arange(1.0, 1 + WIDTH))[0].tolist()
-
-
-@pytest.mark.usefixtures("all_is_worth_it")
-class TestArrays:
-    def test_constants_and_results_are_transposed(self, program):
-        found = transposed(program)
-        assert results(found) == results(program)
-        for kernel in found.kernels:
-            assert (kernel.rows, kernel.columns, kernel.target.column_step) == (1, SAMPLES, 1)
-            assert kernel.segments[0].first.column_step == 1
-        ((start, numbers),) = found.constants
-        assert start == GIVEN
-        assert numbers.reshape(WIDTH, SAMPLES).T.ravel().tolist() == program.constants[0][1].tolist()
-        assert found.outputs.tolist() == [MADE, MADE + 2 * SAMPLES + 1, MADE + SAMPLES * WIDTH - 1]
-
-    def test_what_is_computed_with_them_is_taken_too(self, program):
-        double = Reduction(
-            1, SAMPLES * WIDTH, Access(AFTER, column_step=1), (Segment(2.0, 1, Access(MADE, column_step=1), None),)
-        )
-        longer = of_kernels([*program.kernels, double], program.constants, [AFTER + 8, AFTER + 29])
-        found = transposed(longer)
-        assert results(found) == results(longer)
-        assert found.outputs.tolist() == [AFTER + 3 * SAMPLES + 1, AFTER + 29]
-        assert (found.kernels[-1].rows, found.kernels[-1].columns) == (1, SAMPLES * WIDTH)
-
-    def test_so_is_what_is_computed_with_that(self, program):
-        last, count = LAST, SAMPLES * WIDTH
-        doubled = [
-            Reduction(1, count, Access(target, column_step=1), (Segment(2.0, 1, Access(read, column_step=1), None),))
-            for target, read in ((last, AFTER), (AFTER, MADE))
-        ][::-1]
-        longer = of_kernels([*program.kernels, *doubled], program.constants, [last + 8], last=count)
-        found = transposed(longer)
-        assert results(found) == results(longer)
-        assert found.outputs.tolist() == [last + 3 * SAMPLES + 1]
-
-    @pytest.mark.parametrize("kind", ["loop", "take"])
-    def test_what_a_loop_or_a_take_touches_stays(self, program, kind):
-        negative = Map(
-            mg.engine.primitives.neg,
-            1,
-            2,
-            Access(AFTER, 0, 1, iteration_step=2),
-            (Access(MADE, 0, 1, iteration_step=2),),
-        )
-        reads = {
-            "loop": Loop(3, (negative,)),
-            "take": Take(1, 1, 3, Access(AFTER), Access(0), Access(MADE, term_step=1)),
-        }[kind]
-        longer = of_kernels([*program.kernels, reads], program.constants, [AFTER])
-        found = transposed(longer)
-        assert results(found) == results(longer)
-        assert found.kernels[-1] is reads
-        assert {kernel.target.base for kernel in found.kernels[:-1]} <= {MADE + i for i in range(WIDTH)}
-
-    def test_an_array_that_samples_do_not_divide_stays(self, program):
-        arrays = np.array([(0, WIDTH), (GIVEN, SAMPLES * WIDTH), (MADE, SAMPLES * WIDTH + 1)])
-        assert transposed(replace(program, arrays=arrays)).outputs.tolist() == program.outputs.tolist()
-
-
-def test_a_program_that_would_not_be_faster_stays(program, monkeypatch):
-    monkeypatch.setattr(stage, "_SAMPLES", 2)
-    monkeypatch.setattr(stage, "_NUMBERS", 0)
-    assert transposed(program) is not program
-    monkeypatch.setattr(stage, "_GAIN", 0.0)
-    assert transposed(program) is program

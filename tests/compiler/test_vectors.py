@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -12,9 +11,7 @@ from micrograd import Value
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.ir.program import Loop
-from micrograd.compiler.ir.vectors import Combinations
 from micrograd.compiler.passes import normalise as stage
-from micrograd.compiler.passes.adjoint import adjoint
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import trace
@@ -29,18 +26,6 @@ def _few_are_many(monkeypatch):
     """Keep dot products whole however few there are, and short ones, too: the numbers here are small integers."""
     monkeypatch.setattr(stage, "MANY", 0)
     monkeypatch.setattr(stage, "IN_ORDER", 1)
-
-
-@pytest.fixture
-def flat(monkeypatch):
-    """The graph of a function without arguments, all of its terms one by one."""
-
-    def made(function):
-        with monkeypatch.context() as patch:
-            patch.setattr(stage, "MANY", 1 << 60)
-            return graph_of(function)
-
-    return made
 
 
 def graph_of(function, *arguments):
@@ -94,44 +79,6 @@ def assert_equal(function, leaves, backend):
     assert (found[1], found[2]) == (found[0], found[3])
 
 
-def sorted_terms(graph):
-    terms = graph.terms
-    first, second = np.minimum(terms.first, terms.second), np.maximum(terms.first, terms.second)
-    return sorted(zip(terms.owner, terms.coefficient, first, second, strict=True))
-
-
-def test_a_layer_on_many_samples_is_a_few_vectors():
-    w, samples = matrix(1, 5, 7), [numbers(50 + sample, 7) for sample in range(4)]
-    graph = graph_of(lambda: [s for x in samples for s in layer(w, x)])
-    (dots,) = graph.whole
-    assert (dots.elements.shape, dots.owner.shape) == ((9, 7), (20,))
-    assert len(graph.terms.owner) == 0
-    assert graph.counts().max() == 7
-    back = adjoint(graph, np.arange(35))
-    (_, combinations) = back.whole
-    assert isinstance(combinations, Combinations)
-    assert (combinations.nodes.shape, combinations.length) == ((5, 7), 4)
-
-
-def test_written_out_it_is_the_flat_graph(flat):
-    w, v, samples = matrix(1, 5, 7), matrix(2, 3, 5), [numbers(50 + sample, 7) for sample in range(4)]
-    bias = numbers(3, 5)
-
-    def f():
-        results = []
-        for x in samples:
-            hidden = [mg.relu(s + b) for s, b in zip(layer(w, x), bias, strict=True)]
-            results += [2.0 + mg.dot(hidden, row) for row in v] + [mg.dot(x, x) - x[0]]
-        return results
-
-    whole, reference = graph_of(f), flat(f)
-    assert {dots.length for dots in whole.whole} == {5, 7}
-    assert not reference.whole
-    assert sorted_terms(whole.expanded()) == sorted_terms(reference)
-    for name in ("kind", "unordered", "from_zero", "differentiable", "outputs"):
-        assert np.array_equal(getattr(whole, name), getattr(reference, name))
-
-
 def test_a_recurrent_network_is_a_loop_and_has_nothing_whole():
     w = matrix(1, 4, 4)
 
@@ -173,12 +120,6 @@ def test_a_loop_beside_what_is_whole_is_one(backend):
     kernels = mg.compile(f, backend="numpy").program().program.kernels
     assert any(isinstance(kernel, Loop) for kernel in kernels)
     assert_equal(f, [*x, y, *(value for row in w for value in row)], backend)
-
-
-def test_dot_products_that_neither_a_result_nor_a_check_needs_are_left_out():
-    w, x = matrix(1, 4, 6), numbers(2, 6)
-    (dots,) = graph_of(lambda: layer(w, x)[1:3]).whole
-    assert len(dots.owner) == 2
 
 
 def test_what_is_of_no_single_piece_is_taken_one_by_one(backend):

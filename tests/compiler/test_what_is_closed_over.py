@@ -9,7 +9,7 @@ import threading
 import types
 import warnings
 import weakref
-from collections import ChainMap, UserDict, UserList, deque
+from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -93,32 +93,6 @@ def check(f, *changes, arguments=(1.5,), backend):
         assert fast._last is before
 
 
-def test_variables_of_enclosing_functions(backend):
-    w, scale, flag, mode = Value(2.0), 3.0, True, "plain"
-
-    def f(x):
-        y = w * x * scale if flag else w + x
-        return y * 2 if mode == "double" else y
-
-    def replace_w():
-        nonlocal w
-        w = Value(7.0)
-
-    def replace_scale():
-        nonlocal scale
-        scale = 5.0
-
-    def clear_flag():
-        nonlocal flag
-        flag = False
-
-    def replace_mode():
-        nonlocal mode
-        mode = "double"
-
-    check(f, replace_w, replace_scale, replace_mode, clear_flag, backend=backend)
-
-
 def test_elements_of_lists_dicts_and_arrays(backend):
     w, table, nested = [Value(1.0), Value(2.0)], {"w": Value(3.0), "c": 2.0}, ([Value(1.0), 2.0], {"a": [Value(5.0)]})
     array, numbers, mixed = mg.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 2.0]), np.array([1.0, Value(2.0)])
@@ -151,50 +125,6 @@ def test_elements_of_lists_dicts_and_arrays(backend):
         lambda: bag.add(Value(7.0)),
         lambda: lists[0].__setitem__(0, Value(9.0)),
         lambda: lists.__setitem__(0, [Value(10.0)]),
-        backend=backend,
-    )
-
-
-def test_globals_of_functions_that_are_called(backend, monkeypatch):
-    module = sys.modules[__name__]
-    check(
-        twice,
-        lambda: monkeypatch.setattr(module, "SCALE", 5.0),
-        lambda: monkeypatch.setattr(module, "scaled", lambda x: x + 1.0),
-        backend=backend,
-    )
-
-
-def test_attributes(backend):
-    model, slotted, config, space = Model(), Slotted(), Config(), types.SimpleNamespace(scale=2.0)
-
-    def f(x):
-        y = model(x) * slotted(x) * config.weights[0] * space.scale
-        return y * config.scale if config.mode == "plain" else y
-
-    check(
-        f,
-        lambda: setattr(model, "w", Value(7.0)),
-        lambda: setattr(model, "scale", 5.0),
-        lambda: setattr(model, "flag", False),
-        lambda: setattr(model, "offset", 2.0),
-        lambda: setattr(model, "layers", [Value(3.0)]),
-        lambda: model.layers.append(Value(6.0)),
-        lambda: setattr(slotted, "w", Value(6.0)),
-        slotted.change,
-        lambda: setattr(config, "scale", 9.0),
-        lambda: setattr(config, "mode", "other"),
-        lambda: config.weights.__setitem__(0, Value(2.0)),
-        lambda: setattr(space, "scale", 3.0),
-        backend=backend,
-    )
-    check(model, lambda: setattr(model, "w", Value(1.0)), backend=backend)
-    check(model.__call__, lambda: setattr(model, "w", Value(2.0)), backend=backend)
-    check(
-        lambda model, x: model(x),
-        lambda: setattr(model, "w", Value(3.0)),
-        lambda: setattr(model, "scale", 8.0),
-        arguments=(model, 2.0),
         backend=backend,
     )
 
@@ -247,17 +177,6 @@ def test_equal_numbers_that_are_other_objects_are_no_replacement():
     assert traces.times == 1
 
 
-def test_a_list_that_was_replaced_by_an_equal_one_is_watched(backend):
-    values = [Value(1.0), Value(2.0)]
-    rows = [list(values)]
-    check(
-        lambda x: mg.dot(rows[0], [x, x]),
-        lambda: rows.__setitem__(0, list(values)),
-        lambda: rows[0].__setitem__(0, Value(5.0)),
-        backend=backend,
-    )
-
-
 def test_an_attribute_that_was_replaced_by_an_equal_list_is_watched(backend):
     model = Model()
     check(
@@ -265,16 +184,6 @@ def test_an_attribute_that_was_replaced_by_an_equal_list_is_watched(backend):
         lambda: setattr(model, "layers", list(model.layers)),
         lambda: model.layers.__setitem__(0, Value(7.0)),
         lambda: setattr(model, "layers", tuple(model.layers)),
-        backend=backend,
-    )
-
-
-@pytest.mark.parametrize("kind", [list, tuple])
-def test_an_attribute_that_was_replaced_by_a_list_of_other_zeros_is_noticed(kind, backend):
-    model = types.SimpleNamespace(zeros=kind([0.0]), w=Value(1.0))
-    check(
-        lambda x: model.w * x + math.copysign(1.0, model.zeros[0]),
-        lambda: setattr(model, "zeros", kind([-0.0])),
         backend=backend,
     )
 
@@ -292,11 +201,6 @@ def test_the_order_of_attributes_counts_where_code_goes_through_them(backend):
         move_first_behind,
         backend=backend,
     )
-
-
-def test_what_moves_from_one_list_to_another_is_noticed(backend):
-    first, second = [[Value(1.0)], 2.0], [3.0]
-    check(lambda x: x * len(first) + second[0], lambda: second.insert(0, first.pop()), backend=backend)
 
 
 def test_rows_of_numbers(backend):
@@ -323,9 +227,6 @@ def test_attributes_that_the_function_does_not_name_are_not_watched():
         model.steps, model.history = step, [step]
         fast(2.0)
     assert traces.times <= 2
-
-
-STATE = {}
 
 
 def left_in_an_attribute(model, x):
@@ -541,15 +442,6 @@ def test_attributes_that_comprehensions_and_patterns_name(backend):
     )
 
 
-def test_attributes_of_lists_of_a_class_of_ones_own(backend):
-    class Rows(list):
-        scale = None
-
-    rows = Rows([Value(2.0)])
-    rows.scale = 3.0
-    check(lambda x: rows[0] * rows.scale * x, lambda: setattr(rows, "scale", 5.0), backend=backend)
-
-
 class Bare:
     def __init__(self):
         self.unused = 1.0
@@ -562,11 +454,6 @@ class Tagged:
 class Used:
     def __init__(self):
         self.w, self.unused = Value(2.0), 1.0
-
-
-def test_an_object_of_which_nothing_is_read_hides_no_other(backend):
-    bare, used = Bare(), Used()
-    check(lambda x: x * used.w if bare else x, lambda: setattr(used, "w", Value(5.0)), backend=backend)
 
 
 def test_what_no_code_of_a_module_names_may_change_without_a_trace():
@@ -586,15 +473,6 @@ def test_what_no_code_of_a_module_names_may_change_without_a_trace():
     model.note = "after"
     fast(1.0)
     assert traces.times == 1
-
-
-def test_a_variable_that_is_not_assigned_yet(backend):
-    fast = mg.compile(lambda x, use: x * later if use else x, backend=backend)
-    assert fast(3.0, False) == 3.0
-    with pytest.raises(NameError, match="later"):
-        fast(3.0, True)
-    later = 2.0
-    assert fast(3.0, True) == 6.0
 
 
 def test_variables_new_attributes_and_rings_are_put_back_after_a_refused_trace():
@@ -694,24 +572,6 @@ def test_a_long_list_with_equal_numbers_is_traced_once():
     assert traces.times == 1
 
 
-def test_the_sign_of_what_is_no_number_counts():
-    numbers = [math.nan]
-    fast = mg.compile(lambda x: x * math.copysign(1.0, numbers[0]), backend="numpy")
-    assert fast(2.0) == 2.0
-    numbers[0] = -math.nan
-    assert fast(2.0) == -2.0
-
-
-def test_equal_numbers_in_lists_may_be_the_same_object_or_not():
-    one, traces = float("2.5"), Runs()
-    numbers = [one, one]
-    fast = mg.compile(lambda x: (print(end="", file=traces), x * numbers[0] * numbers[1])[1], backend="numpy")
-    assert fast(2.0) == 12.5
-    numbers[:] = [float("2.5"), float("2.5")]
-    assert fast(2.0) == 12.5
-    assert traces.times == 1
-
-
 def test_a_list_of_numbers_that_comes_to_hold_itself_is_noticed():
     numbers = [1.0, 2.0]
     fast = mg.compile(lambda x: x * len(numbers), backend="numpy")
@@ -761,28 +621,6 @@ def test_slots_that_are_set_and_that_are_empty(backend):
     )
 
 
-def test_what_a_refused_trace_left_behind_is_put_back():
-    model = Model()
-    w = model.w
-
-    def f(x):
-        model.w = x * 2
-        return float(x)
-
-    with pytest.raises(TraceError, match="freeze"):
-        mg.compile(f)(1.0)
-    assert model.w is w
-
-
-def test_a_recurrent_state_is_returned_and_passed_in(backend):
-    w = Value(0.5)
-    step = mg.compile(lambda h, x: mg.tanh(w * h + x), backend=backend)
-    h = hidden = Value(0.0)
-    for x in (1.0, -1.0, 0.5):
-        h, hidden = step(h, x), mg.tanh(w * hidden + x)
-    assert h.data == pytest.approx(hidden.data)
-
-
 def test_plain_numbers_that_the_function_changes_itself_are_read_each_time(backend):
     model, seen = Model(), []
 
@@ -794,22 +632,6 @@ def test_plain_numbers_that_the_function_changes_itself_are_read_each_time(backe
     fast = mg.compile(f, backend=backend)
     assert [fast(2.0) for _ in range(4)] == [2.0, 4.0, 6.0, 8.0]
     assert seen == [1, 2, 3, 4]
-
-
-def test_one_warning_says_what_is_replaced_before_each_call():
-    scale = [1.0]
-    fast = mg.compile(lambda x: x * scale[0])
-
-    def call(number):
-        scale[0] = number
-        return fast(2.0)
-
-    for number in range(10):
-        call(float(number))
-    with pytest.warns(RuntimeWarning, match=r"as scale\[0\] was replaced before each") as warnings:
-        assert [call(number + 0.5) for number in range(10)] == [2 * number + 1.0 for number in range(10)]
-    assert len(warnings) == 1
-    assert warnings[0].filename == __file__
 
 
 def test_the_warning_names_whatever_is_replaced(monkeypatch):
@@ -998,62 +820,29 @@ def test_a_number_in_an_object_that_is_returned_is_refused(backend):
     assert mg.compile(lambda x: (config, x * 2), backend=backend)(1.0) == (config, 2.0)
 
 
-def test_a_dataclass_is_told_apart_by_identity_and_what_is_in_it_is_watched(backend):
-    config, other = Config(), Config()
-    fast = mg.compile(lambda c, x: c.weights[0] * x * c.scale, backend=backend)
-    assert [fast(c, 2.0).data for c in (config, other)] == [12.0, 12.0]
-    config.scale, other.weights[0] = 5.0, Value(1.0)
-    assert [fast(c, 2.0).data for c in (config, other)] == [30.0, 4.0]
-
-
-def test_long_chains_of_objects_defaults_and_containers_of_collections(backend):
-    class Link:
-        def __init__(self, following):
-            self.following, self.v = following, Value(1.0)
-
-    chain = None
-    for _ in range(2000):
-        chain = Link(chain)
-
-    def with_default(x, scale=2.0):
-        return x * scale
-
-    table, row, maps = UserDict(a=Value(1.0)), UserList([Value(2.0)]), ChainMap({"a": 1.0}, {"b": 3.0})
-
-    def f(x):
-        link, total = chain, with_default(x) * table["a"] + row[0] * maps["b"]
-        while link is not None:
-            link, total = link.following, total + link.v
-        return total
-
-    check(
-        f,
-        lambda: setattr(chain.following.following, "v", Value(5.0)),
-        lambda: setattr(chain.following, "following", None),
-        lambda: setattr(with_default, "__defaults__", (7.0,)),
-        lambda: table.update(a=Value(6.0)),
-        lambda: row.__setitem__(0, Value(7.0)),
-        lambda: maps.maps[1].update(b=8.0),
-        backend=backend,
-    )
-
-
-def test_what_is_kept_by_a_cache_is_as_eagerly(monkeypatch):
-    @functools.cache
-    def cached():
-        return SCALE
-
-    fast = mg.compile(lambda x: x * cached(), backend="numpy")
-    assert fast(3.0) == 6.0
-    monkeypatch.setitem(globals(), "SCALE", 5.0)
-    assert fast(3.0) == 3.0 * cached() == 6.0
-    cached.cache_clear()
-    assert fast(3.0) == 3.0 * cached() == 15.0
-
-
 def test_explain_says_how_long_a_call_looks_for_changes():
     numbers = [1.0] * 1_000
     fast = mg.compile(lambda x: x * numbers[-1])
     fast(2.0)
     (said,) = [line for line in fast.explain().splitlines() if line.startswith("Each call first compares")]
     assert re.fullmatch(r"Each call first compares what the function closes over with what it was, in \d+\.\d us", said)
+
+
+def test_a_symbol_in_a_row_of_numbers_is_refused_and_the_row_is_put_back():
+    rows = [[float(number), 1.0] for number in range(30)]
+    fast = mg.compile(lambda x: rows[20].__setitem__(1, x) or x * rows[3][0], backend="numpy")
+    with pytest.raises(mg.TraceError, match=r"rows\[20\]\[1\]"):
+        fast(2.0)
+    assert rows == [[float(number), 1.0] for number in range(30)]
+
+
+def test_the_number_in_a_row_that_changes_at_each_call_is_named():
+    rows = [[float(number), 1.0] for number in range(30)]
+    fast = mg.compile(lambda x: x * rows[20][0], backend="numpy")
+
+    def call(number):
+        rows[20][0] = number
+        return fast(1.0)
+
+    with pytest.warns(RuntimeWarning, match=r"as rows\[20\]\[0\] was replaced before each"):
+        assert [call(float(number)) for number in range(12)] == list(range(12))

@@ -133,16 +133,6 @@ def test_another_thread_records_while_this_one_does_not_and_the_other_way_round(
     assert seen == [False]
 
 
-def test_a_thread_that_runs_in_a_copied_context_is_silent_after_the_block_has_ended():
-    with mg.no_grad():
-        copied = contextvars.copy_context()
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(copied.run(records)))
-    thread.start()
-    thread.join()
-    assert seen == [False]
-
-
 def test_a_copied_context_keeps_the_recorder_until_nothing_refers_to_it():
     with mg.no_grad():
         copied = contextvars.copy_context()
@@ -177,46 +167,10 @@ def test_a_task_that_was_started_inside_is_silent_to_its_end():
     assert not asyncio.run(program())
 
 
-def test_a_callback_that_was_scheduled_inside_is_silent():
-    async def program():
-        seen = []
-        with mg.no_grad():
-            asyncio.get_running_loop().call_later(0.001, lambda: seen.append(records()))
-        while not seen:
-            await asyncio.sleep(0.001)
-        return seen
-
-    assert asyncio.run(program()) == [False]
-
-
-def test_tasks_side_by_side_end_in_any_order():
-    async def silent(steps):
-        with mg.no_grad():
-            for _ in range(steps):
-                await asyncio.sleep(0)
-                assert not records()
-
-    async def program():
-        await asyncio.gather(*(silent(steps) for steps in (3, 1, 2)))
-        return active()
-
-    assert asyncio.run(program()) == 0
-
-
 def steps():
     with mg.no_grad():
         yield records()
         yield records()
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_generators_that_overlap_leave_nothing(order):
-    generators = [steps(), steps()]
-    assert [next(generator) for generator in generators] == [False, False]
-    for number in order:
-        generators[number].close()
-    assert records()
-    assert active() == 0
 
 
 def test_a_generator_that_another_context_closes_is_over_in_both():

@@ -1,6 +1,5 @@
 """detect_anomaly: what it raises, what it says, what it leaves alone, and what it holds for."""
 
-import asyncio
 import copy
 import gc
 import inspect
@@ -225,18 +224,6 @@ class TestBackward:
                 triple(x).backward()
         assert x.grad == 0.0
 
-    def test_a_hand_written_operation_backpropagates_as_without(self):
-        x = Value(3.0)
-        with mg.detect_anomaly():
-            out = Value(9.0, (x,), "square")
-
-            def backward():
-                x.grad += 2 * x.data * out.grad
-
-            out._backward = backward
-            (out * 2).backward()
-        assert x.grad == 12.0
-
 
 class TestWhereItHolds:
     def test_outside_nothing_is_raised(self):
@@ -249,15 +236,6 @@ class TestWhereItHolds:
         assert z.data == INFINITY
         with mg.detect_anomaly(), pytest.raises(FloatingPointError):
             x * x
-        assert (x * x).data == INFINITY
-
-    def test_it_nests(self):
-        x = Value(1e200)
-        with mg.detect_anomaly():
-            with mg.detect_anomaly():
-                pass
-            with pytest.raises(FloatingPointError):
-                x * x
         assert (x * x).data == INFINITY
 
     @pytest.mark.parametrize("outer_first", [True, False])
@@ -297,26 +275,6 @@ class TestWhereItHolds:
             thread.start()
             thread.join()
         assert found == [INFINITY]
-
-    def test_other_tasks_go_on(self):
-        x = Value(1e200)
-
-        async def watching():
-            with mg.detect_anomaly():
-                for _ in range(3):
-                    await asyncio.sleep(0)
-                    with pytest.raises(FloatingPointError):
-                        x * x
-
-        async def plain():
-            for _ in range(3):
-                await asyncio.sleep(0)
-                assert (x * x).data == INFINITY
-
-        async def both():
-            await asyncio.gather(watching(), plain())
-
-        asyncio.run(both())
 
     def test_it_decorates_functions_and_refuses_what_runs_later(self):
         @mg.detect_anomaly()

@@ -332,14 +332,3 @@ def test_a_loss_that_operators_made_infinite_is_an_error_in_fit(square, settings
 def test_detect_anomaly_finds_the_operator_that_gives_infinity(square):
     with mg.detect_anomaly(), pytest.raises(FloatingPointError, match="gives inf"):
         square(Value(1e200))
-
-
-def test_a_sampler_that_leaves_the_domain_takes_a_shorter_step():
-    def energy(x):
-        return mg.exp(x) - x
-
-    with mg.errors(overflow="inf"):
-        x, step = 0.5, 4000.0
-        while not energy(Value(x + step)).data < energy(Value(x)).data + 1.0:
-            step /= 2
-    assert 0 < step < 2

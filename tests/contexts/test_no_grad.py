@@ -1,7 +1,6 @@
 """Computing without recording: inside a block or a decorated function, in threads and tasks, after an interrupt."""
 
 import asyncio
-import contextvars
 import math
 import operator
 import threading
@@ -11,8 +10,6 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine.recorder import recorder_on_top
-from tests.interrupts import interrupted_and_recording
 
 
 class TestNoGrad:
@@ -44,40 +41,11 @@ class TestNoGrad:
             (leaf + mg.sqrt(Value(0.0))).backward()
         assert leaf.grad == 13.0
 
-    def test_a_dot_product_is_a_number_where_all_is_numbers(self):
-        a = Value(3.0)
-        with mg.no_grad():
-            assert type(mg.dot([1.0, 2.0], [3.0, 4.0])) is float
-            assert mg.dot([1.0, 2.0], [3.0, 4.0]) == 11.0
-            assert mg.dot([1.0, a], [3.0, 4.0]).data == 15.0
-            assert not mg.dot([1.0, a], [3.0, 4.0]).requires_grad
-
     @pytest.mark.parametrize("x", [0.0, -0.0])
     def test_a_dot_product_that_is_zero_keeps_its_sign(self, x):
         outside = mg.dot([Value(x), x], [1.0, 2.0])
         with mg.no_grad():
             assert repr(mg.dot([Value(x), x], [1.0, 2.0]).data) == repr(outside.data) == repr(x)
-
-    def test_it_nests(self):
-        a = Value(3.0)
-        with mg.no_grad():
-            with mg.no_grad():
-                assert not (a * 2).requires_grad
-            assert not (a * 2).requires_grad
-        assert (a * 2).requires_grad
-
-    @pytest.mark.parametrize("context", [mg.no_grad, mg.detect_anomaly])
-    def test_one_may_be_entered_again_while_it_holds(self, context):
-        one, before = context(), recorder_on_top()
-        with one:
-            first = recorder_on_top()
-            with one:
-                assert recorder_on_top() not in (first, before)
-            assert recorder_on_top() is first
-        assert recorder_on_top() is before
-        with one:
-            assert recorder_on_top() is not before
-        assert recorder_on_top() is before
 
     def test_numbers_on_the_left_stay_there(self):
         a = Value(4.0)
@@ -92,22 +60,13 @@ class TestNoGrad:
         with mg.no_grad():
             assert neuron([1.0, Value(2.0)]).data == pytest.approx(outside.data, rel=1e-15)
 
-    def test_an_interrupt_anywhere_does_not_leave_it_on(self):
-        def silent():
-            with mg.no_grad():
-                return Value(3.0) * 2
-
-        for count in range(1, 60):
-            interrupted, recording = contextvars.copy_context().run(interrupted_and_recording, count, silent)
-            assert recording, count
-            if not interrupted:
-                break
-        assert count > 5
-
     def test_it_ends_with_an_exception(self):
         a = Value(3.0)
         with pytest.raises(RuntimeError, match="inside"), mg.no_grad():
             raise RuntimeError("inside")
+        assert (a * 2).requires_grad
+        with pytest.raises(ZeroDivisionError):
+            mg.no_grad()(lambda: a / 0.0)()
         assert (a * 2).requires_grad
 
     def test_it_decorates_a_function_that_may_be_called_again_and_recursively(self):
@@ -166,14 +125,6 @@ class TestNoGrad:
             result.backward()
         assert a.grad == pytest.approx(math.tanh(3.0) + 3.0 / math.cosh(3.0) ** 2)
 
-    def test_other_threads_keep_recording(self):
-        a, recorded = Value(3.0), []
-        with mg.no_grad():
-            thread = threading.Thread(target=lambda: recorded.append((a * 2).requires_grad))
-            thread.start()
-            thread.join()
-        assert recorded == [True]
-
     def test_a_decorated_function_may_run_in_several_threads_at_a_time(self):
         a, together, outcomes = Value(3.0), threading.Barrier(2, timeout=600), []
 
@@ -198,24 +149,3 @@ class TestNoGrad:
         for thread in threads:
             thread.join()
         assert outcomes == [(False, True), (False, True)]
-
-    def test_other_tasks_keep_recording(self):
-        a = Value(3.0)
-
-        async def silent(seen):
-            with mg.no_grad():
-                for _ in range(3):
-                    await asyncio.sleep(0)
-                    seen.append((a * 2).requires_grad)
-
-        async def recording(seen):
-            for _ in range(3):
-                await asyncio.sleep(0)
-                seen.append((a * 2).requires_grad)
-
-        async def both():
-            first, second = [], []
-            await asyncio.gather(silent(first), recording(second))
-            return first, second, (a * 2).requires_grad
-
-        assert asyncio.run(both()) == ([False] * 3, [True] * 3, True)

@@ -126,6 +126,7 @@ def test_a_long_error_is_cut_in_its_middle_and_shown_after_long_output(run):
     assert len(text) < MOST_CHARACTERS + 100
 
 
+@pytest.mark.slow
 def test_figures_of_matplotlib_are_shown_below_the_cell(run):
     pytest.importorskip("matplotlib")
     code = "import matplotlib.pyplot as plt\nfor title in ('one', ''): plt.figure(); _ = plt.title(title)\n'drawn'"
@@ -140,6 +141,7 @@ def test_figures_of_matplotlib_are_shown_below_the_cell(run):
     assert run("plt.get_fignums()") == (0, [("text", "[]\n", "")])
 
 
+@pytest.mark.slow
 def test_plt_show_shows_a_figure_where_the_cell_says_so(run, request):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     request.addfinalizer(partial(pyplot.switch_backend, pyplot.get_backend()))

@@ -494,12 +494,6 @@ class TestNamesOfWeights:
 
 
 class TestWrongArguments:
-    @pytest.mark.parametrize("root", [3, None, "a", [Value(1.0)]])
-    def test_only_a_value_is_drawn(self, root, tmp_path):
-        for function in (draw.draw_dot, draw.trace, draw.svg, lambda root: draw.save(root, tmp_path / "a.svg")):
-            with pytest.raises(TypeError, match=f"not of {type(root).__name__}: "):
-                function(root)
-
     @pytest.mark.parametrize("rankdir", ["RL", "", None, "lr"])
     def test_rankdir_is_one_of_two(self, rankdir):
         with pytest.raises(ValueError, match=f"LR, TB, not {rankdir!r}"):
@@ -555,8 +549,6 @@ class TestDigraph:
 
     def test_one_thread_at_a_time_has_graphviz_lay_out(self, monkeypatch):
         import pygraphviz
-
-        from micrograd.draw import layout
 
         picture, answers, laid_out = draw.draw_dot(small()), [], pygraphviz.AGraph.draw
 
@@ -711,7 +703,8 @@ def without(monkeypatch):
 
     def uninstall(name):
         monkeypatch.setitem(sys.modules, name, None)
-        monkeypatch.delitem(sys.modules, "micrograd.draw.layout", raising=False)
+        monkeypatch.delitem(sys.modules, layout.__name__, raising=False)
+        monkeypatch.delattr(layout.__name__, raising=False)  # the package has it, too
 
     return uninstall
 

@@ -5,6 +5,8 @@ import pytest
 
 from micrograd.draw import plots
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 

@@ -87,40 +87,6 @@ def test_children_of_a_busy_process_do_not_hang():
     assert run.stdout.strip() == str([0] * 12), run.stdout + run.stderr
 
 
-IN_THE_MIDDLE = """
-import os, signal, threading, warnings
-import micrograd as mg
-from micrograd import Value
-
-warnings.simplefilter("ignore")
-inside, go_on = threading.Event(), threading.Event()
-x = Value(3.0)
-x.grad = 5.0
-stop = Value(0.0, (x,), "stop")
-def wait():
-    inside.set()
-    go_on.wait()
-stop._backward = wait
-y = (x * x) * 2.0 + stop
-threading.Thread(target=y.backward, daemon=True).start()
-inside.wait()
-pid = os.fork()
-if pid == 0:
-    signal.alarm(60)
-    before = x.grad
-    (x * x).backward()
-    os._exit(0 if (before, x.grad) == (5.0, 11.0) else 1)
-code = os.waitpid(pid, 0)[1]
-go_on.set()
-print(code)
-"""
-
-
-def test_a_traversal_of_another_thread_is_undone_in_the_child():
-    run = subprocess.run([sys.executable, "-c", IN_THE_MIDDLE], capture_output=True, text=True, timeout=300)
-    assert run.stdout.strip() == "0", run.stdout + run.stderr
-
-
 FROM_INSIDE = """
 import os, warnings
 from micrograd import Value

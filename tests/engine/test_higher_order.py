@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -222,7 +221,6 @@ each_primitive = pytest.mark.parametrize("primitive", TABLE, ids=lambda primitiv
 differentiable = pytest.mark.parametrize(
     "primitive", [primitive for primitive in TABLE if any(primitive.derivatives)], ids=lambda primitive: primitive.name
 )
-coordinates = st.lists(st.floats(-3, 3), min_size=3, max_size=3)
 
 
 def second_derivatives(primitive, inputs):
@@ -352,16 +350,6 @@ def test_third_derivatives_are_right_in_every_order_of_differentiation(name, dat
 
 
 @given(programs())
-@settings(max_examples=16)
-def test_mixed_partials_of_random_programs_are_symmetric(program):
-    hessian = mg.hessian(lambda leaves: program(*leaves))(program.inputs)
-    scale = max(abs(number) for row in hessian for number in row)
-    for i, row in enumerate(hessian):
-        for j, number in enumerate(row):
-            assert number == pytest.approx(hessian[j][i], rel=1e-9, abs=1e-11 * (1 + scale))
-
-
-@given(programs())
 @settings(max_examples=10)
 def test_second_derivatives_of_random_programs_are_differences_of_first_ones(program):
     hessian = mg.hessian(lambda leaves: program(*leaves))(program.inputs)
@@ -403,19 +391,6 @@ def test_hessians_of_polynomials_of_integers_are_exact(terms, point):
         for j in range(3):
             true = sum(second_derivative_of_monomial(factor, powers, point, i, j) for factor, powers in terms)
             assert hessian[i][j] == true
-
-
-@given(st.lists(st.tuples(st.floats(-10, 10), exponents), min_size=1, max_size=6), coordinates)
-@settings(max_examples=16)
-def test_hessians_of_polynomials_are_exact_to_rounding(terms, point):
-    """The rounding of a term is relative to the term: near a root of the sum the digits of the sum cancel."""
-    assume(all(number == 0 or abs(number) > 1e-100 for number in point))  # where x ** -2 is a float
-    hessian = mg.hessian(lambda p: sum(monomial(factor, powers, p) for factor, powers in terms))(point)
-    exact = [Fraction(number) for number in point]
-    for i in range(3):
-        for j in range(3):
-            parts = [second_derivative_of_monomial(Fraction(factor), ks, exact, i, j) for factor, ks in terms]
-            assert abs(Fraction(hessian[i][j]) - sum(parts)) <= 20 * 2.0**-52 * float(sum(map(abs, parts))) + 1e-300
 
 
 @pytest.mark.parametrize("x", [-2.0, 0.0, 3.0])
@@ -575,13 +550,6 @@ class TestGradient:
         with pytest.raises(ValueError, match=r"label='frozen'\) requires no gradient.*set its requires_grad = True"):
             mg.gradient(x * frozen, [x, frozen], create_graph=True)
 
-    @pytest.mark.parametrize(
-        ("output", "inputs"), [(3.0, [Value(1.0)]), (Value(1.0), [2.0]), (Value(1.0), 2.0), (Value(1.0), ["x"])]
-    )
-    def test_what_is_no_value_is_named(self, output, inputs):
-        with pytest.raises(TypeError, match=r"Value.*float|numbers.*str"):
-            mg.gradient(output, inputs)
-
     @pytest.mark.parametrize("create_graph", [False, True])
     def test_what_does_not_lie_on_the_way_to_the_inputs_is_not_differentiated(self, create_graph):
         """Its derivative may not exist, or not as a graph; nobody asked for it."""
@@ -608,15 +576,6 @@ class TestLeavesThatChange:
         with pytest.raises(ValueError, match=r"was 2\.0"):
             root.backward(create_graph=True)
         assert x.grad == 0.0
-
-    def test_without_a_graph_the_gradient_is_that_of_the_recorded_pass(self):
-        x = Value(2.0)
-        root = mg.exp(x) * x
-        recorded = mg.gradient(root, x)
-        x.data = 30.0
-        assert mg.gradient(root, x) == recorded
-        root.backward()
-        assert x.grad == recorded
 
     def test_a_leaf_that_became_nan_is_an_error_too(self):
         x = Value(2.0)
@@ -677,15 +636,6 @@ class TestConstants:
         root = mg.sqrt(frozen) + x * x
         root.backward(create_graph=True)
         assert mg.gradient(x.grad, x) == 2.0
-
-    @pytest.mark.parametrize(
-        "operation", [lambda c: -c, lambda c: 2 * c, lambda c: 2 - c, lambda c: c**2, abs, mg.exp, mg.relu, mg.detach]
-    )
-    def test_operations_on_constants_give_constants(self, operation):
-        constant = Value(2.0, requires_grad=False)
-        result = operation(constant)
-        assert result.data == operation(2.0)
-        assert not result.requires_grad
 
 
 class TestDepth:

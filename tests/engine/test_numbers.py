@@ -3,6 +3,7 @@
 import math
 import operator
 from decimal import Decimal
+from enum import IntEnum
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,12 @@ def same_float(first, second):
     return (math.isnan(first) and math.isnan(second)) or (
         first == second and math.copysign(1.0, first) == math.copysign(1.0, second)
     )
+
+
+class Whole(IntEnum):
+    """An int whose class has a length."""
+
+    TWO = 2
 
 
 class TestNumbersIn:
@@ -39,6 +46,7 @@ class TestNumbersIn:
             (np.uint8(7), 7.0),
             (np.True_, 1.0),
             (math.inf, math.inf),
+            (Whole.TWO, 2.0),
         ],
         ids=repr,
     )
@@ -47,72 +55,6 @@ class TestNumbersIn:
             assert type(number) is float
             assert number == stored
         assert same_float(Value(given_number).data, stored)
-
-    @pytest.mark.parametrize(
-        "thing",
-        [
-            "3",
-            b"3",
-            None,
-            1j,
-            complex(1, 0),
-            np.complex128(1),
-            [1],
-            (1.0,),
-            {},
-            {1.0},
-            Value(1),
-            object(),
-            float,
-            np.array(1.0),
-            np.array([1.0]),
-            np.array([[1.0]]),
-            np.datetime64("2020-01-01"),
-            np.timedelta64(3, "s"),
-            np.str_("3"),
-            lambda: 1.0,
-        ],
-        ids=lambda thing: f"{type(thing).__name__} {thing!r:.20}",
-    )
-    def test_what_is_no_real_number_is_refused_as_data_and_gradient(self, thing):
-        with pytest.raises(TypeError, match=f"the data of a Value must be a real number, not {type(thing).__name__}"):
-            Value(thing)
-        leaf = Value(1.0)
-        with pytest.raises(TypeError, match="real number"):
-            leaf.data = thing
-        with pytest.raises(TypeError, match="real number"):
-            leaf.grad = thing
-        with pytest.raises(TypeError, match="real number"):
-            leaf.backward(gradient=thing)
-        assert (leaf.data, leaf.grad) == (1.0, 0.0)
-
-    @pytest.mark.parametrize("thing", ["3", b"3", None, 1j, [1], {}, pytest.param(object(), id="object")], ids=repr)
-    @pytest.mark.parametrize(
-        "operation",
-        [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt, operator.ge],
-    )
-    def test_operators_refuse_what_is_no_number_on_either_side(self, operation, thing):
-        with pytest.raises(TypeError):
-            operation(Value(2.0), thing)
-        with pytest.raises(TypeError):
-            operation(thing, Value(2.0))
-
-    @pytest.mark.parametrize("thing", ["3", None, [1.0]], ids=repr)
-    @pytest.mark.parametrize("name", ["maximum", "minimum"])
-    def test_functions_refuse_what_is_no_number(self, name, thing):
-        with pytest.raises(TypeError, match="real number"):
-            getattr(mg, name)(Value(1.0), thing)
-
-    @pytest.mark.parametrize("thing", ["3", None, [1.0]], ids=repr)
-    @pytest.mark.parametrize("name", ["maximum", "minimum"])
-    def test_methods_refuse_what_is_no_number(self, name, thing):
-        with pytest.raises(TypeError):
-            getattr(Value(1.0), name)(thing)
-
-    def test_an_int_beyond_every_float_raises_as_float_does(self):
-        for make in (Value, lambda number: Value(1.0) + number, lambda number: number * Value(1.0)):
-            with pytest.raises(OverflowError, match="too large"):
-                make(10**400)
 
     def test_comparing_with_an_int_beyond_every_float_works_as_for_floats(self):
         assert Value(1.0) < 10**400
@@ -238,39 +180,6 @@ class TestSymPy:
         for product in (lambda: x * sympy.Symbol("a"), lambda: sympy.Symbol("a") * x):
             with pytest.raises(TypeError, match="unsupported operand"):
                 product()
-
-
-class TestNumPy:
-    @pytest.mark.parametrize(
-        "scalar", [np.float64(2), np.float32(2), np.int64(2)], ids=lambda scalar: scalar.dtype.name
-    )
-    def test_a_numpy_scalar_on_the_left_gives_a_value_with_gradients(self, scalar):
-        v = Value(3.0)
-        results = [scalar * v, scalar + v, scalar - v, scalar / v, scalar**v]
-        assert [type(result) for result in results] == [Value] * 5
-        assert [result.data for result in results] == pytest.approx([6.0, 5.0, -1.0, 2 / 3, 8.0])
-        sum(results).backward()
-        assert v.grad == pytest.approx(2 + 1 - 1 - 2 / 9 + 8 * math.log(2))
-        assert type(v.grad) is float
-        assert scalar < v
-        assert v > scalar
-
-    def test_an_array_beside_a_value_gives_an_array_of_values(self):
-        v = Value(3.0)
-        numbers = np.array([1.0, 2.0])
-        for array in (numbers * v, v * numbers, numbers + v, v - numbers, v / numbers, v**numbers):
-            assert array.dtype == object
-            assert [type(element) for element in array] == [Value, Value]
-        (numbers * v).sum().backward()
-        assert v.grad == 3.0
-        assert list(v > np.array([1.0, 5.0])) == [True, False]
-
-    def test_arrays_of_values_multiply_as_matrices_and_call_the_methods(self):
-        matrix = np.array([[Value(1.0), Value(2.0)], [Value(3.0), Value(4.0)]])
-        total = np.exp((matrix @ np.array([0.1, 0.2])).T).sum()
-        total.backward()
-        assert total.data == pytest.approx(math.exp(0.5) + math.exp(1.1))
-        assert matrix[1, 0].grad == pytest.approx(0.1 * math.exp(1.1))
 
 
 def test_a_notebook_shows_a_picture():

@@ -152,19 +152,6 @@ class TestSharedLeaves:
         together(right, wrong, right, wrong)
         assert (x.grad, zero.grad) == (600.0, 0.0)
 
-    def test_threads_backpropagating_through_shared_leaves_lose_nothing(self):
-        a, b = Value(2.0), Value(3.0)
-        shared = a * b
-        workers, rounds = 4, 150
-
-        def work():
-            for _ in range(rounds):
-                (a * 2 + b * a).backward()
-                (shared + a).backward()
-
-        together(*[work] * workers)
-        assert (a.grad, b.grad) == (workers * rounds * (2 + 3 + 3 + 1), workers * rounds * (2 + 2))
-
 
 class TestLocks:
     """Each lock is held where it must be. The tests above need luck to notice that one is missing."""
@@ -249,21 +236,6 @@ class TestNoGrad:
 
         asyncio.run(main())
         assert x.grad == 2 * sum(range(1, 9))
-
-    def test_a_task_has_what_held_where_it_was_made(self):
-        x = Value(2.0)
-
-        async def recorded():
-            await asyncio.sleep(0)
-            return (x * 2).requires_grad
-
-        async def main():
-            with mg.no_grad():
-                inside = asyncio.create_task(recorded())
-            outside = asyncio.create_task(recorded())
-            return await inside, await outside
-
-        assert asyncio.run(main()) == (False, True)
 
     def test_work_that_a_task_hands_to_a_thread_takes_it_along(self):
         x = Value(2.0)

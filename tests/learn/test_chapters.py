@@ -11,18 +11,14 @@ import pytest
 from micrograd.learn.catalogue import CHAPTERS as IN_CATALOGUE
 from tests.learn.chapters import CHAPTERS, DOCS, LEARN, notebooks, run
 
-TRAINS = (5, 9, 10, 11, 14, 15, 16, 17)
-
 
 def texts(path):
     return sorted(text for element in ElementTree.parse(path).iter() if (text := (element.text or "").strip()))
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (int(page.stem[:2]) in TRAINS)) for page in CHAPTERS],
-)
+@pytest.mark.slow
 @pytest.mark.unmeasured
+@pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
 def test_its_notebook_prints_what_it_promises_and_draws_its_pictures_and_its_page(page, tmp_path, own_registry):
     for printed, promised in run(page, tmp_path):
         assert printed == promised

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import micrograd as mg
 from micrograd._support import files
 from micrograd._support.files import write_atomically, write_private
 
@@ -57,16 +56,6 @@ def test_root_leaves_a_file_to_its_owner_and_group(old, permissions):
     assert old.read_bytes() == b"new"
     assert owner(old) == (12345, 12346)
     assert mode(old) == permissions
-
-
-@as_root
-def test_a_model_saved_by_root_stays_its_owners(tmp_path):
-    path = tmp_path / "model.json"
-    model = mg.nn.MLP(2, [1])
-    model.save(path)
-    os.chown(path, 12345, 12346)
-    model.save(path)
-    assert owner(path) == (12345, 12346)
 
 
 # Becomes a user who is in one more group, and writes.

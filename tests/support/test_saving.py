@@ -160,30 +160,6 @@ def test_a_folder_that_must_not_be_written_to_is_named_as_the_reason():
         assert names(folder) == ["model.json"]
 
 
-# The file may grow to 4,096 bytes: the write itself fails, in the middle.
-LIMITED = """
-import resource, sys
-from micrograd.nn import MLP
-model = MLP(10, [20, 1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-try:
-    model.save(sys.argv[1])
-except OSError as error:
-    print(error)
-"""
-
-
-@posix
-def test_a_write_that_fails_in_the_middle_keeps_the_old_file(tmp_path):
-    path = tmp_path / "model.json"
-    model_of(1.0).save(path)
-    done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True)
-    assert "File too large" in done.stdout
-    assert str(path) in done.stdout
-    assert numbers_in(path) == {1.0}
-    assert names(tmp_path) == ["model.json"]
-
-
 def test_a_cut_off_file_is_never_loaded(tmp_path):
     path = tmp_path / "model.json"
     model_of(1.0).save(path)

@@ -105,23 +105,6 @@ class TestLearning:
         rounds = [visits[start : start + 10] for start in range(0, len(visits), 10)]
         assert [sorted(visited) for visited in rounds] == [list(range(10))] * epochs
 
-    @pytest.mark.parametrize("compile", [False, "numpy"])
-    def test_each_epoch_has_another_order(self, compile):  # noqa: A002  # as fit calls it
-        leaf, orders = Value(1.0), []
-        examples = [2.0**position for position in range(10)]  # with a batch of one the losses say which it was
-        history = fit(
-            lambda example: leaf * example,
-            examples,
-            SGD([leaf], 0.0),
-            epochs=3,
-            seed=1,
-            compile=compile,
-            progress=False,
-        )
-        orders = {tuple(history.steps[start : start + 10]) for start in (0, 10, 20)}
-        assert len(orders) == 3
-        assert all(sorted(order) == examples for order in orders)
-
     @pytest.mark.parametrize("batch_size", [1, 2, 3, 5, 100])
     def test_a_step_follows_the_mean_loss_of_its_batch_the_last_one_smaller(self, batch_size):
         leaves, optimizer, loss = line(lambda leaves: SGD(leaves, 0.1))

@@ -344,17 +344,6 @@ class TestOverflow:
             mg.fit(lambda x: leaf * x, [1e300], optimizer, compile=mode)
         assert leaf.data == 1.0
 
-    def test_errors_of_the_users_own_come_through(self):
-        class OwnError(ArithmeticError):
-            def __init__(self, code, more):
-                super().__init__(code, more)
-
-        def loss(x):
-            raise OwnError(1, 2)
-
-        with pytest.raises(OwnError):
-            mg.fit(loss, [1.0], mg.optim.SGD([Value(1.0)], 0.1))
-
 
 def interrupted(leaves, at):
     """Adam whose learning rate raises KeyboardInterrupt once, before the step with this number from 1."""

@@ -29,7 +29,7 @@ from micrograd.compiler.guards.structure import (
     is_result,
     parts_of,
 )
-from micrograd.compiler.numbers import part_of, taken
+from micrograd.compiler.numbers import part_of, shape_of_floats, taken
 from micrograd.compiler.tracing.promotion import is_dtype
 from micrograd.compiler.tracing.trace import is_plain
 from micrograd.engine.primitive import CONSTANT
@@ -289,6 +289,8 @@ def _shape(item: Any) -> tuple[int, ...]:
     if is_array(item):
         return tuple(item.shape)
     if isinstance(item, (list, tuple)) and item:
+        if shape := shape_of_floats(item):
+            return shape
         shapes = {()} if _NUMBERS.issuperset(map(type, item)) else {_shape(part) for part in item}
         if len(shapes) == 1:
             return (len(item), *shapes.pop())

@@ -27,7 +27,6 @@ from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
-from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
@@ -439,6 +438,8 @@ class CompiledFunction(Generic[P, R]):
                 outputs[0] = product_1;
             }
         """
+        from micrograd.compiler.calling.export import export  # what writes C takes as long to load as to trace a loop
+
         with self._lock:
             return export(
                 self.function,

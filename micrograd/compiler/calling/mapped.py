@@ -64,8 +64,6 @@ class Iterations:
         self._results = len(self.graph.outputs)
         self._width = self._results - len(mapped.sums)
         self._size = len(self._batch.thing.outputs) // self._results
-        self._fixed = part_of(mapped.fixed)
-        self._moving = part_of(mapped.moving.ravel())
         self._made: dict[bytes, _Block] = {}
 
     def reached(self, reached: Booleans) -> Integers:
@@ -80,18 +78,36 @@ class Iterations:
         moving = np.flatnonzero(reached[self.mapped.moving].any(axis=0))
         return (fixed, moving) if len(fixed) or len(moving) else None
 
-    def run(self, state: Floats) -> bool:
-        """Put the results where they belong, where all that is read is; whether all of them are finite."""
-        results, sums = self.results(state)
-        state[self.mapped.results], state[self.mapped.sums] = results, sums
-        return all_finite(np.append(results, sums))
+    def on(self, numbers: Floats, at: Integers) -> Callable[[], bool]:
+        """What puts the results where they belong; see ArrayCall."""
+        given = self._given(numbers, at)
+        results_at, sums_at = part_of(at[self.mapped.results.ravel()]), part_of(at[self.mapped.sums])
 
-    def back(self, state: Floats, total: Floats, wanted: tuple[Integers, Integers]) -> None:
-        """Add the gradients of what is read to the total, from those of the results there."""
-        fixed, moving = wanted
-        of_fixed, of_moving = self.gradients(state, total, fixed, moving)
-        np.add.at(total, self.mapped.fixed[fixed], of_fixed)
-        np.add.at(total, self.mapped.moving[:, moving], of_moving)
+        def run() -> bool:
+            results, sums = self.results(*given())
+            numbers[results_at], numbers[sums_at] = results.ravel(), sums
+            return all_finite(np.append(results, sums))
+
+        return run
+
+    def back_on(
+        self, numbers: Floats, at: Integers, total: Floats, wanted: tuple[Integers, Integers]
+    ) -> Callable[[], object]:
+        """What adds the gradients of what is read to a total; see ArrayCall."""
+        given, (fixed, moving) = self._given(numbers, at), wanted
+
+        def back() -> None:
+            of_fixed, of_moving = self.gradients(*given(), total, fixed, moving)
+            np.add.at(total, self.mapped.fixed[fixed], of_fixed)
+            np.add.at(total, self.mapped.moving[:, moving], of_moving)
+
+        return back
+
+    def _given(self, numbers: Floats, at: Integers) -> Callable[[], tuple[Floats, Floats]]:
+        """What gives the numbers that do not differ, and those that do, with a row for each iteration."""
+        fixed, moving = part_of(at[self.mapped.fixed]), part_of(at[self.mapped.moving.ravel()])
+        shape = self.mapped.moving.shape
+        return lambda: (numbers[fixed], numbers[moving].reshape(shape))
 
     def _reached(self, fixed: Booleans, moving: Booleans) -> Booleans:
         """Which results of which iterations a gradient flows from to some of what these read."""
@@ -107,41 +123,49 @@ class Iterations:
         ]
         return np.array(found)[which.ravel()]
 
-    def results(self, numbers: Floats) -> tuple[Floats, Floats]:
-        """The results of all iterations, and the sums, where all that they read is among these numbers."""
+    def results(self, given: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        """The results of all iterations, and the sums.
+
+        Args:
+            given: the numbers that do not differ.
+            rows: those that do, with a row for each iteration.
+        """
         run = self.compiled(no_integers(), no_integers())
         results, sums = np.empty(self.mapped.results.shape), np.zeros(self.mapped.sums.shape)
-        for begin, end in self._blocks(run, numbers):
+        for begin, end in self._blocks(run, given, rows):
             run.run()
             found = run.buffer[run.outputs].reshape(-1, self._results)[: end - begin]
             results[begin:end] = found[:, : self._width]
             sums += found[:, self._width :].sum(axis=0)
         return results, sums
 
-    def gradients(self, numbers: Floats, given: Floats, fixed: Integers, moving: Integers) -> tuple[Floats, Floats]:
+    def gradients(
+        self, given: Floats, rows: Floats, total: Floats, fixed: Integers, moving: Integers
+    ) -> tuple[Floats, Floats]:
         """The gradients of what the iterations read.
 
         Args:
-            numbers: what they read is among these.
-            given: the gradients of the results and the sums are.
+            given: the numbers that do not differ.
+            rows: those that do, with a row for each iteration.
+            total: the gradients of the results and the sums are among these.
             fixed: which of the inputs that do not differ.
             moving: which of those that do.
 
         Returns:
             The gradients of the former, and those of the latter with a row for each iteration.
         """
-        run, seeds, width = self.compiled(fixed, moving), given[self.mapped.results], self._width
-        total, rows, before = np.zeros(len(fixed)), np.empty((len(seeds), len(moving))), len(fixed)
+        run, seeds, width = self.compiled(fixed, moving), total[self.mapped.results], self._width
+        of_fixed, of_moving, before = np.zeros(len(fixed)), np.empty((len(seeds), len(moving))), len(fixed)
         of_block = np.zeros((self._size, self._results))
-        for begin, end in self._blocks(run, numbers):
-            of_block[: end - begin, :width], of_block[: end - begin, width:] = seeds[begin:end], given[self.mapped.sums]
+        for begin, end in self._blocks(run, given, rows):
+            of_block[: end - begin, :width], of_block[: end - begin, width:] = seeds[begin:end], total[self.mapped.sums]
             of_block[end - begin :] = 0.0
             run.buffer[run.seeds] = of_block.ravel()
             run.run()
             found = run.buffer[run.program.gradients]
-            total += found[:before]
-            rows[begin:end] = found[before:].reshape(self._size, -1)[: end - begin]
-        return total, rows
+            of_fixed += found[:before]
+            of_moving[begin:end] = found[before:].reshape(self._size, -1)[: end - begin]
+        return of_fixed, of_moving
 
     def compiled(self, fixed: Integers, moving: Integers) -> _Block:
         """A program of some iterations, with the gradients of some of what they read."""
@@ -154,11 +178,10 @@ class Iterations:
             self._made[name] = _Block(rolled.thing, run_stages(rolled, "compile", request), before, own * self._size)
         return self._made[name]
 
-    def _blocks(self, run: _Block, numbers: Floats) -> Iterator[tuple[int, int]]:
+    def _blocks(self, run: _Block, given: Floats, rows: Floats) -> Iterator[tuple[int, int]]:
         """Give a program the numbers of some iterations at a time, and say of which. The last fills what is left."""
-        fixed, rows = numbers[self._fixed], numbers[self._moving].reshape(self.mapped.moving.shape)
         with np.errstate(over="ignore"):  # a buffer may be one of float32
-            run.buffer[run.fixed] = fixed
+            run.buffer[run.fixed] = given
             for begin in range(0, len(rows), self._size):
                 block = rows[begin : begin + self._size]
                 end = begin + len(block)
@@ -320,6 +343,9 @@ class _Elements:
             self.view += numbers
 
 
+_NONE = np.zeros(0)
+
+
 class Maps:
     """All functions in a graph that run in many iterations.
 
@@ -328,20 +354,52 @@ class Maps:
         maps: the functions.
         needed: how many of the graph's outputs they read.
         request: how to compile programs.
+        known: the numbers of the last inputs that are no results of the functions, if these are known.
     """
 
-    def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
-        self._made, self._request = made, request
+    def __init__(
+        self,
+        made: Made,
+        maps: Sequence[Mapped | Called],
+        needed: int,
+        request: Request,
+        known: Floats = _NONE,
+    ) -> None:
+        self._made, self._request, self.known = made, request, known
         self._graph: Graph = made.thing
-        self.all = [
-            Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
-            for each in maps
-        ]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
         self.given = self.inputs - sum(len(mapped.made) for mapped in maps)
         self.outputs = len(self._graph.outputs) - needed
         self._nodes = np.append(self._nodes, self._graph.outputs[self.outputs :])
+        self.all = [
+            Iterations(each, request) if isinstance(each, Mapped) else ArrayCall(each, request.arrays(each.function))
+            for each in self._together(maps)
+        ]
+
+    def _together(self, maps: Sequence[Mapped | Called]) -> list[Mapped | Called]:
+        """The functions, where those that go on as an earlier one does, and need nothing of it, run with that.
+
+        So the gradients of a mean over iterations are computed in the same iterations as the mean.
+        """
+        found: list[Mapped | Called] = []
+        for each in maps:
+            for number, other in enumerate(found):
+                if not isinstance(each, Mapped) or not isinstance(other, Mapped) or not other.is_continued_by(each):
+                    continue
+                if not self._depends(each, found[number:]):
+                    found[number] = other.continued(each)
+                    break
+            else:
+                found.append(each)
+        return found
+
+    def _depends(self, each: Mapped, others: Sequence[Mapped | Called]) -> bool:
+        """Whether it reads anything that is computed from what others give."""
+        users, used = self._graph.edges()
+        made = np.concatenate([other.made for other in others])
+        edges = Edges(self._graph.size, used, users)
+        return not edges.out_of_reach(self._nodes[made])[self._nodes[each.read()]].all()
 
     def reached(self, wanted: Integers) -> tuple[Booleans, Booleans]:
         """From which numbers a gradient flows to some inputs: of those that the maps read or give, and of the outputs.
@@ -438,7 +496,7 @@ class RunOfMaps:
 
     def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
         self._maps, self._wanted, given = maps, wanted, maps.given
-        self._state, self._total = np.zeros((2, maps.size))  # calls run one at a time
+        self._total = np.zeros(maps.size)  # calls run one at a time
         sources = np.concatenate([wanted, given + np.flatnonzero(reached[given : maps.inputs])])
         stops = _stops(maps, reached)
         request = replace(request, wanted=sources, calls=partial(maps.calls, stops, sources))
@@ -450,45 +508,28 @@ class RunOfMaps:
         outputs, read = np.split(program.outputs, [maps.outputs])
         seeds, seeds_of_read = np.split(program.seeds, [max(len(program.seeds) - len(read), 0)])
         gradients = np.arange(program.gradients.start, program.gradients.stop)
-        self._given, self._outputs, self._seeds = map(part_of, (program.inputs[: maps.given], outputs, seeds))
+        self._count = given - len(maps.known)
+        self._buffer[program.inputs[self._count : given]] = maps.known
+        self._given, self._outputs, self._seeds = map(part_of, (program.inputs[: self._count], outputs, seeds))
         self._gradients = part_of(gradients[: len(wanted)])
         self._buffer[seeds_of_read] = 0.0
         at = np.append(program.inputs[: maps.inputs], read)
         self._there, self._back = [], []
         for stretch, stop in zip(stretches, stops, strict=True):
             if stop.wanted is None:
-                self._there.append((stretch, self._call(stop, at)))
+                self._there.append((stretch, stop.each.on(self._buffer, at)))
             else:
                 flowing = np.flatnonzero(np.isin(sources, stop.made))
                 found = sources[flowing], gradients[flowing]
                 flows = stop.flows, seeds_of_read[stop.flows - maps.inputs]
                 self._back.append((stretch, self._call_back(stop, at, *map(part_of, (*found, *flows)))))
 
-    def _call(self, stop: _Stop, at: Integers) -> Callable[[], bool]:
-        """What calls a function, and says whether its results count."""
-        buffer, state, each = self._buffer, self._state, stop.each
-        if isinstance(each, ArrayCall):
-            return each.on(buffer, at)
-        run, reads = each.run, distinct(each.mapped.read())
-        read, read_at, made, made_at = map(part_of, (reads, at[reads], stop.made, at[stop.made]))
-
-        def call() -> bool:
-            state[read] = buffer[read_at]
-            is_right = run(state)
-            buffer[made_at] = state[made]
-            return is_right
-
-        return call
-
     def _call_back(
         self, stop: _Stop, at: Integers, made: Any, made_at: Any, flows: Any, flows_at: Any
     ) -> Callable[[], bool]:
         """What calls the gradients of a function, and says whether they count."""
-        buffer, state, total, each = self._buffer, self._state, self._total, stop.each
-        if isinstance(each, ArrayCall):
-            back: Callable[[], object] = each.back_on(buffer, at, total, stop.wanted)
-        else:
-            back = partial(each.back, state, total, stop.wanted)
+        buffer, total = self._buffer, self._total
+        back = stop.each.back_on(buffer, at, total, stop.wanted)
 
         def call() -> bool:
             total[made] += buffer[made_at]
@@ -507,7 +548,7 @@ class RunOfMaps:
             return self._found(numbers)
 
     def _found(self, numbers: Floats) -> tuple[Floats, Floats]:
-        buffer, given = self._buffer, self._maps.given
+        buffer, given = self._buffer, self._count
         buffer[self._given] = numbers[:given]
         if len(numbers) > given:
             buffer[self._seeds] = numbers[given:]

@@ -20,6 +20,7 @@ import numpy as np
 from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.guards.library_state import EXACT
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.numbers import shape_of_floats
 
 if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
@@ -73,7 +74,7 @@ def _layout_of(item: Any) -> np.dtype[Any] | None:
     if (kind is not list and kind is not tuple) or not item:
         return None
     kinds = set(map(type, item))
-    layouts = [_layout_of(part) for part in (item[:1] if kinds == {float} or kinds == {int} else item)]
+    layouts = [_layout_of(part) for part in (item[:1] if kinds == {int} or shape_of_floats(item) else item)]
     if None in layouts:
         return None
     if all(layout is layouts[0] or layout == layouts[0] for layout in layouts):

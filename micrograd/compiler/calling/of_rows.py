@@ -29,21 +29,27 @@ from micrograd.compiler.calling.boundary import shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.guards.structure import Structure, is_leaf, is_result, parts_of
+from micrograd.compiler.guards.code_names import catches_errors
+from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf, is_result, parts_of
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
-from micrograd.compiler.numbers import part_of, taken
+from micrograd.compiler.numbers import part_of, shape_of_floats, taken
 from micrograd.compiler.passes.stages import Made, run_stages
+from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.outline import OutlineError, outline
-from micrograd.loops import lengths_from
+from micrograd.compiler.tracing.trace import AbandonedError, Tape
+from micrograd.engine.tracer import tracer_on_top
+from micrograd.loops import Rows, taking_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
 
 _LOG = logging.getLogger("micrograd")
 FEWEST_ROWS = 4096  # of fewer, one trace takes no longer than three
 _FEW, _STEP = 96, 16
+_EDGE = 8  # rows that known numbers may have more or fewer
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
 
@@ -52,24 +58,28 @@ class _OfRows(Specialised):
     """The programs of a function for many rows.
 
     Args:
-        known: those for a few rows.
+        few_rows: those for a few rows.
         size: how many there are.
         floats: which float stands for three in those programs.
         given: the arguments.
+        known: the arrays of known numbers that the programs are given after those of the arguments.
         in_full: makes the programs by a trace for all rows.
     """
 
     def __init__(
         self,
-        known: _Few,
+        few_rows: _Few,
         size: int,
         floats: dict[tuple[float, ...], float],
         given: Structure,
+        known: Sequence[Floats],
         in_full: Callable[[], Specialised],
     ) -> None:
-        few = known.programs
+        few = few_rows.programs
         vars(self).update(vars(few[-1]))
-        self._few, self._rows, self._floats, self._in_full = known, size, floats, in_full
+        self._few, self._rows, self._floats, self._in_full = few_rows, size, floats, in_full
+        self._known = np.concatenate([np.zeros(0), *map(np.ravel, known)])
+        self._given = sum(run.size if holds is ARRAY else len(run) for holds, run in given.runs)
         self._graph: Made | None = None
         self.shapes = shapes_of(self._function, given)
         told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
@@ -83,7 +93,9 @@ class _OfRows(Specialised):
         if self.maps:
             self._graph = self._extrapolated_graph()
             parts = self._of_all([[_bare(part.mapped) for part in each.maps.all] for each in few if each.maps])
-            self.maps = Maps(self._graph, parts, self._of_all([each.needed for each in few]), self._request)
+            self.maps = Maps(
+                self._graph, parts, self._of_all([each.needed for each in few]), self._request, self._known
+            )
         else:
             self._compiled[gradients] = self._extrapolated(gradients)
 
@@ -103,14 +115,33 @@ class _OfRows(Specialised):
         if program.size > _MOST_NUMBERS:
             raise UnlikeRowsError("much memory")
         effects = self._of_all([each.effects for each in made])
+        program = self._with_known(program)
         ready = run_stages(made[-1]._replace(thing=program, effects=effects), "compile", self._request)
         return self._that_runs(self._described(program, ready), ready)
+
+    def _with_known(self, program: Program) -> Program:
+        """The program, in which the inputs whose numbers are known are constants."""
+        if not len(self._known):
+            return program
+        begin = len(self.values) + self._given
+        end = begin + len(self._known)
+        at = program.inputs[begin:end]
+        start = int(at.min())
+        at = at - start
+        numbers, is_known = np.zeros(at.max() + 1), np.zeros(at.max() + 1, dtype=bool)
+        numbers[at], is_known[at] = self._known, True
+        edges = np.flatnonzero(np.diff(is_known, prepend=False, append=False)).reshape(-1, 2)
+        parts = [(start + first, numbers[first:last].copy()) for first, last in edges.tolist()]
+        inputs = np.delete(program.inputs, slice(begin, end))
+        return replace(program, inputs=inputs, constants=(*program.constants, *parts))
 
     @property
     def graph(self) -> Made:  # type: ignore[override]  # it is only made where it is asked for
         """What programs are made of that are not extrapolated themselves."""
         if self._graph is None:
             try:
+                if len(self._known):
+                    raise UnlikeRowsError("inputs that are known")
                 self._graph = self._extrapolated_graph()
             except UnlikeRowsError:  # its terms may be in an order of their own
                 self._graph = self._in_full().graph
@@ -273,18 +304,20 @@ class ManyRows:
         size = max(_lengths(given.nested), default=0)
         if size >= FEWEST_ROWS:
             return self._of_rows(given, size, traces) or self._in_full(given, traces)
-        long: list[int] = []
+        refusing = _Refusing()
         try:
-            with lengths_from(partial(_refused, long)):
+            with taking_rows(refusing):
                 special = self._make(given)
-        except (_LongLoopError, Exception):
-            if not long:
+        except (AbandonedError, Exception) as error:
+            if not refusing.found:
                 traces()
                 raise
-        if not long:
+            if getattr(error, "has_changed", False):
+                return self._in_full(given, traces)
+        if not refusing.found:
             traces()
             return special
-        return self._of_rows(given, long[0], traces) or self._in_full(given, traces)
+        return self._of_rows(given, refusing.found[0], traces) or self._in_full(given, traces)
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
         traces()
@@ -297,26 +330,29 @@ class ManyRows:
         reached = ClosedOver([("", function), *((type(item).__name__, item) for item in given.objects)])
         try:
             arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
-            outlines = [
-                self._with(size, count, outline, function, *each)
-                for count, each in zip((size, *sizes), arguments, strict=True)
-            ]
+            looks = _Looks(reached)
+            known, outlines = self._outlines(size, sizes, arguments, looks)
             whole, *parts = outlines
             floats = floats_of(parts, whole)
             if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
                 raise OutlineError("another number of rows is another program")
             cut = [Structure(each) for each in arguments[1:]]
             key = size if cut[0].key == given.key else None, *(each.key for each in cut)
-            known = self._known.get(key)
-            if known is None or not known.are_of(parts):
+            few_rows = self._known.get(key)
+            if few_rows is None or not few_rows.are_of(parts):
                 traces()
-                made = [
-                    _whole(self._with(size, count, partial(self._make, in_lanes=True), each))
-                    for count, each in zip(sizes, cut, strict=True)
-                ]
-                known = _Few(sizes, made, parts)
-            made_of_few = _OfRows(known, size, floats, given, partial(self._make, given))
-            self._known[key] = known
+                few_rows = _Few(
+                    sizes,
+                    [
+                        self._special(_OtherRows(size, count, looks if known else None), each, known)
+                        for count, each in zip(sizes, cut, strict=True)
+                    ],
+                    parts,
+                )
+            made_of_few = _OfRows(
+                few_rows, size, floats, given, [numbers for *_, numbers in known], partial(self._make, given)
+            )
+            self._known[key] = few_rows
             self._known.move_to_end(key)
             if len(self._known) > _STEP:
                 self._known.popitem(last=False)
@@ -327,14 +363,34 @@ class ManyRows:
             return None
         finally:
             if not reached.is_current():
-                reached.put_back()
+                reached.put_back(whole=True)
         return made_of_few
 
-    @staticmethod
-    def _with(size: int, count: int, run: Callable[..., Any], *arguments: Any) -> Any:
-        """What something gives where loops of so many iterations have another number of them."""
-        with lengths_from(lambda length: count if length == size else length):
-            return run(*arguments)
+    def _outlines(
+        self, size: int, sizes: Sequence[int], arguments: list[Any], looks: _Looks
+    ) -> tuple[list[Any], list[Any]]:
+        """The known numbers that are as many as the rows, and an outline for all rows and for each of the sizes."""
+        for looking in (looks, None):
+            every, outlines = [], []
+            for count, each in zip((size, *sizes), arguments, strict=True):
+                every.append(_OtherRows(size, count, looking))
+                with taking_rows(every[-1]):
+                    outlines.append(outline(self._function, *each, rows=count))
+            if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
+                break
+        return every[0].known, outlines
+
+    def _special(self, rows: _OtherRows, given: Structure, known: list[Any]) -> Specialised:
+        """The programs for fewer rows, which meet the same known numbers.
+
+        Raises:
+            UnlikeRowsError: if they meet others.
+        """
+        with taking_rows(rows):
+            special = _whole(self._make(given, in_lanes=True))
+        if not is_same(rows.known, known):
+            raise UnlikeRowsError("other known numbers")
+        return special
 
 
 class _Few:
@@ -361,16 +417,115 @@ class _Few:
         return self._made[gradients]
 
 
-class _LongLoopError(BaseException):
-    """A loop has many iterations. A function that catches any Exception shall not catch this."""
+class _Refusing(Rows):
+    """What ends a trace at the first loop of many iterations, or where it meets many known numbers.
+
+    Attributes:
+        found: how many there are.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[int] = []
+
+    def length(self, length: int) -> int:
+        """The length of a loop that is no long one."""
+        return int(self._short(length, length))
+
+    def given(self, known: Any) -> Any:
+        """Known numbers that are not many."""
+        return self._short(known, max(_shape_of(known), default=0))
+
+    def _short(self, item: Any, length: int) -> Any:
+        if length < FEWEST_ROWS:
+            return item
+        self.found.append(length)
+        raise AbandonedError
 
 
-def _refused(long: list[int], length: int) -> int:
-    """The length of a loop, if it is no long one; which are listed."""
-    if length >= FEWEST_ROWS:
-        long.append(length)
-        raise _LongLoopError
-    return length
+class _Looks:
+    """Looks at known numbers: once, where they are watched, so that a change would be noticed.
+
+    What stands for them may be refused where numbers are not. So they stay where the function catches exceptions.
+
+    Args:
+        reached: what is watched.
+    """
+
+    def __init__(self, reached: ClosedOver) -> None:
+        self._reached, self._catches = reached, catches_errors(reached.codes)
+        self._seen: dict[int, tuple[Any, ...]] = {}
+
+    def at(self, known: Any) -> tuple[Any, ...]:
+        """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
+        found = self._seen.get(id(known))
+        if found is None:
+            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS
+            found = (type(known), type(known[0]), np.array(known)) if is_long else ()
+            if self._reached.holds(known):
+                self._seen[id(known)] = found
+        return found
+
+
+class _OtherRows(Rows):
+    """Another number of rows, for arguments that have it.
+
+    Args:
+        size: how many rows there are.
+        count: how many there are to be.
+        looks: looks at known numbers; None if these are to have all of their rows.
+
+    Attributes:
+        known: what was found of the known numbers that were met, each once, with all of their rows.
+    """
+
+    def __init__(self, size: int, count: int, looks: _Looks | None) -> None:
+        self._size, self._count, self._looks = size, count, looks
+        self.known: list[tuple[Any, ...]] = []
+        self._stands: list[Any] = []
+
+    def length(self, length: int) -> int:
+        """The length of a loop."""
+        return self._count if length == self._size else length
+
+    def given(self, known: Any) -> Any:
+        """What stands for known numbers that are as many as the rows, or a few more or fewer."""
+        tape = tracer_on_top()
+        if self._looks is None or not isinstance(tape, Tape) or not (found := self._looks.at(known)):
+            return known
+        numbers = found[-1]
+        near = [abs(length - self._size) <= _EDGE for length in numbers.shape]
+        if any(length >= FEWEST_ROWS and not is_near for length, is_near in zip(numbers.shape, near, strict=True)):
+            if self._count == self._size:  # if they are as many as the rows of the arguments are, they become fewer
+                return known
+            raise UnlikeRowsError(f"known numbers of the shape {numbers.shape}")
+        position = next((n for n, before in enumerate(self.known) if is_same(before, found)), len(self.known))
+        if position == len(self.known):
+            less = self._size - self._count
+            counts = [length - less * is_near for length, is_near in zip(numbers.shape, near, strict=True)]
+            rows = known[: counts[0]] if type(known) is list else known[tuple(map(slice, counts))]
+            self.known.append(found)
+            self._stands.append(tape.outermost.standing_for(position, rows, _bounds_of(numbers)))
+        return self._stands[position]
+
+
+def _shape_of(known: Any) -> tuple[int, ...]:
+    """The shape of an array of plain numbers, or of a long list of floats or of rows of them; () of anything else."""
+    kind = type(known)
+    if kind is np.ndarray and known.dtype.kind in "biuf" and known.dtype.itemsize <= np.float64().itemsize:
+        return tuple(known.shape) if known.size else ()
+    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS else ()
+
+
+def _bounds_of(numbers: Any) -> promotion.Bounds:
+    """Two integers between which all numbers are, if they are integers.
+
+    Raises:
+        UnlikeRowsError: if one of them is no float.
+    """
+    largest = max(int(numbers.max()), -int(numbers.min())) if numbers.dtype.kind in "iu" else 0
+    if largest > promotion.EXACT[1]:
+        raise UnlikeRowsError("an integer that is no float")
+    return promotion.SHORT if largest <= promotion.SHORT[1] else promotion.EXACT
 
 
 def _whole(special: Specialised) -> Specialised:
@@ -390,23 +545,25 @@ def _bare(mapped: Any) -> Any:
 
 
 def _lengths(nested: Any) -> Iterator[int]:
-    """How long the axes of the arrays among arguments are."""
-    if isinstance(nested, (list, tuple, dict)) and len(nested) <= _MOST_PARTS:
+    """How long the axes of the arrays and of the long lists among arguments are."""
+    if shape := _shape_of(nested):
+        yield from shape
+    elif isinstance(nested, (list, tuple, dict)) and len(nested) <= _MOST_PARTS:
         for part in nested.values() if isinstance(nested, dict) else nested:
             yield from _lengths(part)
-    elif type(nested) is np.ndarray:
-        yield from nested.shape
 
 
 def _cut(nested: Any, size: int, count: int) -> Any:
     """The arguments with so many of the first elements along each axis of an array that is as long as the size.
 
     Raises:
-        UnlikeRowsError: if there are arrays of something else than floats, or long lists.
+        UnlikeRowsError: if there are arrays of something else than floats, or other long lists.
     """
-    kind = type(nested)
+    kind, shape = type(nested), _shape_of(nested)
+    if kind is list and shape[:1] == (size,):
+        return nested[:count]
     if kind in (list, tuple, dict):
-        if len(nested) > _MOST_PARTS:
+        if len(nested) > _MOST_PARTS or size in shape:
             raise UnlikeRowsError("a long list")
         if kind is dict:
             return {name: _cut(part, size, count) for name, part in nested.items()}

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from micrograd.compiler.backends.shared.executable import Pace
-from micrograd.compiler.ir.program import Loop
+from micrograd.compiler.ir.program import Loop, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,14 +62,12 @@ def profile(executable: Executable) -> str:
         rows.append([f"{number} {_name(kernel)}", _shape(kernel), *measured])
         for remark in _remarks(kernel, executable):
             remarks.setdefault(remark, []).append(number)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     rest = sum(one.seconds for one in timed[_SHOWN:])
     others = [f"and {len(timed) - _SHOWN:,} more, which take {rest / total:.0%}"] if len(timed) > _SHOWN else []
     told = [f"{', '.join(map(str, numbers))}: {remark}" for remark, numbers in remarks.items()]
     together = seconds_of(executable.run)  # some are made one, or share the loop over samples
     heading = f"{len(timed):,} kernels take {1e6 * total:.1f} us one by one, {1e6 * together:.1f} us together"
-    return "\n".join([heading, "", *lines, *others, *([""] if told else []), *told])
+    return "\n".join([heading, "", *aligned(rows), *others, *([""] if told else []), *told])
 
 
 def seconds_of(run: Callable[[], object]) -> float:

@@ -34,7 +34,7 @@ from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.source import Source
-from micrograd.compiler.tracing.trace import FollowedError, TraceError
+from micrograd.compiler.tracing.trace import AbandonedError, FollowedError, TraceError
 from micrograd.engine.storage import Stored
 from micrograd.engine.stored import requires_grad_version
 from micrograd.engine.value import Value
@@ -200,8 +200,12 @@ class Specialised:
             made = self.closed_over.refusing_sources(
                 lambda: with_indices(lambda: run_stages(Made(source), "trace", self._request), self.closed_over)
             )
-        except BaseException:
-            self.closed_over.put_back()
+        except BaseException as error:
+            if isinstance(error, AbandonedError):
+                error.has_changed = not self.closed_over.is_current()
+                if not error.has_changed:
+                    raise
+            self.closed_over.put_back(whole=isinstance(error, AbandonedError))
             raise
         self.closed_over.notice_new_attributes()
         if source.asked and not self.closed_over.is_current():

@@ -29,6 +29,7 @@ from contextlib import suppress
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import chain, islice, repeat
+from marshal import loads
 from operator import attrgetter, itemgetter
 from types import (
     BuiltinFunctionType,
@@ -54,7 +55,7 @@ from micrograd.compiler.guards.code_names import (
     variables_read,
     variables_set,
 )
-from micrograd.compiler.guards.comparison import Comparison, can_read_pointers, is_same
+from micrograd.compiler.guards.comparison import Comparison, Rows, can_read_pointers, is_same
 from micrograd.compiler.guards.libraries import is_foreign, is_without_numbers
 from micrograd.compiler.guards.library_state import (
     MISSING,
@@ -72,7 +73,7 @@ from micrograd.compiler.guards.sources import Sources, mentions
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 _by_identity: Any = object.__eq__
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
@@ -173,6 +174,8 @@ class ClosedOver:
         self._queue = deque(roots)
         self._containers: list[_Watched] = []
         self._watched: list[_Watched] = []
+        self._tables: dict[int, list[Any]] = {}  # lists of short rows, which are compared at once
+        self._rows: dict[int, Rows] = {}  # what was in them
         self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
         self._attributed: list[tuple[dict[str, Any], list[str]]] = []  # those of the others, and their names
         self._has_new_attributes = False
@@ -190,13 +193,14 @@ class ClosedOver:
         mine, theirs = (
             [each._names, each._mentioned, each._bare, each._classes, each._has_new_attributes]
             + [(w.path, w.keys, w.names, [*map(id, (_owner(w.container), *w.items))]) for w in each._watched]
+            + [rows.written for rows in each._rows.values()]
             for each in (self, other)
         )
         return mine == theirs and not any(is_array(one.container) for one in self._watched)
 
-    def holds(self, value: Value) -> bool:
-        """Whether a Value is among what is reached."""
-        return value in self._bare or id(value) in self._seen
+    def holds(self, item: Any) -> bool:
+        """Whether a Value, or something that can be changed in place, is among what is reached."""
+        return id(item) in self._seen or (isinstance(item, Value) and item in self._bare)
 
     def refusing_sources(self, trace: Callable[[], Any]) -> Any:
         """What a trace gives; a TraceError if it asks for something that is another number each time."""
@@ -233,11 +237,12 @@ class ClosedOver:
         """The identities of what is reached and can be changed in place."""
         watched = {id(w.container) for w in self._watched if type(w.container) not in (CellType, FunctionType)}
         opened = {key for key, (_, form, *_) in self._open.items() if form != "L"}
-        return (watched | opened) - self._globals.keys()
+        in_tables = {id(row) for table in self._tables.values() for row in table}
+        return (watched | opened | in_tables) - self._globals.keys()
 
     def change(self) -> str:
         """How the first place is written where there is something else now."""
-        for watched in self._watched:
+        for watched in self._row_by_row():
             if not self._comparison.has_same_bytes(watched.container):
                 return watched.path
             now = _items(watched.container, watched.keys) if watched.items else []
@@ -255,10 +260,16 @@ class ClosedOver:
             _are_bare(self._bare) or not any(value.__dict__ for value in self._bare)
         )
 
-    def put_back(self) -> None:
-        """Put what was there before into each container that has a symbol now."""
+    def put_back(self, whole: bool = False) -> None:
+        """Put what was there before into each container that has a symbol now.
+
+        Args:
+            whole: whether into each that has anything else now.
+        """
+        if whole:
+            self._comparison.put_arrays_back()
         classes = {id(self._open[key][3]): kind for key, kind in self._classes.items()}  # by their attributes
-        for watched in self._watched:
+        for watched in self._row_by_row():
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
                 container = watched.container
                 if (kind := classes.get(id(container))) is not None:
@@ -268,7 +279,8 @@ class ClosedOver:
                     continue
                 items: Any = container.ravel() if is_array(container) else _items(container, watched.keys)
                 keys = container if isinstance(container, dict) and watched.keys is None else ()
-                if any(map(_holds_symbol, chain(items, keys))):
+                is_other = whole and (len(items) != len(watched.items) or not all(map(is_same, items, watched.items)))
+                if is_other or any(map(_holds_symbol, chain(items, keys))):
                     _restore(watched)
                 for name in list(container) if watched.form == "." and isinstance(container, dict) else ():
                     if name not in watched.names and _holds_symbol(container[name]):  # a new attribute
@@ -276,6 +288,14 @@ class ClosedOver:
         for value in self._bare:
             for name in [name for name, item in value.__dict__.items() if _holds_symbol(item)]:
                 delattr(value, name)
+
+    def _row_by_row(self) -> Iterator[_Watched]:
+        """All containers that are watched, with the rows of tables."""
+        for watched in self._watched:
+            yield watched
+            if (rows := self._rows.get(id(watched.container))) is not None:
+                for number, (row, before) in enumerate(zip(watched.items, loads(rows.written), strict=True)):
+                    yield _Watched(f"{watched.path}[{number}]", "[", row, None, before)
 
     def line_of(self, position: str) -> tuple[str, int] | None:
         """The file and the line where such a position is set; None if that cannot be told, or there are several."""
@@ -464,6 +484,8 @@ class ClosedOver:
             self.symbols.append(path)
         if kinds <= _ATOMS:
             pass
+        elif _is_table(container, items):
+            self._tables[id(container)] = container
         elif kinds <= _ATOMS | {Value}:
             self._visit_values(path, names or range(len(items)), items)
         elif isinstance(container, dict):
@@ -595,12 +617,9 @@ class ClosedOver:
         views: list[Any] = []
         named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
         in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
-        tables = [watched.container for watched in self._watched if _is_table(watched)] if can_read_pointers() else []
-        in_tables = {id(each) for table in tables for each in (table, *table)}
-        for table in tables:
-            comparison.add_rows(table)
+        self._rows = {key: comparison.add_rows(table) for key, table in self._tables.items()}
         for watched in self._watched:
-            if id(watched.container) in in_tables:
+            if id(watched.container) in self._tables:
                 continue
             container, items = watched.container, watched.items
             kind = type(container)
@@ -873,12 +892,12 @@ def _are_told_apart(items: Sequence[Any], depth: int = 3) -> bool:
     return depth > 0 and all(_are_told_apart(part, depth - 1) for part in parts)
 
 
-def _is_table(watched: _Watched) -> bool:
+def _is_table(container: Any, rows: list[Any]) -> bool:
     """Whether it is a list of short lists of plain numbers and texts, and of some of them."""
-    rows = watched.items
-    if type(watched.container) is not list or len(rows) < _FEW_ROWS or set(map(type, rows)) != {list}:
+    if type(container) is not list or len(rows) < _FEW_ROWS or set(map(type, rows)) != {list}:
         return False
-    return sum(map(len, rows)) <= _SHORT * len(rows) and set(map(type, chain.from_iterable(rows))) <= _ATOMS
+    is_short = sum(map(len, rows)) <= _SHORT * len(rows)
+    return is_short and set(map(type, chain.from_iterable(rows))) <= _ATOMS and can_read_pointers()
 
 
 def _are_bare(values: Collection[Value]) -> bool:

@@ -147,6 +147,21 @@ def _tests_bools(code: CodeType) -> bool:
 _OF_FLAGS = ("BINARY_SUBSCR", "LOAD_ATTR", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")
 
 
+def catches_errors(codes: Iterable[CodeType]) -> bool:
+    """Whether some code may go on after an exception."""
+    return any(map(_catches_errors, codes))
+
+
+@lru_cache(1024)
+def _catches_errors(code: CodeType) -> bool:
+    for nested in nested_in(code):
+        found = [operation for _, operation, _ in instructions(nested)]
+        handlers = found.count("PUSH_EXC_INFO") - found.count("WITH_EXCEPT_START")  # of a with-block it has both
+        if handlers > 0 or "SETUP_FINALLY" in found or "suppress" in nested.co_names:
+            return True
+    return False
+
+
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:
     found = {
         (nested.co_filename, line)

@@ -57,9 +57,11 @@ class Comparison:
         """Compare a list of plain numbers and texts by its pointers, and by type and value where these differ."""
         self._lists.append(LongList(items))
 
-    def add_rows(self, rows: Any) -> None:
+    def add_rows(self, rows: Any) -> Rows:
         """Compare a list of lists of numbers and texts: the lists by identity, what is in them by type and value."""
-        self._lists.append(Rows(rows))
+        made = Rows(rows)
+        self._lists.append(made)
+        return made
 
     def add_array(self, array: Any, with_layout: bool) -> None:
         """Compare an array by its shape, type, bytes and perhaps layout; of objects, the bytes are their addresses."""
@@ -77,6 +79,12 @@ class Comparison:
     def has_same_bytes(self, array: Any) -> bool:
         """Whether an array has the bytes that it had; so has what is no array."""
         return all(map(_has_same_bytes, (entry for entry in self._arrays if entry[0] is array)))
+
+    def put_arrays_back(self) -> None:
+        """Let arrays have the bytes that they had."""
+        for entry in self._arrays:
+            if not _has_same_bytes(entry):
+                entry[3][...] = np.frombuffer(entry[4], np.uint8)
 
     def freeze(self) -> None:
         """Take note of what is there now: it is what there was before."""
@@ -155,15 +163,18 @@ class Rows(LongList):
 
     Args:
         rows: the list.
+
+    Attributes:
+        written: what was in it.
     """
 
     def __init__(self, rows: list[Any]) -> None:
         super().__init__(rows)
-        self._written = dumps(rows, EXACT)
+        self.written = dumps(rows, EXACT)
 
     def has_same_items(self) -> bool:
         """Whether the lists are the same objects, and equal numbers and texts of the same types are in them."""
-        return self._has_same_pointers() and dumps(self._items, EXACT) == self._written
+        return self._has_same_pointers() and dumps(self._items, EXACT) == self.written
 
 
 def can_read_pointers() -> bool:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of
+from micrograd.compiler.guards.code_names import nested_in
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.engine.value import Value
 from micrograd.nn import Module
@@ -164,13 +165,6 @@ def _variables(function: FunctionType) -> Iterator[tuple[str, Any]]:
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     yield from zip(reversed(names), reversed(function.__defaults__ or ()), strict=False)
     yield from (function.__kwdefaults__ or {}).items()
-    for name in _names_of_globals(function.__code__):
+    for name in (name for code in nested_in(function.__code__) for name in code.co_names):
         if name in function.__globals__:
             yield name, function.__globals__[name]
-
-
-def _names_of_globals(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_of_globals(constant)

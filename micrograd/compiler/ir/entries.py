@@ -88,6 +88,18 @@ class Entries:
         made.in_lanes = self.in_lanes
         return made
 
+    def begin_with(self, others: Entries) -> bool:
+        """Whether the first ones are these."""
+        count = len(others)
+        return (
+            self.primitives[:count] == others.primitives
+            and self.first[:count] == others.first
+            and self.second[:count] == others.second
+            and all(self.further.get(position) == further for position, further in others.further.items())
+            and self.names[: len(others.names)] == others.names
+            and array("d", self.numbers[: len(others.numbers)]).tobytes() == array("d", others.numbers).tobytes()
+        )
+
     @property
     def are_mostly_in_lanes(self) -> bool:
         """Whether at least half of the operations were written many at a time."""
@@ -328,6 +340,36 @@ class Mapped:
         changed = {name: numbers[getattr(self, name)] for name in ("fixed", "moving", "results", "sums")}
         return replace(self, **changed)
 
+    def is_continued_by(self, other: Mapped) -> bool:
+        """Whether the iterations of another one do the same first, of the same numbers: gradients of it do."""
+        (fixed, moving), (further_fixed, further_moving) = self.trace.inputs, other.trace.inputs
+        return (
+            further_fixed[: len(fixed)] == fixed
+            and further_moving[: len(moving)] == moving
+            and np.array_equal(other.fixed[: len(fixed)], self.fixed)
+            and other.moving.shape[0] == self.moving.shape[0]
+            and np.array_equal(other.moving[:, : len(moving)], self.moving)
+            and other.trace.operations.begin_with(self.trace.operations)
+            and other.trace.rows[: len(self.trace.rows)] == self.trace.rows
+            and other.trace.tables[: len(self.trace.tables)] == self.trace.tables
+        )
+
+    def continued(self, other: Mapped) -> Mapped:
+        """What computes the results of both, where it is continued by the other one."""
+        (own, own_sums), (further, further_sums) = (
+            (each.trace.outputs[: each.results.shape[1]], each.trace.outputs[each.results.shape[1] :])
+            for each in (self, other)
+        )
+        return replace(
+            other,
+            trace=other.trace._replace(
+                outputs=(*own, *further, *own_sums, *further_sums),
+                checked=tuple(dict.fromkeys((*self.trace.checked, *other.trace.checked))),
+            ),
+            results=np.concatenate([self.results, other.results], axis=1),
+            sums=np.append(self.sums, other.sums),
+        )
+
     @cached_property
     def _bounds(self) -> tuple[int, int]:
         return min(self.made), max(self.made)
@@ -344,6 +386,24 @@ class Mapped:
         fixed, moving = self._reads[output]
         rows = self.moving[row] if output < self.results.shape[1] else self.moving
         return [*self.fixed[fixed].tolist(), *rows[..., moving].ravel().tolist()]
+
+    @property
+    def edges(self) -> tuple[Integers, Integers]:
+        """From what to what a gradient flows: from each result to what its iteration reads, from each sum to all."""
+        pairs, width = [], self.results.shape[1]
+        for output, (fixed, moving) in enumerate(self._reads):
+            read, of_each = self.fixed[fixed], self.moving[:, moving]
+            if output < width:
+                made = self.results[:, output]
+                pairs += [
+                    (made.repeat(len(fixed)), np.tile(read, len(made))),
+                    (made.repeat(len(moving)), of_each.ravel()),
+                ]
+            else:
+                read = np.append(read, of_each)
+                pairs.append((self.sums[output - width].repeat(len(read)), read))
+        users, used = zip(*pairs, strict=True)
+        return np.concatenate(users), np.concatenate(used)
 
     @cached_property
     def _reads(self) -> list[list[list[int]]]:
@@ -460,6 +520,7 @@ class Trace(NamedTuple):
         equals: what has found the equal ones among many of the operations already; None if nothing has.
         remarks: what explain() says of how derivatives are computed.
         serves: whether it is for the numbers of other arguments, too, of the same structure.
+        repeated: the positions of what a map computes and checks, too.
     """
 
     operations: Entries
@@ -480,6 +541,7 @@ class Trace(NamedTuple):
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
     serves: Callable[[Structure], bool] = _serves_all
+    repeated: tuple[range, ...] = ()
 
     def made_of(self, others: Iterable[Trace]) -> Trace:
         """The same, written from other traces of the function: what holds for one of them holds for it."""

@@ -161,8 +161,8 @@ def _made(rows: _Rows, things: Sequence[Any]) -> Any:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether two things are equal to the last bit, down to what is in tuples, lists, dicts and arrays."""
-    if type(one) is not type(other):
-        return False
+    if one is other or type(one) is not type(other):
+        return one is other
     if isinstance(one, (tuple, list)):
         return len(one) == len(other) and all(map(is_same, one, other))
     if isinstance(one, dict):

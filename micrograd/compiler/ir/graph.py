@@ -223,6 +223,7 @@ class Graph:
         users, used = self.edges(between=made)
         start = self.size + self.edges_of_whole()[2]
         for stand_in, (read, given) in enumerate(calls, start):
+            read = read[made[read]]  # the others may be millions of numbers of arguments
             before = np.arange(max(start, stand_in - 1), stand_in)
             users += [given, np.full(len(read), stand_in), np.full(len(before), stand_in)]
             used += [np.full(len(given), stand_in), read, before]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise, repeat
+from itertools import islice, pairwise, repeat, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +27,7 @@ import numpy as np
 from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
@@ -453,8 +453,6 @@ class Program:
             [kind, shape, *(f"{table[kind, shape]:,}" for table in (counts, scalars, flops, gathers))]
             for kind, shape in sorted(counts, key=lambda key: -scalars[key])
         ]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         seconds = ", ".join(f"{stage} {1e3 * taken:.0f} ms" for stage, taken in self.seconds.items())
         loops = [
             f"{len(loop.kernels)} run {loop.iterations:,} times" for loop in self.kernels if isinstance(loop, Loop)
@@ -463,7 +461,13 @@ class Program:
             f"{self.nodes:,} scalar operations became {sum(1 for _ in self.with_iterations()):,} kernels"
             f"{', of which ' + ', '.join(loops) if loops else ''}: {self.flops:,} flops, {8 * self.size:,} bytes"
         )
-        return "\n".join([summary, *([f"Took {seconds}"] if seconds else []), "", *lines])
+        return "\n".join([summary, *([f"Took {seconds}"] if seconds else []), "", *aligned(rows)])
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, in which the cells of a column begin below one another."""
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

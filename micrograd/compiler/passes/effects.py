@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from micrograd.compiler.ir.columns import Columns
 from micrograd.compiler.ir.entries import Trace
 from micrograd.compiler.ir.graph import Graph
-from micrograd.compiler.ir.program import Program
+from micrograd.compiler.ir.program import Program, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +59,4 @@ def table_of(seconds: dict[str, float], effects: dict[str, Effect], disabled: It
     for name, taken in seconds.items():
         cells = [f"{number:,}" for number in effects[name]] if name in effects else []
         rows.append([name, "disabled" if name in disabled else f"{1e3 * taken:.2f}", *cells])
-    widths = [max(len(row[column]) for row in rows if column < len(row)) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows
-    )
+    return "\n".join(aligned(rows))

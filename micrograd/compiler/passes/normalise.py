@@ -100,7 +100,10 @@ def _in_terms(columns: Columns) -> Graph:
         answers=len(trace.questions),
         read=trace.needed,
     )
-    return replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
+    checked = np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)])
+    for part in trace.repeated:
+        checked = checked[(checked < part.start) | (checked >= part.stop)]
+    return replace(graph, checked=checked)
 
 
 def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:

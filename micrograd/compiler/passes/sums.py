@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _Piece: TypeAlias = "tuple[tuple[int, ...], slice]"  # what some rows beside each other are, and which they are
 
 _ONCE = int(np.float64(1.0).view(np.int64))  # the bits of the coefficient 1
-_MANY_PIECES = 512  # terms, half of which are of other groups than those before them
 _FEW = 16  # terms; those of a node by itself are looked at one by one: 2,000 such nodes take 85 ms in place of 163
 _SHORT = 3  # terms of a piece
 _MANY_SHORT = IN_ORDER + 1  # short pieces beside each other, which had better be one
@@ -172,11 +171,7 @@ class Sums(Placing):
             alike, of_terms = nodes[chosen], signature.reshape(3, -1).T
             pieces = _pieces(of_terms)
             groups = frozenset(groups for groups, _ in pieces)
-            if len(chosen) == 1 and 2 * len(pieces) > max(count, _MANY_PIECES) and not self.iteration_step.any():
-                order, pieces = self._in_few_pieces(first[chosen[0]], of_terms)
-                runs = self._runs(first[chosen][:, order], second[chosen][:, order], pieces)
-                make = partial(self._reduction, alike, runs)
-            elif len(chosen) == 1 and count <= _FEW:
+            if len(chosen) == 1 and count <= _FEW:
                 make = partial(self._alone, int(alike[0]), pieces, first[chosen[0]], second[chosen[0]])
             else:
                 make = partial(self._reduction, alike, self._runs(first[chosen], second[chosen], pieces))
@@ -205,14 +200,6 @@ class Sums(Placing):
                 matrix.ravel()[order] for matrix in (first, second, coefficient, group, other)
             )
         return first, second, (group, other, coefficient.view(np.int64))
-
-    def _in_few_pieces(self, first: Integers, of_terms: Integers) -> tuple[Integers, list[_Piece]]:
-        """Another order of the terms of one node, and its pieces: no matter of which groups they are, as they lie."""
-        shapes = np.stack([of_terms[:, 1] == NOTHING, of_terms[:, 2]], axis=1)
-        order = np.lexsort((self.position[first], *shapes.T))
-        of_terms = np.where([True, False, False], 0, of_terms)
-        of_terms[:, 1] = np.where(shapes[:, 0], NOTHING, 0)
-        return order, _pieces(of_terms[order])
 
     def _runs(self, first: Integers, second: Integers, pieces: list[_Piece]) -> list[_Run]:
         """The runs of terms given by their factors, a row for each node, and what is the same in all rows."""

@@ -17,6 +17,7 @@ iterations.py           the loops of a traced function, of which a vmap over man
 alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
 colours.py         the columns of a sparse Jacobian that one direction computes together
 outline.py         what a function does to whole arrays, to find whether it does the same to any number of rows
+updates.py         the update of an optimiser
 body.py            what one iteration of such a vmap writes down
 """
 

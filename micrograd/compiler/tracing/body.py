@@ -24,7 +24,7 @@ from micrograd.compiler.guards.refusals import in_place_of_others, refuse
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
-from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, Tape, is_plain, numbered, tracing
+from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, numbered, tracing
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray
@@ -144,12 +144,27 @@ class Leaves:
         return begin, *kinds
 
 
-def are_plain_rows(rows: Sequence[Sequence[Any]]) -> bool:
-    """Whether rows of one length have symbols of the same classes, each of them once: then all are told alike."""
+def plain_rows(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    """The symbols in rows of symbols and of arrays, if all rows are told alike; nothing if that is not seen at once.
+
+    They are if all rows have symbols of the same classes and arrays of the same shapes, and each symbol once.
+    """
+    if len({tuple(map(_form, row)) for row in rows}) > 1:
+        return []
+    rows = [list(chain.from_iterable(map(_symbols_in, row))) for row in rows]
     kinds = [set(map(type, column)) for column in zip(*rows, strict=True)]
-    if not all(len(each) == 1 and each <= {Symbol, FloatSymbol} for each in kinds):
-        return False
-    return all(len(set(map(id, row))) == len(row) for row in rows) and not any(map(_attributes_of, chain(*rows)))
+    if any(len(each) > 1 for each in kinds) or not all(type(x) is Symbol or is_plain(x) for x in rows[0]):
+        return []
+    are_told_alike = all(len(set(map(id, row))) == len(row) for row in rows)
+    return rows if are_told_alike and not any(map(_attributes_of, chain(*rows))) else []
+
+
+def _form(part: Any) -> Any:
+    return (SymbolArray, part.shape) if type(part) is SymbolArray else type(part)
+
+
+def _symbols_in(part: Any) -> Sequence[Any]:
+    return part.ravel().tolist() if type(part) is SymbolArray else (part,)
 
 
 _attributes_of = attrgetter("__dict__")
@@ -192,6 +207,7 @@ class Body(Tape):
 
     Attributes:
         written: all that two iterations have in common if the function does the same in both.
+        size: how many operations it is, as size_from counts them.
         has_refused: whether the iteration has asked what only another Value knows, and may have gone on without the
             answer.
         asks_what_is_reached: whether what the iteration does depends on which gradients flow to what it is given.
@@ -206,6 +222,7 @@ class Body(Tape):
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
         self.written: Any = None
+        self.size = 0
         self.has_refused = self.asks_what_is_reached = False
         self._now: Sequence[Value] = ()  # what is given
 
@@ -229,6 +246,7 @@ class Body(Tape):
             *(tuple(self.checked), frozenset(self._copies)),
             *(tuple(self._uses.items()), told(self._result, self._describing())),
         )
+        self.size = self.size_from(len(self._given))
         self._entries = Trace(
             self.operations, tuple(self.tables), tuple(self.rows), (), (), checked=tuple(self.checked)
         )

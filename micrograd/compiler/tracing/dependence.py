@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called, Mapped
 from micrograd.compiler.ir.traversals import Edges
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Dependence:
             none, or where it is in a row or a table.
         first: for each position, where in the arrays the first one is that is equal to it.
         calls: those of functions of whole arrays.
+        maps: the functions that run in many iterations.
         targets: the same for the operands.
         inside: through which positions gradients flow.
         counts: to how many operands they flow from each position.
@@ -54,6 +55,7 @@ class Dependence:
         entries, size = written.operations, len(equal) - begin
         self.first = first = np.array(equal[begin:], dtype=np.int64) - begin
         self.calls = [each for each in written.maps if isinstance(each, Called) and each.hub[0] >= begin]
+        self.maps = [each for each in written.maps if isinstance(each, Mapped) and each.made[0] >= begin]
         self.kinds = np.fromiter(map(id, entries.primitives[begin : len(equal)]), np.int64, size)
         self.operands = self._columns()
         self.targets = self.first_of(self.operands)
@@ -67,7 +69,7 @@ class Dependence:
         counts = self._counted(users, used)
         self.steps, self.counts = int(counts.sum()), np.where(self.inside, counts[first_inside], 0)
         self._is_inside, self._count = self.inside.tobytes(), self.counts.tolist()
-        self._passed: dict[int, list[int]] = {}  # by order, the operands of the positions that it has come to
+        self._passed = self._of_maps()  # for positions, the operands that gradients flow to; order adds to them
 
     def _columns(self) -> Integers:
         """All first operands, all second ones, and so on."""
@@ -106,14 +108,27 @@ class Dependence:
         for number in {position - size for position in used}:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
-        parts += [np.stack([start - begin, self.first_of(end)]) for start, end in (call.edges for call in self.calls)]
-        for mapped in (*written.maps, *written.decisions):
-            for position in mapped.made if mapped.made[0] >= begin and not isinstance(mapped, Called) else ():
-                operands = mapped.operands_of(position)
+        functions: list[Called | Mapped] = [*self.calls, *self.maps]
+        parts += [np.stack([start - begin, self.first_of(end)]) for start, end in (each.edges for each in functions)]
+        for decided in written.decisions:
+            for position in decided.made if decided.made[0] >= begin else ():
+                operands = decided.operands_of(position)
                 users += [position - begin] * len(operands)
                 used += [self._at(operand) for operand in operands]
         found: Integers = np.concatenate([*parts, np.array([users, used], dtype=np.int64)], axis=1)
         return found[0, found[1] >= 0], found[1, found[1] >= 0]
+
+    def _of_maps(self) -> dict[int, list[int]]:
+        """For each result of a map, the operands that gradients flow to: few of many, where most are plain numbers."""
+        found: dict[int, list[int]] = {}
+        for mapped in self.maps:
+            found.update((position, []) for position in mapped.made)
+            users, used = mapped.edges
+            used = self.first_of(used)
+            chosen = np.flatnonzero((used >= 0) & self.inside[used])
+            for user, operand in zip(users[chosen].tolist(), used[chosen].tolist(), strict=True):
+                found[user].append(operand + self.begin)
+        return found
 
     def _counted(self, users: Integers, used: Integers) -> Integers:
         """For each position, how many edges lead inside."""

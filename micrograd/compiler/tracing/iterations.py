@@ -4,7 +4,7 @@ A ``vmap`` over many items is a program of its own:
 
     item 1            runs as it is written
     items 2 and 3     are recorded, on symbols of their own; if both wrote the same, the function does so for each item
-    all but the first are one recording, which runs for many of them at a time; see calling/mapped.py
+    all items         are one recording, which runs for many of them at a time; see calling/mapped.py
 
 A function that remembers something from item to item must run for each of them. So all that it can reach is looked at,
 before and after. The items are written out if any of that was changed, or cannot be looked into, as iterators cannot,
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, are_plain_rows, told
+from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, plain_rows, told
 from micrograd.compiler.tracing.decisions import chosen, in_blocks, repeated, switched
 from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.recorder import recorder_on_top
@@ -139,17 +139,18 @@ def _tape_that_decides() -> Tape | None:
 def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int, tape: Tape) -> list[Any]:
     """What a function returns for the first items: for all where it does the same for each, or often for one.
 
-    The first iteration runs as it is written, in case the function changes something. Then two are recorded.
+    The first iteration runs as it is written, in case the function changes something. Then two are recorded. Where few
+    rows stand for many, outlines have shown that it changes nothing and does the same each time: one is recorded.
     """
     reached = ClosedOver([("", function)])
-    begin = len(tape.operations)
-    first = [function(item(0))]
-    size = tape.size_from(begin)
-    is_small = size < _MOST_OF_ONE if tape.in_lanes else size * count < OPERATIONS_MAPPED
+    begin, before = len(tape.operations), len(tape.maps) + len(tape.decisions)
+    first = [] if tape.in_lanes else [function(item(0))]
+    end = len(tape.operations)
+    is_small = not tape.in_lanes and tape.size_from(begin) * count < OPERATIONS_MAPPED
     if (is_small and not tape.writes_out) or not is_as_before(reached):
         return first
     recorded = []
-    for index in (1, 2):
+    for index in (1, 2) if first else (0,):
         leaves, body, given = Leaves(), Body(tape), (item(index),)
         try:
             key = told(given, leaves.described, leaves.described_at_once)
@@ -158,26 +159,32 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
             if is_of_handler(error) or not is_as_before(reached):
                 raise
             return first
+        if tape.in_lanes and body.size < _MOST_OF_ONE and not tape.writes_out:
+            return first
         recorded.append((key, body.written))
-    if recorded[0] != recorded[1] or not is_as_before(reached):
+    if recorded[0] != recorded[-1] or not is_as_before(reached):
         return first
-    rows = _rows(item, count, recorded[0][0])
-    return first if rows is None else first + body.mapped(rows)
+    stays = len(tape.maps) + len(tape.decisions) > before  # the first item has functions of its own inside
+    for start in range(stays, len(first) + 1):
+        if (rows := _rows(item, range(start, count), key)) and (made := body.mapped(rows)):
+            tape.repeated += [range(begin, end)] * (start < len(first))
+            return first[:start] + made
+    return first
 
 
-def _rows(item: Callable[[int], Any], count: int, key: Any) -> list[list[Value]] | None:
-    """The Values among all items but the first, a row for each; None if anything else differs from item to item."""
-    rows = [list(item(index).values()) for index in range(1, count)]
-    if are_plain_rows(rows):
+def _rows(item: Callable[[int], Any], items: range, key: Any) -> list[list[Value]]:
+    """The Values among these items, a row for each; nothing if anything else differs from item to item."""
+    rows: Any = plain_rows([list(item(index).values()) for index in items])
+    if rows:
         return rows
     rows = []
-    for index in range(1, count):
+    for index in items:
         leaves = Leaves()
         try:
             if told((item(index),), leaves.described, leaves.described_at_once) != key:
-                return None
+                return []
         except UnlikeError:
-            return None
+            return []
         rows.append(leaves.all)
     return rows
 

@@ -31,10 +31,11 @@ from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import remade
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.numbers import shape_of_floats
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
-from micrograd.compiler.tracing.symbol_arrays import SymbolArray
+from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
 from micrograd.compiler.tracing.trace import Symbol, Tape, tracing
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -116,6 +117,17 @@ class OutlineTape(Tape):
         made.position = position
         return made
 
+    def standing_for(self, number: int, rows: Any, bounds: Any) -> Any:
+        """What stands for an array or a list of known numbers; see Tape."""
+        if is_array(rows):
+            return self.made(("known", number, rows.dtype.str, bounds), None, rows.shape)
+        return self.list_of(("known", number), rows)
+
+    def list_of(self, by: Any, rows: list[Any]) -> Any:
+        """What stands for a list of numbers, or of rows of them."""
+        row = rows[0]
+        return _OutlinedList(by, len(rows), None if type(row) is float else (type(row), len(row)), self._nothing)
+
     def told(self, x: Any) -> Any:
         """What stands for operands and settings, to be compared."""
         kind = type(x)
@@ -143,6 +155,7 @@ class OutlineTape(Tape):
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What a function of NumPy that works element by element makes of arrays."""
+        inputs = known_rows(inputs)
         if not any(isinstance(x, _Outlined) for x in inputs):
             return super().of_elements(ufunc, method, inputs, settings)
         plain, name = [_stand_in(x) for x in inputs], ufunc.__name__
@@ -157,6 +170,7 @@ class OutlineTape(Tape):
 
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What another function of NumPy makes of arrays."""
+        arguments, settings = known_rows((arguments, settings))
         if function not in _FUNCTIONS:
             self.fail(f"np.{function.__name__}")
         made = function(*_stand_in(arguments), **_stand_in(settings))
@@ -216,6 +230,7 @@ class _Outlined(SymbolArray):
         """What a primitive gives for each element."""
         if primitive not in OF_LIBRARY:
             _tape().fail("a primitive of the user")
+        operands = known_rows(operands)
         return _tape().made(primitive.name, operands, np.broadcast_shapes(*map(np.shape, map(_stand_in, operands))))
 
     def __getitem__(self, index: Any) -> Any:
@@ -251,6 +266,36 @@ class _Outlined(SymbolArray):
         if np.dtype(dtype) != np.float64:
             _tape().fail("astype")
         return self
+
+
+class _OutlinedList(list[Any]):
+    """A list with a length, and no elements but for those that a loop asks for.
+
+    Args:
+        by: what says which list it is.
+        length: how long it is.
+        row: of rows of numbers, their class and length; None for a list of numbers.
+        nothing: what is in the place of elements.
+    """
+
+    def __init__(self, by: Any, length: int, row: tuple[Any, int] | None, nothing: Any) -> None:
+        super().__init__([nothing] * length)
+        self._by, self._row, self._nothing = by, row, nothing
+
+    def __getitem__(self, index: Any) -> Any:
+        """An element, or a part of the list."""
+        tape, found = _tape(), super().__getitem__(index)
+        by = self._by, len(self), tape.told(index)
+        if isinstance(found, list):
+            return _OutlinedList(by, len(found), self._row, self._nothing)
+        if self._row is None:
+            return tape.made(by, None, ())
+        kind, width = self._row
+        return kind([tape.made((*by, column), None, ()) for column in range(width)])
+
+    def __iter__(self) -> Any:
+        """Give up."""
+        return _tape().fail("a loop over a list")
 
 
 def _noted(name: str) -> Any:
@@ -374,13 +419,14 @@ def _unknown(nested: Any) -> Any:
     return nested
 
 
-def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any], *, rows: int) -> Any:
     """What a function does to whole arrays.
 
     Args:
         function: the function; of a transform, the one that is differentiated.
         arguments: numbers, Values and arrays of floats, in lists, tuples and dicts.
         named: the named ones.
+        rows: how many there are; lists of so many floats, or of rows of floats, have no elements either.
 
     Returns:
         Nested lists and tuples. Those for two numbers of rows differ by these numbers if the function does the same for
@@ -395,7 +441,7 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
     tape = OutlineTape()
     try:
         with tracing(tape), taking(_OneIteration()):
-            result = function(*_given(tape, arguments), **_given(tape, named))
+            result = function(*_given(tape, arguments, rows), **_given(tape, named, rows))
             written = tape.written(result)
     except OutlineError:
         raise
@@ -411,13 +457,15 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
     return written
 
 
-def _given(tape: OutlineTape, nested: Any) -> Any:
+def _given(tape: OutlineTape, nested: Any, rows: int) -> Any:
     """Arguments with arrays that have no elements, and symbols for numbers."""
     kind = type(nested)
+    if kind is list and len(nested) == rows and shape_of_floats(nested):
+        return tape.list_of(("argument", len(tape.operations)), nested)
     if kind in (list, tuple):
-        return kind([_given(tape, part) for part in nested])
+        return kind([_given(tape, part, rows) for part in nested])
     if kind is dict:
-        return {name: _given(tape, part) for name, part in nested.items()}
+        return {name: _given(tape, part, rows) for name, part in nested.items()}
     if kind is np.ndarray and nested.dtype == float:
         return tape.made("argument", None, nested.shape)
     if kind in (float, int, Value):

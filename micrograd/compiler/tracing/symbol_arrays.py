@@ -41,6 +41,7 @@ from micrograd.engine import value_arrays
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
+from micrograd.loops import rows_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,7 +69,7 @@ class SymbolArray(ValueArray):
     @staticmethod
     def of_each(primitive: Primitive, operands: tuple[Any, ...]) -> Any:
         """What a primitive gives for each element; None where they have to come one by one."""
-        return lanes.of_each(primitive, operands)
+        return lanes.of_each(primitive, known_rows(operands))
 
     def __getitem__(self, index: Any) -> Any:
         """The elements at an index, which must be known."""
@@ -216,8 +217,21 @@ def _has_arrays_of_values(x: Any) -> bool:
     return type(x) is ValueArray or _has_values(x)
 
 
+def known_rows(nested: Any) -> Any:
+    """Operands, in tuples, lists and dicts, with what stands for the arrays among them whose numbers are known."""
+    if (rows := rows_in_use()) is None:
+        return nested
+    kind = type(nested)
+    if kind is tuple or kind is list:
+        return kind(map(known_rows, nested))
+    if kind is dict:
+        return {name: known_rows(part) for name, part in nested.items()}
+    return rows.given(nested) if kind is np.ndarray else nested
+
+
 def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What a function of NumPy that works element by element makes of symbols; see _of_elements."""
+    inputs = known_rows(inputs)
     return _of_values_too(_of_elements(ufunc, method, inputs, settings), inputs)
 
 
@@ -308,6 +322,7 @@ def _in_lanes(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: d
 
 def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What another function of NumPy makes of symbols, such as np.where and np.concatenate."""
+    arguments, settings = known_rows((arguments, settings))
     if function in _OF_ONE and len(arguments) == 1 and not settings and _has_itself(function, arguments[0]):
         return arguments[0]
     arguments, settings = with_arrays(function, arguments, settings)

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
 AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
 _FEWEST_STEPS = 2000  # that gradients are written many at a time for
+_FLOATS_AND_VALUES = {float, np.float64, Value}
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change positions.
@@ -95,6 +96,18 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 
 
 _AS_BEFORE = nullcontext()
+
+
+class AbandonedError(BaseException):
+    """Another trace follows, before which all that the function has changed is put back.
+
+    A function that catches any Exception shall not catch this.
+
+    Attributes:
+        has_changed: whether it has changed something.
+    """
+
+    has_changed = False
 
 
 class FollowedError(Exception):
@@ -137,6 +150,7 @@ class Tape(Tracer):
         takes_maps: whether a function may be written once for many iterations.
         takes_calls: whether a function of whole arrays may be called when the program runs.
         maps: those that are.
+        repeated: the positions of what was written for one item, which a map computes with all others.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
         parts: for each decision the functions that it consists of; see decisions.py.
@@ -146,6 +160,7 @@ class Tape(Tracer):
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
         writes_out: whether all iterations are written out.
         in_lanes: whether gradients are written many at a time however few there are.
+        known_rows: the positions of what stands for known numbers, which are the last arguments; see of_rows.py.
     """
 
     questions: Questions | None = None
@@ -182,9 +197,11 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped | Called] = []
+        self.repeated: list[range] = []
         self._literals: dict[tuple[int, int], int] = {}  # of an operation and an operand, for rows that are alike
         self.decisions: list[Decided] = []
         self.parts: list[Any] = []  # of each decision, what has written it
+        self.known_rows: list[int] = []
         self.remarks: list[str] = []
         self._gone_through = 0  # how many operations there were when all of them were compared at once
 
@@ -207,6 +224,21 @@ class Tape(Tracer):
             low, high = promotion.limits(symbol.kind)
             self.bounds[symbol._position] = max(low, bounds[0]), min(high, bounds[1])
         return symbol
+
+    def standing_for(self, number: int, rows: Any, bounds: promotion.Bounds) -> Any:
+        """What stands for an array or a list of known numbers: the same with symbols.
+
+        Args:
+            number: which of them it is.
+            rows: the array or the list.
+            bounds: between which two integers all are, if they are integers.
+        """
+        given = Structure(rows.astype(np.uint8) if is_array(rows) and rows.dtype == bool else rows)
+        symbols = _symbols_of(self, given, bounds)
+        if is_array(rows) and rows.dtype == bool:
+            symbols = [symbol.as_plain(bool) for symbol in symbols]
+        self.known_rows += [symbol._position for symbol in symbols]
+        return given.rebuilt(symbols, _array)
 
     def all_given(self) -> None:
         """Take note that there are no more arguments."""
@@ -352,11 +384,12 @@ class Tape(Tracer):
             index: which operand of that primitive it is.
         """
         kind = type(operand)
-        if kind is float:
+        if kind is float or kind is np.float64:
+            operand = float(operand)
             name = operand or (operand, math.copysign(1.0, operand))  # 0 is equal to -0, and is another number
-            if name not in self.placed:
-                self.placed[name] = self.operations.append_literal(operand)
-            return self.placed[name]
+            if (position := self.placed.get(name)) is None:
+                position = self.placed[name] = self.operations.append_literal(operand)
+            return position
         if isinstance(operand, Symbol):
             if operand._tape is not self:
                 raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
@@ -378,7 +411,8 @@ class Tape(Tracer):
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
-        if Symbol in map(type, ys) or Symbol in map(type, xs):
+        kinds = {type(start), *map(type, xs), *map(type, ys)}
+        if Symbol in kinds or (Value in kinds and kinds <= _FLOATS_AND_VALUES):
             kind = Symbol
         else:
             kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
@@ -997,16 +1031,23 @@ class Tape(Tracer):
         is_source = np.append(np.zeros(dependence.begin, dtype=bool), dependence.inside)
         fixed, moving = equal[mapped.fixed], equal[mapped.moving]
         rows = mapped.results.T.tolist()
-        seeded = [column for column, row in enumerate(rows) if any(position in found for position in row)]
-        summed = [number for number, position in enumerate(mapped.sums.tolist()) if position in found]
+        own: dict[int, list[int]] = {}  # for each output with gradients, their positions
+        common: dict[int, int] = {}  # the same of those that have one for all iterations, as those of a mean do
+        for column, row in enumerate(rows):
+            if any(position in found for position in row):
+                own[column] = [self.position(found.get(position, 0.0)) for position in row]
+                if len(set(own[column])) == 1:
+                    common[column] = own.pop(column)[0]
+        for number, position in enumerate(mapped.sums.tolist(), len(rows)):
+            if position in found:
+                common[number] = self.position(found[position])
         wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
-        trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, seeded, summed, *wanted)
-        seeds = [[self.position(found.get(position, 0.0)) for position in rows[column]] for column in seeded]
-        given = [self.position(found[position]) for position in mapped.sums[summed].tolist()]
+        trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, list(own), list(common), *wanted)
+        seeds = np.array(list(own.values()), dtype=np.int64).reshape(len(own), len(moving)).T
         made = self.add_map(
             trace,
-            [*mapped.fixed.tolist(), *given],
-            np.concatenate([mapped.moving, np.array(seeds, dtype=np.int64).reshape(len(seeds), len(moving)).T], axis=1),
+            [*mapped.fixed.tolist(), *common.values()],
+            np.concatenate([mapped.moving, seeds], axis=1),
             len(of_fixed),
         )
         pairs = [
@@ -1853,7 +1894,8 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         for value in source.first:
             tape.position(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
-        symbols = _symbols_of(tape, arguments)
+        bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
+        symbols = _symbols_of(tape, arguments, bounds)
         tape.all_given()
         if rounding is not None:
             tape.questions = ask(tape, arguments.leaves, rounding)
@@ -1880,7 +1922,9 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
     groups = [values for values in tape.roles.values() if values]
     positions = [[tape.values[value] for value in values] for values in groups]
     outputs += [question.position for question in questions]
-    inputs = [*positions, [symbol._position for symbol in symbols], *(each.made for each in tape.maps)]
+    inputs = [*positions, [symbol._position for symbol in symbols]]
+    inputs += [tape.known_rows] if tape.known_rows else []
+    inputs += [each.made for each in tape.maps]
     inputs += [each.made for each in tape.decisions]
     maps, needed = numbered(tape.maps, inputs, len(tape.operations))
     decisions, read = numbered(tape.decisions, inputs, len(tape.operations))
@@ -1898,13 +1942,13 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
         questions=questions,
+        repeated=tuple(tape.repeated),
         remarks=tuple(tape.remarks),
     )
 
 
-def _symbols_of(tape: Tape, arguments: Structure) -> list[Symbol]:
-    """A symbol for each of the numbers in arguments."""
-    bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
+def _symbols_of(tape: Tape, arguments: Structure, bounds: promotion.Bounds) -> list[Symbol]:
+    """A symbol for each of the numbers in arguments, of which integers are between these two."""
     symbols: list[Symbol] = []
     for holds, run in arguments.runs:
         if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
@@ -1937,8 +1981,8 @@ def numbered(made: Sequence[_Made], inputs: Sequence[Sequence[int]], size: int) 
 def _gradient_of_map(
     observer: Any,
     mapped: Mapped,
-    seeded: Sequence[int],
-    summed: Sequence[int],
+    own: Sequence[int],
+    common: Sequence[int],
     fixed: Sequence[int],
     moving: Sequence[int],
 ) -> tuple[Trace, list[int], list[int]]:
@@ -1947,20 +1991,20 @@ def _gradient_of_map(
     Args:
         observer: what looks for sources.
         mapped: the map.
-        seeded: which of its results have gradients.
-        summed: which of its sums.
+        own: which outputs have a gradient in each iteration.
+        common: which have one for all iterations.
         fixed: which of the inputs that do not differ are to get gradients.
         moving: which of those that do.
 
     Returns:
-        The trace, to whose inputs the gradients of sums and results come, and which inputs get gradients. Those of
-        what differs are its first outputs.
+        The trace, to whose inputs these gradients come, and which inputs get gradients. Those of what differs are its
+        first outputs.
     """
     given, tape = mapped.trace, Tape()
     tape.observer = observer
     tape.operations = given.operations.copy()
     tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
-    outputs = [*seeded, *(mapped.results.shape[1] + number for number in summed)]
+    outputs = [*own, *common]
     sources = {(group, n): given.inputs[group][n] for group, chosen in enumerate((fixed, moving)) for n in chosen}
     with tracing(tape):
         seeds = [tape.input("seed") for _ in outputs]
@@ -1971,7 +2015,7 @@ def _gradient_of_map(
         of_moving = list(filter(lambda n: (1, n) in found, moving))
         made = [tape.position(found[1, n]) for n in of_moving] + [tape.position(found[0, n]) for n in of_fixed]
     positions = [seed._position for seed in seeds]
-    inputs = [*given.inputs[0], *positions[len(seeded) :]], [*given.inputs[1], *positions[: len(seeded)]]
+    inputs = [*given.inputs[0], *positions[len(own) :]], [*given.inputs[1], *positions[: len(own)]]
     trace = tape.trace(inputs, made)._replace(checked=given.checked)
     tape.finish()
     return trace, of_fixed, of_moving

@@ -204,13 +204,6 @@ class BufferSteps(CompiledSteps):
                 return mean
         return self._take_eagerly(batch, epoch, noise)
 
-    def _bring_up_to_date(self) -> None:
-        """Take what the Values, and perhaps the examples, have become where others could change them."""
-        if not self._current:
-            if self._rate_can_change or self._draw_can_change:
-                self.read_examples()
-            self._read_values()
-
     def _update_eagerly(self) -> None:
         """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""
         self.update_values()

@@ -127,10 +127,7 @@ class MeshSteps(CompiledSteps):
 
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
-        if not self._current:
-            if self._rate_can_change or self._draw_can_change:
-                self.read_examples()
-            self._read_values()
+        self._bring_up_to_date()
         if self._rate_can_change or self._has_constant_loss(batch):
             return self._take_eagerly(batch, epoch, noise)
         drawn = np.zeros(0) if noise is None else numbers_of_noise(noise)

@@ -325,6 +325,13 @@ class CompiledSteps(ABC):
             name: number for name, number in numbers.items() if name not in ("steps", "rate")
         }
 
+    def _bring_up_to_date(self) -> None:
+        """Take what the Values, and perhaps the examples, have become where others could change them."""
+        if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
+            self._read_values()
+
     def _read_values(self) -> None:
         """Take the numbers of the Values and the optimiser's state; first make new programs if these no longer fit."""
         if any(self._others):

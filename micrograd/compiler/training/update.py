@@ -21,7 +21,7 @@ from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import Access, Kernel, Loop, Map, Program, Reduction, Segment, Singles
 from micrograd.compiler.passes.normalise import normalise
-from micrograd.compiler.tracing.trace import Tape, tracing
+from micrograd.compiler.tracing.updates import trace_of_update
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.graph import Graph
@@ -78,14 +78,9 @@ class Update:
 
 def update_of(optimizer: Optimizer, states: Floats) -> Update:
     """The update of an optimiser for parameters with these states, a row each."""
-    tape = Tape()
-    with tracing(tape):
-        symbols = [tape.input(number) for number in range(3 + states.shape[1])]
-        parameter, gradient, rate, *state = symbols
-        number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
-        results = [tape.position(result) for result in (number, *next_state)]
-    inputs = [symbol._position for symbol in symbols]
-    graph = normalise(in_columns(tape.trace([inputs], results))).expanded()
+    trace = trace_of_update(optimizer.update, states.shape[1])
+    inputs, results = list(trace.inputs[0]), list(trace.outputs)
+    graph = normalise(in_columns(trace)).expanded()
     shared = alike(states)
     while True:
         single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)

@@ -9,7 +9,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.llvm.llvm_functions import native_name
 from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.ir.program import Access, Map, Program, Reduction, Segment
 from micrograd.compiler.passes import allocate, fusing
 from micrograd.engine.primitives import add, exp, less_equal, mul, neg, tanh, where
 from tests.campaigns.integers import program_of
@@ -117,36 +117,11 @@ class TestNotFused:
         program = program_with(*kernels, outputs=outputs)
         assert fused(program).kernels == program.kernels
 
-    def test_what_another_kernel_reads(self):
-        kernels = fused(program_with(of(exp, A, X), of(neg, B, A), of(mul, C, A, B))).kernels
-        assert [kernel.target.base for kernel in kernels] == [A, C]
-
-    def test_results(self):
-        self.stays(of(exp, A, X), of(neg, B, A), outputs=[A, B])
-
     def test_numbers_in_another_order(self):
         backwards = Access(A + SIZE - 1, 0, -1)
         self.stays(of(exp, A, X), of(neg, B, backwards))
         self.stays(of(exp, A, X), of(mul, B, A, backwards))
         self.stays(of(exp, A, X), of(neg, B, Access(0, table=(A + np.arange(SIZE)[::-1]).reshape(1, SIZE, 1))))
-
-    def test_numbers_written_in_another_order(self):
-        backwards = Map(exp, 1, SIZE, Access(A + SIZE - 1, 0, -1), (at(X),))
-        self.stays(backwards, of(neg, B, A))
-
-    def test_sums_of_several_terms_side_by_side(self):
-        several = Reduction(1, SIZE // 2, at(B), (Segment(1.0, 2, Access(A, 0, 2, 1), None),))
-        self.stays(of(exp, A, X), several, outputs=range(B, B + SIZE // 2))
-        largest = Reduction(1, SIZE, at(B), (Segment(1.0, 1, at(A), None),), largest=True)
-        self.stays(of(exp, A, X), largest)
-
-    def test_takes_and_loops(self):
-        self.stays(of(exp, A, X), Take(1, SIZE, 1, at(B), ZERO, at(A)))
-        loop = Loop(
-            2, (Map(neg, 1, SIZE // 2, Access(B, 0, 1, iteration_step=48), (Access(A, 0, 1, iteration_step=48),)),)
-        )
-        program = Program(GIVEN + 8 * SIZE, (of(exp, A, X), loop), np.arange(GIVEN), np.arange(B, B + SIZE))
-        assert fused(program).kernels == program.kernels
 
     def test_primitives_in_python_and_with_settings(self, own_registry):
         python = mg.primitive("doubled", "doubled", lambda x: 2 * float(x), lambda g, out, x: 2 * g)

@@ -4,7 +4,6 @@ import math
 import random
 import threading
 from functools import partial
-from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -100,25 +99,6 @@ def test_a_table_gives_the_same_bits_as_a_function_for_each_kernel(seed, compile
         assert bits(table.buffer) == bits(functions.buffer)
 
 
-def test_longer_sums_are_taken_in_their_order():
-    numbers = np.array([1.0, 1e16, -1e16, 3.0, 1e-3, -7.0] * 11)
-    apart = Access(0, table=np.arange(66)[::-1].reshape(1, 1, 66))
-    side_by_side = Access(0, term_step=1)
-    for access, most in ((side_by_side, 16), (apart, 63)):
-        kernels = []
-        for count in range(1, most + 1):
-            read = access if access.table is None else Access(0, table=access.table[:, :, :count])
-            parts = Segment(-1.0, count, read, None), Segment(1.0, 1, Access(3), None)
-            kernels.append(Reduction(1, 1, Access(65 + count), parts, from_zero=bool(count % 2)))
-        program = Program(66 + most, tuple(kernels[:-1]), np.arange(66), NOTHING, NOTHING, slice(0, 0))
-        executable = backend_of("llvm").run_of(program)
-        executable.buffer[:66] = numbers
-        executable.run()
-        given = (numbers if access.table is None else numbers[::-1]).tolist()
-        in_order = [[*accumulate([*(-x for x in given[:count]), 3.0])][-1] for count in range(1, most)]
-        assert executable.buffer[66:-1].tolist() == in_order
-
-
 @pytest.mark.parametrize("count", [1, 2, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_programs_of_any_length_take_no_function_for_a_kernel(count, new_machine, monkeypatch):
     """x, x - x / 2, ...: each number is half of the one before; signs change, as do patterns."""
@@ -133,19 +113,6 @@ def test_programs_of_any_length_take_no_function_for_a_kernel(count, new_machine
     (output,), _ = backend_of("llvm").run_of(program)(np.array([2.0]))
     assert output == 2.0 * 0.5**count
     assert {*llvm_machine.machine().names()} == {"micrograd_run", "micrograd_words"}
-
-
-def test_each_part_runs_alone():
-    program = straight(random.Random(2), 30)
-    whole, alone = (backend_of("llvm").run_of(program) for _ in range(2))
-    for executable in (whole, alone):
-        executable.buffer[:200] = np.random.default_rng(0).normal(size=200)
-    whole.run()
-    parts = alone.parts()
-    assert len(parts) == 30
-    for part in parts:
-        part()
-    assert bits(alone.buffer) == bits(whole.buffer)
 
 
 def test_what_is_no_small_kernel_stands_between_them():

@@ -83,18 +83,6 @@ class TestReads:
         assert operations <= found
         assert ("gather" in found) == ("gather" in operations)
 
-    def test_numbers_side_by_side_are_gathered_as_a_run(self):
-        layout = Positions(30)
-        layout.add(np.arange(30))
-        positions = np.array([0, 9, 3])[:, None] + np.arange(4)
-        for read, shape in ((positions, (3, 4)), (positions.T, (4, 3))):
-            reader = layout.reader(read)
-            assert "slice_sizes=(4,)" in str(jax.make_jaxpr(lambda x: reader([None, x]))(jnp.zeros(30)))  # noqa: B023
-            slopes = jax.grad(lambda x: (reader([None, x]) * jnp.arange(12.0).reshape(shape)).sum())(jnp.zeros(30))  # noqa: B023
-            expected = np.zeros(30)
-            np.add.at(expected, read, np.arange(12.0).reshape(shape))
-            assert slopes.tolist() == expected.tolist()
-
     def test_rows_that_are_wider_than_what_is_left_of_the_array(self):
         for start in range(4):
             positions = start + 10 * np.arange(3)[:, None] + np.arange(7)
@@ -183,22 +171,6 @@ class TestLoops:
         found, _ = backend_of("jax").run_of(program)(numbers)
         assert found == pytest.approx(expected, rel=1e-15, abs=1e-16)
         assert ("scan[" in jaxpr(program)) == is_scan
-
-    def test_the_code_does_not_grow_with_the_iterations(self):
-        w = Value(0.5)
-
-        def state_after(xs):
-            return mg.scan(lambda h, x: (mg.tanh(w * h + x) * h + mg.sin(x), None), 0.1, xs)[0]
-
-        fast = mg.compile(state_after, backend="jax")
-        texts = []
-        for iterations in (50, 100):
-            xs = [Value(math.sin(number)) for number in range(iterations)]
-            leaves = [w, *xs]
-            assert mg.gradient(fast(xs), leaves) == pytest.approx(mg.gradient(state_after(xs), leaves), rel=1e-12)
-            texts.append(jaxpr(fast.program(xs).program))
-        assert texts[0].count("scan[") == texts[1].count("scan[") >= 2
-        assert texts[1].count("\n") < 1.1 * texts[0].count("\n")
 
 
 class TestNumbers:

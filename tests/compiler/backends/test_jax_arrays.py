@@ -48,22 +48,25 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_derivatives_of_both_orders_are_those_of_eager_code(name):
+def test_derivatives_are_those_of_eager_code(name):
+    f, a = CALLS[name]
+    value, slopes = mg.compile(mg.value_and_grad(f), backend="jax")(a)
+    expected, their_slopes = mg.value_and_grad(f)(a)
+    assert value == pytest.approx(expected, rel=1e-10)
+    assert slopes == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
+    x = mg.array(a)
+    mg.compile(f, backend="jax")(x).backward()
+    assert mg.gradients(x) == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["inv, of two", "cholesky", "qr", "eigh", "svd"])
+def test_second_derivatives_are_those_of_numpys_backend(name):
     f, a = CALLS[name]
     direction = np.resize(RANDOM.normal(size=7), a.shape)
 
     def along(x):
         return (mg.grad(f)(x) * direction).sum()
 
-    value, slopes = mg.compile(mg.value_and_grad(f), backend="jax")(a)
-    expected, their_slopes = mg.value_and_grad(f)(a)
-    assert value == pytest.approx(expected, rel=1e-10)
-    assert slopes == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
-    fast = mg.compile(f, backend="jax")
-    fast(mg.array(a)).backward()
-    x = mg.array(a)
-    fast(x).backward()
-    assert mg.gradients(x) == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
     second = mg.compile(mg.grad(along), backend="numpy")(a)
     x = mg.array(a)
     mg.compile(along, backend="jax")(x).backward()  # the rule of a gradient, which JAX differentiates

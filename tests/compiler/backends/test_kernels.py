@@ -9,7 +9,6 @@ import pytest
 
 import micrograd as mg
 from micrograd.compiler.backends.llvm.llvm_codes import code_of
-from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
@@ -213,25 +212,6 @@ def test_large_products_of_matrices_are_packed(backend):
     check(kernels, numbers, end, backend)
 
 
-@pytest.mark.slow
-@pytest.mark.unmeasured
-@pytest.mark.parametrize("of", ["columns", "packed", "many"])
-def test_larger_blocks_give_the_same_bits(of, monkeypatch):
-    def make(rng, end):
-        if of == "packed":
-            return large_product(rng, end)
-        return product(rng, "columns", [10] if of == "many" else [1, 2], end)
-
-    kernels, numbers, end = drawn(make, 25, 12)
-    assert {code_of(kernel, 8).block for kernel in kernels} == {4, 8}
-    found = []
-    for block in (4, 8):
-        monkeypatch.setattr(machine(), "block", block)
-        check(kernels, numbers, end, "llvm")
-        found.append(run(kernels, numbers, end, "llvm").tobytes())
-    assert found[0] == found[1]
-
-
 OF_COLUMNS, OF_ROWS = Access(0, 0, 20, 1), Access(500, 20, 0, 1)
 
 
@@ -255,19 +235,6 @@ def test_which_products_are_packed(rows, columns, parts, packed):
     assert code_of(kernel).packed is packed
     numbers = np.random.default_rng(6).normal(size=GIVEN).tolist()
     check([kernel], numbers, GIVEN + rows * columns, "llvm")
-
-
-def test_segments_in_a_table_that_are_all_multiplied_by_1_have_code_without_that(backend):
-    def total(coefficient):
-        parts = [(1.0, Access(9 * k, 9, 0, 1), Access(300 + 9 * k, 0, 1, 7)) for k in range(10)]
-        parts[3] = (coefficient, *parts[3][1:])
-        return Reduction(5, 9, Access(GIVEN, 9, 1), tuple(Segment(c, 9, *factors) for c, *factors in parts))
-
-    numbers = np.random.default_rng(7).normal(size=GIVEN).tolist()
-    for coefficient, known in ((1.0, 1.0), (0.5, None)):
-        kernel = total(coefficient)
-        assert code_of(kernel).parts == ((known, 2, None),)
-        check([kernel], numbers, GIVEN + 45, backend)
 
 
 def operand_of_one_column(rng, layout, rows, terms):
@@ -379,54 +346,11 @@ def test_what_take_gives_for_an_index(index, result, backend):
     assert math.isnan(found) if result is None else found == result
 
 
-def test_a_take_by_indices_and_from_elements_that_are_gathered(backend):
-    numbers = [-1.0, 0.0, 2.0, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
-    index = Access(0, table=np.array([[[3]], [[0]], [[2]]]))
-    elements = Access(0, table=np.array([[[4, 5, 6]], [[7, 8, 9]], [[9, 4, 6]]]))
-    for kernel in (
-        Take(3, 1, 3, Access(10, row_step=1), index, elements),
-        Take(1, 3, 3, Access(10, column_step=1), *(Access(0, table=a.table.swapaxes(0, 1)) for a in (index, elements))),
-    ):
-        assert run([kernel], numbers, 13, backend)[10:].tolist() == [20.0, 60.0, 30.0]
-
-
 @pytest.mark.parametrize("index", [1.0, -2.0, math.nan])
 def test_a_take_reads_nothing_past_its_table(index, backend):
     table = np.array([0, 2**40])[:1].reshape(1, 1, 1)  # what follows it in memory is no position in the buffer
     kernel = Take(1, 1, 1, Access(2), Access(1), Access(0, table=table))
     assert math.isnan(run([kernel], [10.0, index], 3, backend)[2])
-
-
-@pytest.mark.parametrize("kind", [list, np.array])
-@pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
-@pytest.mark.parametrize("pack", [1, 2, 3])
-@pytest.mark.parametrize("backend", ["numpy", "llvm"])  # on JAX, fit has no buffer
-def test_the_mean_gradient_of_a_batch_is_in_its_position_and_nothing_else_is_written(count, pack, kind, backend):
-    """The loss is the dot product of the parameters with an example's numbers, which are its gradients."""
-    weights, gradients = slice(0, count), slice(count, 2 * count)
-    given = slice(2 * count + 1, 2 * count + 1 + pack * count)
-    seeds, losses = (slice(start, start + pack) for start in (given.stop + 1, given.stop + 1 + pack))
-    own = slice(losses.stop, losses.stop + count)
-    weight, number = Access(weights.start, term_step=1), Access(given.start, column_step=count, term_step=1)
-    numbers, seed = Access(given.start, column_step=1, term_step=count), Access(seeds.start, term_step=1)
-    kernels = (
-        Reduction(1, pack, Access(losses.start, column_step=1), (Segment(1.0, count, weight, number),)),
-        Reduction(1, count, Access(own.start, column_step=1), (Segment(1.0, pack, numbers, seed),)),
-    )
-    size = own.stop + 1
-    inputs, outputs, seeds = np.r_[weights, given, seeds if pack > 1 else NOTHING], np.r_[losses], np.r_[seeds]
-    program = Program(size, kernels, inputs, outputs, seeds, own, ())
-    buffer = np.full(size, UNTOUCHED)
-    buffer[weights] = range(count)
-    executable = backend_of(backend).run_of(program, buffer)
-    numbers = kind([np.array([row * position + 0.5 for position in range(count)]) for row in range(4)])
-    batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
-    for batch in ([0], [3, 1, 2], [2, 2], [3, 2, 1, 0]):
-        chosen = np.array([numbers[example] for example in batch])
-        assert batches.run(batch) == pytest.approx((chosen @ np.arange(count)).tolist(), rel=1e-14)
-        assert buffer[gradients].tolist() == pytest.approx(chosen.mean(axis=0).tolist(), rel=1e-14)
-        assert buffer[weights].tolist() == list(range(count))
-        assert buffer[[2 * count, given.stop, size - 1]].tolist() == [UNTOUCHED] * 3
 
 
 @pytest.mark.parametrize("columns", [1, 9])
@@ -445,32 +369,6 @@ def test_a_maximum_is_nan_where_a_term_is_and_minus_infinity_where_all_are(colum
 
 ROW, COLUMN, TERM = Access(0, row_step=1), Access(0, column_step=1), Access(0, term_step=1)
 GATHER = Access(0, table=np.zeros((2, 3, 4), dtype=np.int64))
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "parts", "kind", "flops"),
-    [
-        (1, 3, [(1, COLUMN, None)], "copy", 0),
-        (2, 3, [(4, TERM, None)], "sum", 6 * 3),
-        (2, 3, [(1, TERM, None), (1, ROW, None)], "sum", 6 * 1),
-        (2, 3, [(1, ROW, COLUMN)], "product", 6 * 1),
-        (2, 3, [(4, TERM, COLUMN)], "matrix product", 6 * 7),
-        (1, 3, [(4, TERM, COLUMN)], "matrix-vector", 3 * 7),
-        (1, 3, [(4, COLUMN, TERM)], "matrix-vector", 3 * 7),
-        (2, 3, [(4, TERM, COLUMN), (1, ROW, None)], "matrix product", 6 * 8),
-        (2, 3, [(4, COLUMN, COLUMN)], "dot", 6 * 7),
-        (2, 3, [(4, GATHER, COLUMN)], "dot", 6 * 7),
-        (2, 3, [(4, GATHER, TERM)], "matrix product", 6 * 7),
-        (2, 3, [(4, TERM, COLUMN), (4, COLUMN, COLUMN)], "dot", 6 * 15),
-    ],
-)
-def test_reductions_are_named_and_counted_by_what_their_terms_are(rows, columns, parts, kind, flops):
-    segments = tuple(Segment(1.0, terms, first, second) for terms, first, second in parts)
-    kernel = Reduction(rows, columns, COLUMN, segments)
-    assert (kernel.kind, kernel.terms, kernel.flops) == (kind, sum(terms for terms, *_ in parts), flops)
-    assert kernel.accesses == [access for _, *factors in parts for access in factors if access is not None]
-    largest = Reduction(rows, columns, COLUMN, segments, largest=True)
-    assert largest.kind == "maximum"
 
 
 def test_the_explanation_is_a_table_of_kernels():
@@ -548,69 +446,6 @@ def test_up_to_four_hundred_kernels_are_drawn():
                 draw_program(program)
 
 
-def test_kernels_that_differ_in_size_alone_have_one_code():
-    def product(rows, columns, terms, coefficient=1.0):
-        first, second = Access(0, terms, 0, 1), Access(50, 0, 1, columns)
-        segments = (Segment(coefficient, terms, first, second),)
-        return Reduction(rows, columns, Access(200, columns, 1), segments)
-
-    names = [code_of(product(*sizes)).name for sizes in ((2, 20, 13), (3, 24, 15), (1, 99, 9))]
-    assert len(set(names)) == 1
-    assert re.fullmatch(r"\w+", names[0])
-    others = [product(2, 20, 13, -1.0), product(2, 9, 13), product(2, 5, 13), product(2, 2, 9), product(2, 20, 8)]
-    assert len({names[0], *(code_of(other).name for other in others)}) == 6
-
-
-@pytest.mark.parametrize("from_zero", [False, True])
-def test_chains_of_few_results_have_one_code_and_of_many_one_for_each_number_of_terms(from_zero):
-    def chain(rows, columns, terms, iteration_step=0):
-        parts = Segment(-1.0, terms, Access(0, terms, 0, 1), Access(50, 1, 9, 1)), Segment(1.0, 1, Access(7), None)
-        target = Access(900, columns, 1, iteration_step=iteration_step)
-        return Reduction(rows, columns, target, parts, from_zero=from_zero)
-
-    few = [chain(3, 5, terms) for terms in range(2, 8)]
-    assert len({code_of(kernel).name for kernel in few}) == 1
-    others = [[chain(8, 9, terms) for terms in range(2, 8)], [chain(3, 5, terms, 15) for terms in range(2, 8)]]
-    assert [len({code_of(kernel).name for kernel in kernels}) for kernels in others] == [6, 6]
-
-    rng = np.random.default_rng(3)
-    for kernel in (*few, *others[0]):
-        numbers = rng.choice([1.0, 1e16, -1e16, 3.0, -0.0, 1e-3], 900) * rng.random(900)
-        found = run([kernel], numbers, 1000, "llvm")[900 : 900 + kernel.rows * kernel.columns]
-        in_order = []
-        for row, column in np.ndindex(kernel.rows, kernel.columns):
-            total = 0.0 if from_zero else -0.0
-            for term in range(kernel.terms - 1):
-                total -= numbers[(kernel.terms - 1) * row + term] * numbers[50 + row + 9 * column + term]
-            in_order.append(total + numbers[7])
-        assert found.tolist() == in_order
-
-
-def test_the_code_of_a_sum_does_not_grow_with_its_segments():
-    def total(count, largest=False):
-        rng = random.Random(count)
-        parts = [(rng.choice([1.0, 0.5, rng.random()]), rng.randrange(1, 9)) for _ in range(count)]
-        segments = tuple(
-            Segment(c, n, Access(20 * k, 0, 0, 1), Access(9 * k, term_step=1)) for k, (c, n) in enumerate(parts)
-        )
-        return code_of(Reduction(1, 1, Access(), segments, largest))
-
-    assert total(9).name == total(90).name == total(900).name
-    assert len(total(900).name) < 100
-    assert total(90, largest=True).name != total(90).name
-    assert total(4).name != total(5).name == total(9).name
-
-
-@pytest.mark.parametrize("columns", [1, 3])
-@pytest.mark.parametrize("terms", [512, 545, 1001])
-def test_long_sums(columns, terms):
-    numbers = np.random.default_rng(terms).standard_normal(1 + terms * (1 + columns))
-    segment = Segment(0.5, terms, Access(1, term_step=1), Access(1 + terms, column_step=terms, term_step=1))
-    found = run([Reduction(1, columns, Access(len(numbers), column_step=1), (segment,))], numbers, 5000, "llvm")
-    vector, matrix = numbers[1 : 1 + terms], numbers[1 + terms :].reshape(columns, terms)
-    assert found[len(numbers) :][:columns] == pytest.approx([math.fsum(0.5 * vector * row) for row in matrix], 1e-12)
-
-
 ERRORS = {1.0: ValueError("domain"), 2.0: ZeroDivisionError("zero"), 3.0: LookupError("first"), 4.0: TypeError("other")}
 
 
@@ -640,19 +475,6 @@ def test_a_primitive_of_ones_own_that_fails_in_training(backend):
         with pytest.raises(error):
             mg.fit(lambda x, w=w: own(w * x) ** 2, examples, optimizer, batch_size=2, compile=backend)
         assert w.data == 1.0
-
-
-@pytest.mark.parametrize("columns", [1, 20])
-@pytest.mark.parametrize("backend", ["numpy", "llvm"])
-def test_kernels_whose_coefficients_are_close_have_code_of_their_own(backend, columns):
-    coefficients = [1 / 3, 0.333333, 0.33333333333]
-    still, sizes = Access(0), (1, columns)
-    kernels = [
-        Reduction(*sizes, Access(1 + columns * position, column_step=1), (Segment(coefficient, 1, still, None),))
-        for position, coefficient in enumerate(coefficients)
-    ]
-    found = run(kernels, [1.0], 1 + 3 * columns, backend)
-    assert found.tolist() == [1.0, *np.repeat(coefficients, columns).tolist()]
 
 
 @pytest.mark.parametrize("columns", [1, 20])

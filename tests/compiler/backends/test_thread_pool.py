@@ -230,22 +230,6 @@ def test_batches_have_the_same_numbers_where_threads_look_out_for_the_next(monke
         assert found == expected
 
 
-def test_who_works_on_a_batch_keeps_it_and_is_not_called_again(monkeypatch):
-    """As a thread that is at a batch still which this one ran alone."""
-    expected, _ = trained([3] * 32, 32, monkeypatch, threads=1)
-    found, counts = trained([3] * 32, 32, monkeypatch, threads=2, beside=(late := []).extend)
-    assert found == expected
-    assert counts == [2, 1, 1]
-    (worker,) = late
-    kept = worker._plan
-    assert worker.state == WORKS
-    worker()  # finds nothing left to do
-    assert worker.state == AWAY
-    assert worker._plan is kept
-    assert (kept.blocks, kept.sums.shape[0], len(kept.losses)) == (4, 4, 32)  # packs of eight
-    assert sum(kept.losses) / 32 == pytest.approx(expected[0][0])  # the losses of the first batch
-
-
 @pytest.mark.usefixtures("own_pool")
 def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
     """As in a container that has as many as it may have, or while Python ends."""

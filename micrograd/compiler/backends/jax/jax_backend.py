@@ -30,8 +30,8 @@ from micrograd.compiler.backends.jax.jax_kernels import function_of
 from micrograd.compiler.backends.jax.jax_loops import scan_of
 from micrograd.compiler.backends.jax.jax_reads import Positions
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
-from micrograd.compiler.ir.program import Loop, Map, Singles
+from micrograd.compiler.backends.shared.executable import Executable, InFloat32
+from micrograd.compiler.ir.program import Loop, Singles
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import JAX
 
@@ -165,6 +165,7 @@ class JaxExecutable(Executable):
     XLA compiles the program once for each way in which it is run: from inputs to outputs, and from buffer to buffer.
     """
 
+    functions = FUNCTIONS
     check = staticmethod(check_jax)
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
@@ -224,12 +225,6 @@ class JaxExecutable(Executable):
         for each in made:
             each._made_for_buffer()
         return [each.run for each in made]
-
-    def pace(self, kernel: Kernel | Singles) -> Pace:
-        """How a kernel's numbers are computed."""
-        if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
-            return Pace.IN_PYTHON
-        return Pace.IN_VECTORS
 
 
 class _InFloat32(InFloat32, JaxExecutable):

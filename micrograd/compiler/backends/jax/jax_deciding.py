@@ -18,9 +18,7 @@ from micrograd.compiler.backends.shared.deciding import (
     FIRST_ROWS,
     Check,
     Choose,
-    Clear,
     Move,
-    MoveRow,
     Repeat,
     Run,
     RunOfRegion,
@@ -140,23 +138,13 @@ def _put(arrays: Arrays, cells: Cells, numbers: Any) -> Arrays:
     return {**arrays, id(cells.array): arrays[id(cells.array)].at[cells.at].set(numbers)}
 
 
-def _move(arrays: Arrays, source: Cells, target: Cells, adds: bool) -> Arrays:
-    if not adds:
-        return _put(arrays, target, _taken(arrays, source))
-    key = id(target.array)
-    return {**arrays, key: arrays[key].at[target.at].add(_taken(arrays, source))}
-
-
-def _move_row(arrays: Arrays, source: Cells, target: Cells, row: Cells, adds: bool) -> Arrays:
-    number = _taken(arrays, row)[0].astype(int)
-    places = [jnp.asarray(cells.at) for cells in (source, target)]
-    at, to = (place[number] if place.ndim > 1 else place for place in places)
+def _move(arrays: Arrays, source: Cells, target: Cells, adds: bool, row: Cells | None) -> Arrays:
+    at, to = source.at, target.at
+    if row is not None:
+        number = _taken(arrays, row)[0].astype(int)
+        at, to = (jnp.asarray(cells)[number] if cells.ndim > 1 else cells for cells in (at, to))
     found, others = arrays[id(source.array)][at], arrays[id(target.array)].at[to]
     return {**arrays, id(target.array): others.add(found) if adds else others.set(found)}
-
-
-def _clear(arrays: Arrays, target: Cells) -> Arrays:
-    return _put(arrays, target, 0.0)
 
 
 def _check(arrays: Arrays, source: Cells, failed: Cells) -> Arrays:
@@ -215,8 +203,6 @@ def _unwind(arrays: Arrays, states: States, body: Plan) -> Arrays:
 
 _STEPS: dict[type, Callable[..., Arrays]] = {
     Move: _move,
-    MoveRow: _move_row,
-    Clear: _clear,
     Check: _check,
     Run: _program,
     Choose: _choose,

@@ -28,7 +28,6 @@ WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 4  # segments of a reduction that have a loop each
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
 _MANY_TERMS = 512  # of few results: four vectors are added up beside one another (a sum of 16,577: 2.2 to 0.9 us)
-_MANY_RESULTS = 16  # which are worth code that computes several of them together
 _MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
 _BLOCK = 4  # rows of a product of matrices that are computed at a time, on any processor
 _SHORT = 2  # segments of a product, whose code for more rows is compiled soon, too
@@ -41,7 +40,7 @@ _GATHERED_CALLS = 64  # the same of a map: 108 softmax shares take 0.15 us in pl
 ROWS, COLUMNS, TERMS, ELEMENTS = "r", "c", "t", "e"  # what an operand's table has an entry for
 SQUARES = "s"  # columns, too, with as many terms side by side as make a square of the vectors of some columns
 FOURS = "f"  # elements, too, of which those of four columns are the same, and in the table once
-# Without FOURS and SQUARES, 32 words of the benchmark's transformer take 1.14 times as long.
+# Without FOURS and SQUARES, 32 words of the benchmark's transformer take 1.14 times as long; without SQUARES, 1.1.
 SAME = 4  # columns of these
 ALONG_ROWS, ALONG_COLUMNS = "h", "v"  # where an operand stays, in the name of a code
 
@@ -241,11 +240,9 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
     if along != "" and is_turned(kernel):
         return (Shape(ROWS, 1), *_turned_shapes(kernel, along))
     target = kernel.target
-    # Where terms are side by side in a vector, the target's step is that along the columns, if these are many.
-    are_many = kernel.columns >= TOGETHER and kernel.rows * kernel.columns >= _MANY_RESULTS
-    step = 1 if are_many and target.column_step == 1 and target.table is None else None
-    first = Shape(_table(target), step) if along == "terms" else _shape(target, along)
     in_blocks = _is_product(kernel, along)
+    # Where terms are side by side in a vector, the target's step is that along the columns.
+    first = Shape(_table(target), 1 if in_blocks else None) if along == "terms" else _shape(target, along)
     return (first, *(_shape(access, along, in_blocks) for access in kernel.accesses))
 
 

@@ -2,12 +2,12 @@
 
 Their functions are the same for all programs, so nothing is compiled for a plan. Their arguments have addresses:
 
-    move, add, clear, check    how many numbers, and the addresses of each
-    move row, add row          the same; how many addresses a row of both has; where the number of the row is
-    program                    a buffer, and the table of its kernels
-    choose                     the address of a number, and two tables
-    repeat                     the table of the condition and its answer, that of the body, and the states
-    unwind                     the states, and the table of what goes back
+    move, add    how many numbers, the addresses of each, how many addresses a row of both has, and where its number is
+    check        how many numbers, and the addresses of each
+    program      a buffer, and the table of its kernels
+    choose       the address of a number, and two tables
+    repeat       the table of the condition and its answer, that of the body, and the states
+    unwind       the states, and the table of what goes back
 
 A loop calls Python where it has no room for more states, and now and then where none are kept, so that it can be
 interrupted.
@@ -27,7 +27,7 @@ from micrograd.compiler.backends.llvm.llvm_kernels import KERNEL
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, run_table, runner
 from micrograd.compiler.backends.llvm.llvm_writer import Loops
-from micrograd.compiler.backends.shared.deciding import Check, Choose, Clear, Move, MoveRow, Run, RunOfRegion, Unwind
+from micrograd.compiler.backends.shared.deciding import ZERO, Check, Choose, Move, Run, RunOfRegion, Unwind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -81,15 +81,10 @@ class NativeRun(RunOfRegion):
     def _row(self, step: Any) -> tuple[str, Integers]:
         """The name of a step's function, and its arguments."""
         if isinstance(step, Move):
-            name = "micrograd_add" if step.adds else "micrograd_move"
-            return name, _integers(len(step.source.at), self._addresses(step.source), self._addresses(step.target))
-        if isinstance(step, MoveRow):
-            name, count = "micrograd_add_row" if step.adds else "micrograd_move_row", step.source.at.shape[-1]
-            both = [step.source, step.target]
+            both, count = (step.source, step.target), step.source.at.shape[-1]
             steps = [count if cells.at.ndim > 1 else 0 for cells in both]
-            return name, _integers(count, *map(self._addresses, both), *steps, _address(step.row))
-        if isinstance(step, Clear):
-            return "micrograd_clear", _integers(len(step.target.at), self._addresses(step.target))
+            arguments = count, *map(self._addresses, both), *steps, _address(step.row or ZERO)
+            return "micrograd_add" if step.adds else "micrograd_move", _integers(*arguments)
         if isinstance(step, Check):
             count, failed = len(step.source.at), _address(step.failed)
             return "micrograd_check", _integers(count, self._addresses(step.source), failed)
@@ -208,25 +203,15 @@ class _Writer(Loops):
 
 
 def _move(name: str) -> ir.Module:
-    code, adds = _Writer(name), name.startswith("micrograd_add")
-    sources, targets = code.pointer(1, INTEGER), code.pointer(2, INTEGER)
-    if name.endswith("row"):
-        row = code.builder.fptosi(code.builder.load(code.pointer(5)), INTEGER)
-        sources, targets = (
-            code.builder.gep(table, [code.builder.mul(row, code.argument(number))])
-            for table, number in ((sources, 3), (targets, 4))
-        )
+    code, adds = _Writer(name), name == "micrograd_add"
+    row = code.builder.fptosi(code.builder.load(code.pointer(5)), INTEGER)
+    sources, targets = (
+        code.builder.gep(code.pointer(table, INTEGER), [code.builder.mul(row, code.argument(step))])
+        for table, step in ((1, 3), (2, 4))
+    )
     with code.loop(integer(0), code.argument(0), 1) as index:
         target, number = code.at(targets, index), code.builder.load(code.at(sources, index))
         code.builder.store(code.builder.fadd(code.builder.load(target), number) if adds else number, target)
-    return code.finished()
-
-
-def _clear() -> ir.Module:
-    code = _Writer("micrograd_clear")
-    targets = code.pointer(1, INTEGER)
-    with code.loop(integer(0), code.argument(0), 1) as index:
-        code.builder.store(ir.Constant(DOUBLE, 0.0), code.at(targets, index))
     return code.finished()
 
 
@@ -312,11 +297,7 @@ def _unwind() -> ir.Module:
 
 
 _WRITERS: dict[str, Callable[[], ir.Module]] = {
-    **{
-        name: partial(_move, name)
-        for name in ("micrograd_move", "micrograd_add", "micrograd_move_row", "micrograd_add_row")
-    },
-    "micrograd_clear": _clear,
+    **{name: partial(_move, name) for name in ("micrograd_move", "micrograd_add")},
     "micrograd_check": _check,
     "micrograd_program": _program,
     "micrograd_choose": _choose,

@@ -169,6 +169,13 @@ def bytes_in(kind: Any) -> int:
     return 4 if element_of(kind) == FLOAT else 8
 
 
+def new_function(name: str, kind: Any) -> Any:
+    """A function of that type, which raises nothing, in a module of its own."""
+    function = ir.Function(ir.Module(name=name), kind, name)
+    function.attributes.add("nounwind")
+    return function
+
+
 def integer(value: int) -> Any:
     """An integer of the code."""
     return ir.Constant(INTEGER, value)

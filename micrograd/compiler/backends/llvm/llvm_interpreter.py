@@ -26,7 +26,7 @@ import numpy as np
 from llvmlite import ir
 
 from micrograd.compiler.backends.llvm.llvm_codes import vector_of
-from micrograd.compiler.backends.llvm.llvm_functions import INTEGER, forward, integer, larger, native_name
+from micrograd.compiler.backends.llvm.llvm_functions import INTEGER, forward, integer, larger, native_name, new_function
 from micrograd.compiler.backends.llvm.llvm_kernels import kernel_of
 from micrograd.compiler.backends.llvm.llvm_writer import Loops
 from micrograd.compiler.ir.program import FROM_ZERO, LARGEST, SUM, Map, Reduction, Singles
@@ -161,11 +161,9 @@ def _positions(access: Access, rows: int, columns: int, terms: int) -> list[int]
 
 def module_of_interpreter(name: str, number: Any) -> ir.Module:
     """The module with the function that reads words and computes with such numbers, under a name."""
-    module = ir.Module(name=name)
-    function = ir.Function(module, kernel_of(number), name)
-    function.attributes.add("nounwind")
+    function = new_function(name, kernel_of(number))
     _Writer(function).write()
-    return module
+    return function.module
 
 
 def _function_of(number: Any) -> ir.FunctionType:
@@ -174,12 +172,10 @@ def _function_of(number: Any) -> ir.FunctionType:
 
 def module_of_primitive(primitive: Primitive, name: str, number: Any) -> ir.Module:
     """The module with the function of a primitive, under a name; those of fewer operands take no notice of the last."""
-    module = ir.Module(name=name)
-    function = ir.Function(module, _function_of(number), name)
-    function.attributes.add("nounwind")
+    function = new_function(name, _function_of(number))
     builder = ir.IRBuilder(function.append_basic_block())
-    builder.ret(forward(primitive, builder, module, function.args[: len(primitive.derivatives)]))
-    return module
+    builder.ret(forward(primitive, builder, function.module, function.args[: len(primitive.derivatives)]))
+    return function.module
 
 
 class _Writer(Loops):

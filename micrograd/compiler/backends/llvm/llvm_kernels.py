@@ -34,10 +34,17 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, SQUARES, TOGETHER, WIDE
-from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, INTEGER, forward, integer, native_name
-from micrograd.compiler.backends.llvm.llvm_products import ProductWriter
-from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand, loaded
+from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, WIDE
+from micrograd.compiler.backends.llvm.llvm_functions import (
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    forward,
+    integer,
+    native_name,
+    new_function,
+)
+from micrograd.compiler.backends.llvm.llvm_products import ProductWriter, ReductionWriter
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.llvm.llvm_codes import Code
@@ -53,15 +60,12 @@ KERNEL = kernel_of(DOUBLE)
 
 def module_of(code: Code, name: str, number: Any) -> ir.Module:
     """The module with the function of a code on such numbers, under a name."""
-    module = ir.Module(name=name)
-    function = ir.Function(module, kernel_of(number), name)
-    function.attributes.add("nounwind")
-    writer = ProductWriter if code.block > 1 else _Writer
-    writer(module, function, code).write()
-    return module
+    writer = (ProductWriter if code.block > 1 else _Writer)(new_function(name, kernel_of(number)), code)
+    writer.write()
+    return writer.module
 
 
-class _Writer(KernelWriter):
+class _Writer(ReductionWriter):
     """Writes the function of one code."""
 
     _index: Any = None  # of a take, where a row has but one
@@ -80,15 +84,10 @@ class _Writer(KernelWriter):
                     compute(column)
             elif self.code.along == "terms" and self.code.turned:
                 with self.blocks(self.columns, self.code.width) as column:
-                    self._vectors_of_terms(column, self.code.width)
+                    self.vectors_of_terms([self.builder.add(column, integer(n)) for n in range(self.code.width)])
             elif self.code.along == "terms":
-                done = integer(0)
-                if self.code.shapes[0].step:  # results that lie side by side are stored together
-                    done = self.builder.mul(self.builder.sdiv(self.columns, integer(TOGETHER)), integer(TOGETHER))
-                    with self.loop(integer(0), done, TOGETHER) as column:
-                        self._vectors_of_terms(column, TOGETHER)
-                with self.loop(done, self.columns, 1) as column:
-                    self._vectors_of_terms(column, 1)
+                with self.loop(integer(0), self.columns, 1) as column:
+                    self.vectors_of_terms([column])
             else:
                 with self.loop(integer(0), self.columns, 1) as column:
                     compute(column)
@@ -98,89 +97,8 @@ class _Writer(KernelWriter):
         self.store(self.operands[0], column, value)
 
     def _reduction(self, column: Any) -> None:
-        """A number, a vector of columns, or two of them that share what stands still."""
-        width = min(self.code.width, WIDE)
-        columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
-
-        def include(totals: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
-            if isinstance(terms, int) and factors[0].shape.table == SQUARES:
-                return [self._with_square(totals[0], factors, column, terms, coefficient)]
-            coefficient = self.splat(coefficient, width)
-            if isinstance(terms, int):  # so few that they need no loop
-                for term in range(terms):
-                    totals = self._next(totals, factors, columns, integer(term), integer(terms), width, coefficient)
-                return totals
-            with self.loop(integer(0), terms, 1, totals) as (term, sums):
-                self.carry(self._next(sums, factors, columns, term, terms, width, coefficient))
-            return self.carried
-
-        totals = self.over_segments([self.splat(self.nothing, width) for _ in columns], include)
-        for position, total in zip(columns, totals, strict=True):
-            self._store(position, total)
-
-    def _next(
-        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: Any
-    ) -> list[Any]:
-        """The totals with one more term of each; what stands still is loaded once."""
-        column, *_ = columns
-        shared = {f: f.load(column, term, terms, width) for f in factors if f.shape.step == 0}
-        return [
-            self.included(total, [shared.get(f) or f.load(position, term, terms, width) for f in factors], coefficient)
-            for position, total in zip(columns, totals, strict=True)
-        ]
-
-    def _with_square(self, total: Any, factors: list[Operand], column: Any, terms: int, coefficient: Any) -> Any:
-        """The total of a vector of columns, each with terms that lie side by side, as many as make squares of it.
-
-        The products of the terms of a column are computed in a vector, and those of all columns transposed.
-        """
-        builder, coefficient, products = self.builder, self.splat(coefficient, terms), []
-        for index in range(self.code.width):
-            pointers = [f.pointer(builder.add(column, integer(index)), integer(0), integer(terms)) for f in factors]
-            products.append(self.product([loaded(builder, pointer, terms) for pointer in pointers], coefficient))
-        if terms < self.code.width:
-            products = [self.beside(*pair) for pair in zip(products[:terms], products[terms:], strict=True)]
-        for term in self.transposed(products):
-            total = self.both(total, term)
-        return total
-
-    def _vectors_of_terms(self, column: Any, count: int) -> None:
-        """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
-        builder, width = self.builder, self.code.width
-        columns = [builder.add(column, integer(index)) for index in range(count)]
-
-        def include(sums: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
-            return self._with_terms(sums, coefficient, factors, columns, terms)
-
-        nothing = [self.splat(self.nothing, width) for _ in columns] + [self.nothing for _ in columns]
-        sums = self.over_segments(nothing, include)
-        totals, rests = sums[:count], sums[count:]
-        folded = self.folded(totals)
-        if count == 1:
-            self._store(column, self.both(folded, *rests))
-            return
-        self._store(column, self.both(folded, self.together(rests)))
-
-    def _with_terms(self, sums: list[Any], coefficient: Any, factors: Any, columns: Any, terms: Any) -> list[Any]:
-        """The sums of vectors of a segment's terms, and of those that are left, for several columns."""
-        builder, width = self.builder, self.code.width
-        vector = self.splat(coefficient, width)
-        whole = builder.mul(builder.sdiv(terms, integer(width)), integer(width))
-        totals, rests = sums[: len(columns)], sums[len(columns) :]
-        with self.loop(integer(0), whole, width, totals) as (term, found):
-            self.carry(self._terms(found, factors, columns, term, terms, width, vector))
-        totals = self.carried
-        with self.loop(whole, terms, 1, rests) as (term, found):
-            self.carry(self._terms(found, factors, columns, term, terms, 1, coefficient))
-        return [*totals, *self.carried]
-
-    def _terms(
-        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: Any
-    ) -> list[Any]:
-        return [
-            self.included(total, [f.load(column, term, terms, width) for f in factors], coefficient)
-            for column, total in zip(columns, totals, strict=True)
-        ]
+        """A number, a vector of columns, or two of them."""
+        self.vectors_of_columns([column, self.builder.add(column, integer(WIDE))][: -(-self.code.width // WIDE)])
 
     def _map(self, column: Any) -> None:
         values = [operand.load(column, integer(0), integer(1), self.code.width) for operand in self.operands[1:]]

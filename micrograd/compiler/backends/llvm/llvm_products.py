@@ -12,17 +12,112 @@ The last block of rows, and of columns, ends with the last one: some results are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, ALONG_ROWS, PANEL, ROWS, TOGETHER, WIDE, Shape
+from micrograd.compiler.backends.llvm.llvm_codes import (
+    ALONG_COLUMNS,
+    ALONG_ROWS,
+    PANEL,
+    ROWS,
+    SQUARES,
+    TOGETHER,
+    WIDE,
+    Shape,
+)
 from micrograd.compiler.backends.llvm.llvm_functions import bytes_in, integer
 from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand, loaded
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+
+class ReductionWriter(KernelWriter):
+    """Writes sums and maxima: those of some columns in a row, or in each row of a block."""
+
+    def vectors_of_columns(self, columns: list[Any]) -> None:
+        """Those of vectors of columns, of each of which this is the first; in a block they share what stays."""
+        width = min(self.code.width, WIDE)
+
+        def include(totals: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
+            if isinstance(terms, int) and factors[0].shape.table == SQUARES:
+                return [self._with_square(totals[0], factors, columns[0], terms, coefficient)]
+            in_rows, coefficient = list(map(self._in_rows, factors)), self.splat(coefficient, width)
+            if isinstance(terms, int):  # so few that they need no loop
+                for term in range(terms):
+                    totals = self._with_term(
+                        totals, in_rows, columns, integer(term), integer(terms), width, coefficient
+                    )
+                return totals
+            with self.loop(integer(0), terms, 1, totals) as (term, sums):
+                self.carry(self._with_term(sums, in_rows, columns, term, terms, width, coefficient))
+            return self.carried
+
+        totals = self.over_segments([self.splat(self.nothing, width)] * (self.code.block * len(columns)), include)
+        for number, row in enumerate(self._in_rows(self.operands[0])):
+            for position, total in zip(columns, totals[number * len(columns) :], strict=False):
+                self.store(row, position, total)
+
+    def _with_square(self, total: Any, factors: list[Operand], column: Any, terms: int, coefficient: Any) -> Any:
+        """The total of a vector of columns, each with terms that lie side by side, as many as make squares of it.
+
+        The products of the terms of a column are computed in a vector, and those of all columns transposed.
+        """
+        builder, coefficient, products = self.builder, self.splat(coefficient, terms), []
+        for index in range(self.code.width):
+            pointers = [f.pointer(builder.add(column, integer(index)), integer(0), integer(terms)) for f in factors]
+            products.append(self.product([loaded(builder, pointer, terms) for pointer in pointers], coefficient))
+        if terms < self.code.width:
+            products = [self.beside(*pair) for pair in zip(products[:terms], products[terms:], strict=True)]
+        for term in self.transposed(products):
+            total = self.both(total, term)
+        return total
+
+    def vectors_of_terms(self, columns: list[Any]) -> None:
+        """Those of columns side by side, over vectors of terms, which are folded in the end, and over what is left."""
+        builder, width, count = self.builder, self.code.width, len(columns)
+        results = self.code.block * count
+
+        def include(sums: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
+            in_rows, vector = list(map(self._in_rows, factors)), self.splat(coefficient, width)
+            whole = builder.mul(builder.sdiv(terms, integer(width)), integer(width))
+            with self.loop(integer(0), whole, width, sums[:results]) as (term, found):
+                self.carry(self._with_term(found, in_rows, columns, term, terms, width, vector))
+            totals = self.carried
+            with self.loop(whole, terms, 1, sums[results:]) as (term, found):
+                self.carry(self._with_term(found, in_rows, columns, term, terms, 1, coefficient))
+            return [*totals, *self.carried]
+
+        sums = self.over_segments([self.splat(self.nothing, width)] * results + [self.nothing] * results, include)
+        for number, row in enumerate(self._in_rows(self.operands[0])):
+            vectors, rest = (sums[first : first + count] for first in (number * count, results + number * count))
+            self.store(row, columns[0], self.both(self.folded(vectors), self.together(rest) if count > 1 else rest[0]))
+
+    def _in_rows(self, operand: Operand) -> list[Operand]:
+        """An operand in each row of the block; the same one where it stays."""
+        if self.code.block == 1:
+            return [operand]
+        if ALONG_ROWS in operand.shape.stays:
+            return [operand.in_row(self.row)] * self.code.block
+        return [operand.in_row(self.builder.add(self.row, integer(index))) for index in range(self.code.block)]
+
+    def _with_term(
+        self, totals: list[Any], factors: Any, columns: list[Any], term: Any, terms: Any, width: int, coefficient: Any
+    ) -> list[Any]:
+        """The totals with one more term of each. What results have in common is loaded once."""
+        loaded: dict[tuple[Operand, int], Any] = {}
+
+        def number(operand: Operand, position: int) -> Any:
+            stays = ALONG_COLUMNS in operand.shape.stays or (self.code.along == "columns" and operand.shape.step == 0)
+            key = operand, 0 if stays else position
+            if key not in loaded:
+                loaded[key] = operand.load(columns[key[1]], term, terms, width)
+            return loaded[key]
+
+        positions = [(row, position) for row in range(self.code.block) for position in range(len(columns))]
+        return [
+            self.included(total, [number(rows[row], position) for rows in factors], coefficient)
+            for total, (row, position) in zip(totals, positions, strict=True)
+        ]
 
 
-class ProductWriter(KernelWriter):
+class ProductWriter(ReductionWriter):
     """Writes the function of a product of matrices."""
 
     def write(self) -> None:
@@ -34,9 +129,9 @@ class ProductWriter(KernelWriter):
                 self._pack(columns)
             with self.blocks(self.rows, self.code.block) as self.row:
                 if self.code.along == "columns":
-                    self._vectors_of_columns(columns)
+                    self.vectors_of_columns(columns[::WIDE])
                 else:
-                    self._vectors_of_terms(columns)
+                    self.vectors_of_terms(columns)
         self.builder.ret_void()
 
     def _pack(self, columns: list[Any]) -> None:
@@ -53,66 +148,6 @@ class ProductWriter(KernelWriter):
                     self.operands[packed] = panel
                     start = builder.gep(start, [builder.mul(terms, integer(len(columns)))])
             number += factors
-
-    def _vectors_of_columns(self, columns: list[Any]) -> None:
-        """A block in vectors of columns."""
-        width = min(self.code.width, WIDE)
-        firsts = columns[::width]
-        totals = self._sums(firsts, width, lambda terms: (integer(0), terms))
-        for row, sums in zip(self._in_rows(self.operands[0]), totals, strict=True):
-            for position, total in zip(firsts, sums, strict=True):
-                self.store(row, position, total)
-
-    def _vectors_of_terms(self, columns: list[Any]) -> None:
-        """A block in vectors of terms, which are folded in the end; then come the terms that fill no vector."""
-        builder, width = self.builder, self.code.width
-
-        def whole(terms: Any) -> Any:
-            return builder.mul(builder.sdiv(terms, integer(width)), integer(width))
-
-        vectors = self._sums(columns, width, lambda terms: (integer(0), whole(terms)))
-        others = self._sums(columns, 1, lambda terms: (whole(terms), terms))
-        for row, sums, rest in zip(self._in_rows(self.operands[0]), vectors, others, strict=True):
-            self.store(row, columns[0], self.both(self.folded(sums), self.together(rest)))
-
-    def _in_rows(self, operand: Operand) -> list[Operand]:
-        """An operand in each row of the block; the same one where it stays."""
-        if ALONG_ROWS in operand.shape.stays:
-            return [operand.in_row(self.row)] * self.code.block
-        return [operand.in_row(self.builder.add(self.row, integer(index))) for index in range(self.code.block)]
-
-    def _sums(self, columns: list[Any], width: int, part: Callable[[Any], tuple[Any, Any]]) -> list[list[Any]]:
-        """The sums of a part of each segment's terms: for each row of the block one for each column."""
-        step = width if self.code.along == "terms" else 1
-
-        def include(totals: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
-            in_rows = [self._in_rows(factor) for factor in factors]
-            coefficient = self.splat(coefficient, width)
-            with self.loop(*part(terms), step, totals) as (term, sums):
-                self.carry(self._with_term(sums, in_rows, columns, term, terms, width, coefficient))
-            return self.carried
-
-        count = len(columns)
-        totals = self.over_segments([self.splat(self.nothing, width)] * (self.code.block * count), include)
-        return [totals[first : first + count] for first in range(0, len(totals), count)]
-
-    def _with_term(
-        self, totals: list[Any], factors: Any, columns: list[Any], term: Any, terms: Any, width: int, coefficient: Any
-    ) -> list[Any]:
-        """The totals with one more term of each. What results have in common is loaded once."""
-        loaded: dict[tuple[Operand, int], Any] = {}
-
-        def number(operand: Operand, position: int) -> Any:
-            key = operand, 0 if ALONG_COLUMNS in operand.shape.stays else position
-            if key not in loaded:
-                loaded[key] = operand.load(columns[key[1]], term, terms, width)
-            return loaded[key]
-
-        positions = [(row, position) for row in range(self.code.block) for position in range(len(columns))]
-        return [
-            self.included(total, [number(rows[row], position) for rows in factors], coefficient)
-            for total, (row, position) in zip(totals, positions, strict=True)
-        ]
 
 
 class _Panel(Operand):

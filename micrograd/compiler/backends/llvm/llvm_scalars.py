@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from llvmlite import ir
 
 from micrograd.compiler.backends.llvm.llvm_codes import vector_of
-from micrograd.compiler.backends.llvm.llvm_functions import forward, integer, larger, native_name
+from micrograd.compiler.backends.llvm.llvm_functions import forward, integer, larger, native_name, new_function
 from micrograd.compiler.backends.llvm.llvm_kernels import kernel_of
 from micrograd.compiler.ir.program import Reduction
 
@@ -117,18 +117,16 @@ def name_of(found: Sequence[Sum | Application]) -> str:
 
 def module_of_scalars(found: Sequence[Sum | Application], name: str, number: Any) -> ir.Module:
     """The module with their function on such numbers, under a name."""
-    module = ir.Module(name=name)
-    function = ir.Function(module, kernel_of(number), name)
-    function.attributes.add("nounwind")
-    _Writer(module, function).write(found)
-    return module
+    writer = _Writer(new_function(name, kernel_of(number)))
+    writer.write(found)
+    return writer.module
 
 
 class _Writer:
     """Writes the function of some numbers."""
 
-    def __init__(self, module: ir.Module, function: ir.Function) -> None:
-        self.module, self.builder = module, ir.IRBuilder(function.append_basic_block())
+    def __init__(self, function: ir.Function) -> None:
+        self.module, self.builder = function.module, ir.IRBuilder(function.append_basic_block())
         self.buffer, _, self.iteration = function.args
         self.number = self.buffer.type.pointee
         self.known: dict[Position, Any] = {}  # what was read or written: each position is written once in an iteration

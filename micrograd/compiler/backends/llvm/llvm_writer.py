@@ -203,9 +203,9 @@ class Operand:
 class KernelWriter(Loops):
     """Writes the function of one code."""
 
-    def __init__(self, module: ir.Module, function: ir.Function, code: Code) -> None:
+    def __init__(self, function: ir.Function, code: Code) -> None:
         super().__init__(function)
-        self.module, self.code = module, code
+        self.module, self.code = function.module, code
         self.buffer, self.arguments, self.iteration = function.args
         self.number = self.buffer.type.pointee
         self.rows, self.columns = self.argument(0), self.argument(1)

@@ -21,7 +21,7 @@ from micrograd.compiler.backends.shared.array_functions import functions_of
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
-from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
+from micrograd.compiler.backends.shared.executable import Executable, InFloat32
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NUMPY
@@ -109,6 +109,7 @@ class NumpyExecutable(Executable):
     """A program and its buffer, ready to run on NumPy."""
 
     batches = NumpyBatches
+    functions = FUNCTIONS
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
@@ -126,12 +127,6 @@ class NumpyExecutable(Executable):
             for kernel in self.program.kernels
         ]
         return [partial(self._run, [*islice(steps, count)]) for count in counts]
-
-    def pace(self, kernel: Kernel | Singles) -> Pace:
-        """How a kernel's numbers are computed."""
-        if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
-            return Pace.IN_PYTHON
-        return Pace.IN_VECTORS
 
     @staticmethod
     def _run(steps: Sequence[Callable[[], object]]) -> None:

@@ -45,33 +45,27 @@ class Cells:
 
 
 class Move(NamedTuple):
-    """Copy numbers, or add them to others."""
-
-    source: Cells
-    target: Cells
-    adds: bool = False
-
-
-class MoveRow(NamedTuple):
-    """Copy numbers from or to a row of others, or add them.
+    """Copy numbers, or add them to others.
 
     Attributes:
-        source: which has an axis more if it has the rows.
+        source: which has an axis more if it has rows, of which one is meant.
         target: the same.
-        row: the number of the row.
         adds: whether they are added.
+        row: the number of the row; None where neither has rows.
     """
 
     source: Cells
     target: Cells
-    row: Cells
     adds: bool = False
+    row: Cells | None = None
 
 
-class Clear(NamedTuple):
+ZERO = Cells(np.zeros(1), np.zeros(1, dtype=np.int64))
+
+
+def clear(target: Cells) -> Move:
     """Let numbers be 0."""
-
-    target: Cells
+    return Move(ZERO[np.zeros(len(target.at), dtype=np.int64)], target)
 
 
 class Check(NamedTuple):
@@ -122,7 +116,7 @@ class Unwind(NamedTuple):
     body: Plan
 
 
-Plan: TypeAlias = "list[Move | MoveRow | Clear | Check | Run | Choose | Repeat | Unwind]"
+Plan: TypeAlias = "list[Move | Check | Run | Choose | Repeat | Unwind]"
 
 
 class States:
@@ -209,7 +203,7 @@ class Planner:
                 back = backwards + self._before_back(step, all_numbers, slopes) + back
         plan += self._called(last, all_numbers)
         if slopes is not None:
-            plan += [Clear(slopes), Move(last.slopes, slopes[last.reads], adds=True), *back]
+            plan += [clear(slopes), Move(last.slopes, slopes[last.reads], adds=True), *back]
         given = np.arange(region.given)
         return Code(plan, given, all_numbers[given], last.outputs, last.seeds, (slopes or all_numbers)[given])
 
@@ -230,7 +224,7 @@ class Planner:
         """The plan of a part, where what it reads are these numbers."""
         return [Move(numbers[code.reads], code.inputs), *code.plan]
 
-    def _back(self, part: Region, numbers: Cells, read: Cells, seeds: Cells, *after: Clear) -> Plan:
+    def _back(self, part: Region, numbers: Cells, read: Cells, seeds: Cells, *after: Move) -> Plan:
         """The plan of a part with its gradients.
 
         Args:
@@ -251,7 +245,7 @@ class Planner:
         if step.before is None:
             return []
         targets = slopes[step.targets]
-        return self._back(step.before, numbers, slopes, targets, Clear(targets))
+        return self._back(step.before, numbers, slopes, targets, clear(targets))
 
     def _choice(self, step: Step, numbers: Cells, slopes: Cells | None, plan: Plan) -> Plan:
         """Add a choice to a plan, and give what goes back through it."""
@@ -296,13 +290,13 @@ class Planner:
         decided, (_, read), code = step.decided, step.decided.reads, self._part(step.parts[1], True)
         seeds, width, row = slopes[decided.results], len(decided.state), numbers[decided.results][-1:]
         if not len(code.seeds.at):  # it reads nothing
-            return [Clear(seeds)]
+            return [clear(seeds)]
         given, moving = _divided(code, len(read))
         rows = decided.moving[:, code.reads[moving] - len(read)]
         return [
             Move(numbers[read][code.reads[given]], code.inputs[given]),
             *_of_row(numbers[rows], code.inputs[moving], row),
-            *(Move(seeds, code.seeds[:width]), Clear(seeds)),
+            *(Move(seeds, code.seeds[:width]), clear(seeds)),
             *_of_row(slopes[decided.stacked], code.seeds[width:], row),
             *(*code.plan, Move(code.slopes[given], slopes[read][code.reads[given]], adds=True)),
             *_of_row(code.slopes[moving], slopes[rows], row, adds=True),
@@ -316,7 +310,7 @@ def _divided(code: Code, fixed: int) -> tuple[Any, Any]:
 
 def _of_row(source: Cells, target: Cells, row: Cells, adds: bool = False) -> Plan:
     """A row that is moved; nothing if a row has no numbers."""
-    return [MoveRow(source, target, row, adds)] if source.at.size and target.at.size else []
+    return [Move(source, target, adds, row)] if source.at.size and target.at.size else []
 
 
 class RunOfRegion:
@@ -410,29 +404,21 @@ def _ready(part: Any) -> Any:
 _Cells: TypeAlias = "tuple[Floats, Any]"
 
 
-def _move(source: _Cells, target: _Cells, adds: bool) -> None:
+def _move(source: _Cells, target: _Cells, adds: bool, row: _Cells | None) -> None:
     (numbers, at), (others, to) = source, target
+    if row is not None:
+        which, position = row
+        number = int(which[position].item())
+        at, to = _row_of(at, number), _row_of(to, number)
     if adds:
         np.add.at(others, to, numbers[at])
     else:
         others[to] = numbers[at]
 
 
-def _move_row(source: _Cells, target: _Cells, row: _Cells, adds: bool) -> None:
-    numbers, at = row
-    number = int(numbers[at].item())
-    (numbers, at), (others, to) = source, target
-    _move((numbers, _row_of(at, number)), (others, _row_of(to, number)), adds)
-
-
 def _row_of(at: Any, number: int) -> Any:
     """One of the rows, where there are several."""
     return at[number] if isinstance(at, np.ndarray) and at.ndim > 1 else at
-
-
-def _clear(target: _Cells) -> None:
-    numbers, at = target
-    numbers[at] = 0.0
 
 
 def _check(source: _Cells, failed: _Cells) -> None:
@@ -473,8 +459,6 @@ def _unwind(states: States, body: Any) -> None:
 
 _STEPS: dict[type, Callable[..., None]] = {
     Move: _move,
-    MoveRow: _move_row,
-    Clear: _clear,
     Check: _check,
     Choose: _choose,
     Repeat: _repeat,

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.compiler.guards.refusals import TraceError
-from micrograd.compiler.ir.program import Take
+from micrograd.compiler.ir.program import Map, Take
 from micrograd.compiler.numbers import part_of, stretches_of, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from micrograd.compiler.backends.shared.batches import Batches
     from micrograd.compiler.ir.program import Kernel, Program, Singles
     from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.engine.primitive import Primitive
 
 
 NOT_FAILED = np.zeros(1)
@@ -84,10 +85,12 @@ class Executable(ABC):
             may be written over.
         batches: the Batches of this backend, if its programs train in a buffer.
         dtype: of the numbers in the buffer.
+        functions: those that it has for primitives; others are formulas of these, or called in Python.
     """
 
     batches: type[Batches]
     dtype: Any = np.dtype(np.float64)
+    functions: Mapping[Primitive, Any]
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         self.program = program
@@ -122,9 +125,11 @@ class Executable(ABC):
         parts = self.parts()
         return [partial(_run_all, parts[stretch]) for stretch in self.program.stretches()]
 
-    @abstractmethod
     def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
+        if isinstance(kernel, Map) and kernel.primitive not in self.functions and not kernel.primitive.composite:
+            return Pace.IN_PYTHON
+        return Pace.IN_VECTORS
 
 
 def _run_all(parts: Sequence[Callable[[], object]]) -> None:
