@@ -14,7 +14,8 @@ from micrograd.compiler.ir import equals
 from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.tracing.source import Source
-from micrograd.compiler.tracing.trace import Tape, trace, tracing
+from micrograd.compiler.tracing.tape import Tape, tracing
+from micrograd.compiler.tracing.trace import trace
 from micrograd.engine.primitive import Primitive
 
 four = Primitive("four", "four", lambda a, b, c, d: a * b + c * d, *[lambda g, out, *operands: g] * 4)

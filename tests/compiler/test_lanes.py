@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.tracing import trace
+from micrograd.compiler.tracing import derivatives
 
 # Small integers, on which float arithmetic is exact, with ties; 24 elements are enough to be written at once
 X = np.array([[1.0, -2.0, 3.0, 4.0], [2.0, 2.0, -1.0, 1.0], [5.0, 1.0, 2.0, -3.0]]).repeat(2, axis=0)
@@ -24,7 +24,7 @@ MASK = COUNTS > 2
 def _however_few():
     """Gradients of few operations are written one by one, which is quicker; here they are not, either."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trace, "_FEWEST_STEPS", 1)
+        patch.setattr(derivatives, "_FEWEST_STEPS", 1)
         yield
 
 

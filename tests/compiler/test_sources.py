@@ -36,7 +36,7 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import line_of_made_name
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.sources import Sources, _LineFinder, _Observer, _position
-from micrograd.compiler.tracing.trace import Symbol
+from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.engine.primitive import PRIMITIVES
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from tests.compiler.runs import Runs

@@ -17,7 +17,8 @@ import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.tracing.source import Source
-from micrograd.compiler.tracing.trace import Tape, trace
+from micrograd.compiler.tracing.tape import Tape
+from micrograd.compiler.tracing.trace import trace
 from tests.compiler.runs import Runs
 
 FREEZING = {

@@ -31,7 +31,7 @@ from micrograd.compiler.guards.structure import (
 )
 from micrograd.compiler.numbers import part_of, shape_of_floats, taken
 from micrograd.compiler.tracing.promotion import is_dtype
-from micrograd.compiler.tracing.trace import is_plain
+from micrograd.compiler.tracing.symbols import is_plain
 from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.stored import LATER, bring_up_to_date
 from micrograd.engine.value import Value

@@ -40,7 +40,8 @@ from micrograd.compiler.numbers import part_of, shape_of_floats, taken
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.outline import OutlineError, outline
-from micrograd.compiler.tracing.trace import AbandonedError, Tape
+from micrograd.compiler.tracing.tape import Tape
+from micrograd.compiler.tracing.trace import AbandonedError
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.loops import Rows, taking_rows
 

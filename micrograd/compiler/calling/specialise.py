@@ -22,6 +22,7 @@ from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import tests_bools
+from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
@@ -34,7 +35,7 @@ from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.source import Source
-from micrograd.compiler.tracing.trace import AbandonedError, FollowedError, TraceError
+from micrograd.compiler.tracing.trace import AbandonedError, FollowedError
 from micrograd.engine.storage import Stored
 from micrograd.engine.stored import requires_grad_version
 from micrograd.engine.value import Value

@@ -30,7 +30,8 @@ from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.checks import may_raise
 from micrograd.compiler.passes.normalise import ARITHMETIC, flatten
-from micrograd.compiler.tracing.trace import Symbol, Tape, tracing
+from micrograd.compiler.tracing.symbols import Symbol
+from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine.tracer import Tracer
 
 if TYPE_CHECKING:

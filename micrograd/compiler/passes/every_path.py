@@ -29,7 +29,9 @@ from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.passes.histories import Replay
 from micrograd.compiler.tracing.questions import Questions, UndecidedError
 from micrograd.compiler.tracing.source import Source
-from micrograd.compiler.tracing.trace import Symbol, Tape, refuse_int, trace, traced_on
+from micrograd.compiler.tracing.symbols import Symbol, refuse_int
+from micrograd.compiler.tracing.tape import Tape
+from micrograd.compiler.tracing.trace import trace, traced_on
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value

@@ -34,7 +34,9 @@ from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.decisions import chosen, repeated
 from micrograd.compiler.tracing.questions import Questions
-from micrograd.compiler.tracing.trace import Symbol, Tape, trace, traced_on
+from micrograd.compiler.tracing.symbols import Symbol
+from micrograd.compiler.tracing.tape import Tape
+from micrograd.compiler.tracing.trace import trace, traced_on
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -117,7 +119,7 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-_OUTSIDE = dict.fromkeys(("micrograd.compiler.tracing.questions", __name__, Tape.__module__))
+_OUTSIDE = dict.fromkeys((Questions.__module__, __name__, Symbol.__module__, Tape.__module__))
 
 
 class _Look:

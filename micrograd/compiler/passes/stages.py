@@ -19,7 +19,7 @@ from micrograd.compiler.passes.effects import effect_of
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.passes.verifier import check
-from micrograd.compiler.tracing.trace import without_collecting
+from micrograd.compiler.tracing.tape import without_collecting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

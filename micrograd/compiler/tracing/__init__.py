@@ -1,7 +1,10 @@
 """Tracing: a function runs once on symbols, which write down what is done to them.
 
 source.py          what is traced, and how
-trace.py           the tape, the symbols, and the trace of a function
+symbols.py         the numbers that are not known yet
+tape.py            what is done to them, written down
+trace.py           the trace of a function
+derivatives.py     derivatives of what is on a tape, written on it
 questions.py       the decisions of a function on numbers, and how a program answers them
 indexing.py        table[i] of a list with an index that is an argument
 largest.py         max of numbers that a generator reads, which is no question
@@ -21,4 +24,5 @@ updates.py         the update of an optimiser
 body.py            what one iteration of such a vmap writes down
 """
 
-from micrograd.compiler.tracing import symbol_arrays as symbol_arrays  # which the tape cannot import, and needs
+from micrograd.compiler.tracing import derivatives as derivatives  # which the tape cannot import, and needs
+from micrograd.compiler.tracing import symbol_arrays as symbol_arrays

@@ -24,7 +24,9 @@ from micrograd.compiler.guards.refusals import in_place_of_others, refuse
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
-from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, numbered, tracing
+from micrograd.compiler.tracing.symbols import Symbol, is_plain
+from micrograd.compiler.tracing.tape import Tape, tracing
+from micrograd.compiler.tracing.trace import numbered
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray

@@ -20,7 +20,8 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, NO_ROWS, Decided
 from micrograd.compiler.tracing.body import Body, Leaves, returned
 from micrograd.compiler.tracing.promotion import kind_of_number
-from micrograd.compiler.tracing.trace import FloatSymbol, Symbol, Tape, class_of
+from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, class_of
+from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import form_of
@@ -259,8 +260,9 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
         outside = [cast("Symbol", inner.outside(position)) for position in fixed]  # which the iteration has read
         at = [symbol._position for symbol in [*given, *outside]]
         root = inner.position(total)
-        roots = inner._dependence([inner._symbol(root, Symbol)], set(at))
-        slopes = inner._gradients(root, roots, {position: [position] for position in at}, True)
+        derivatives = inner.derivatives(inner)
+        roots = derivatives.dependence([inner._symbol(root, Symbol)], set(at))
+        slopes = derivatives.gradients(root, roots, {position: [position] for position in at}, True)
         sums = [each + slopes.get(symbol._position, 0.0) for each, symbol in zip(state[width:], outside, strict=True)]
         own = [slopes.get(symbol._position, 0.0) for symbol in given]
         return [*own[:width], *sums], [own[width + column] for column in wanted]
@@ -386,8 +388,6 @@ def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[l
 
 
 _MOST_DIRECTIONS = 24  # of more, it is less to do to follow the decisions, where that may be
-Tape.derivatives_of = derivatives_of
-Tape.adjoint_of_scan, Tape.tangents_of_scan = adjoint_of_scan, tangents_of_scan
 
 
 def _is_same(*results: Structure) -> bool:

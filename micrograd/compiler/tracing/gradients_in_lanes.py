@@ -21,7 +21,7 @@ from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSIT
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY, TAKE_LITERALS
 from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
-from micrograd.compiler.tracing.trace import Symbol
+from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.engine import primitives
 from micrograd.engine.recorder import using
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.tracing.dependence import Dependence
-    from micrograd.compiler.tracing.trace import Tape
+    from micrograd.compiler.tracing.tape import Tape
 
 _IN_LANES = {each for each in OF_LIBRARY - {SUM_OF_PRODUCTS, TAKE} if each.derivatives}
 
@@ -43,12 +43,18 @@ class GradientsInLanes:
 
     In the arrays, an element stands for each position since that of the first source; see Dependence.
 
+    Args:
+        dependence: what gradients flow through.
+        root: the position of the symbol.
+        of_operation, of_call: what an operation, or a call, gives to its operands; see derivatives.py.
+
     Attributes:
         tape: where they are written.
     """
 
-    def __init__(self, tape: Tape, dependence: Dependence, root: int) -> None:
+    def __init__(self, tape: Tape, dependence: Dependence, root: int, of_operation: Any, of_call: Any) -> None:
         self.tape, self._dependence, self._begin = tape, dependence, dependence.begin
+        self._of_operation, self._of_call = of_operation, of_call
         self._root, size = dependence.equal[root] - dependence.begin, len(dependence.inside)
         self._nodes = dependence.nodes()[::-1]  # operations that pass gradients on, from the last to the first
         self._operands = dependence.operands[:, self._nodes].T
@@ -182,7 +188,7 @@ class GradientsInLanes:
         begin, end = np.searchsorted(self._rows, [row, row + 1])
         slots = iter(self._by_row[begin:end].tolist())
         gradient, dependence = self.tape._symbol(at, Symbol), self._dependence
-        for operand, contribution in self.tape._contributions(position, dependence.written, gradient, dependence):
+        for operand, contribution in self._of_operation(position, dependence.written, gradient, dependence):
             target = dependence.equal[operand] - self._begin
             if self._alias[target] == target:
                 slot = next(slot for slot in slots if self._target[slot] == target)
@@ -197,7 +203,7 @@ class GradientsInLanes:
             seeds.append(np.zeros(at.shape) if is_nothing else np.where(at < 0, self.tape.position(0.0), at))
         slots = self._by_row[slice(*np.searchsorted(self._rows, [row, row + 1]))]
         numbers, begin = self._index[slots], 0  # of the elements of all operands that are given
-        contributions = self.tape.contributions_of_call(called, seeds, self._dependence)
+        contributions = self._of_call(called, seeds, self._dependence)
         for operand, is_given, contribution in zip(called.operands, called.is_given, contributions, strict=True):
             end = begin + operand.size * is_given
             if contribution is not None:

@@ -23,7 +23,7 @@ from micrograd._support.locks import new_lock
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.refusals import TraceError, refuse, refused_indices
 from micrograd.compiler.tracing import promotion
-from micrograd.compiler.tracing.trace import BoolSymbol, IntSymbol, Picked
+from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol, Picked
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.tracer import tracer_on_top

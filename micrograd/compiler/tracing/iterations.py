@@ -23,7 +23,8 @@ from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, plain_rows, told
 from micrograd.compiler.tracing.decisions import chosen, in_blocks, repeated, switched
-from micrograd.compiler.tracing.trace import Symbol, Tape
+from micrograd.compiler.tracing.symbols import Symbol
+from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Iterations, taking
 

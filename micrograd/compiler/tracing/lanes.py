@@ -29,18 +29,16 @@ from micrograd._support.checks import Operand
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import FLOAT64
-from micrograd.compiler.tracing.trace import (
-    REWRITES,
+from micrograd.compiler.tracing.symbols import (
     BoolSymbol,
     FloatSymbol,
     IntSymbol,
     Picked,
-    QuietTape,
     Symbol,
-    Tape,
     class_of,
     kind_of_result,
 )
+from micrograd.compiler.tracing.tape import REWRITES, QuietTape, Tape
 from micrograd.engine import primitives
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, RULES, picked
 from micrograd.engine.recorder import recorder_on_top, using

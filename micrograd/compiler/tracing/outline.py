@@ -36,7 +36,8 @@ from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
-from micrograd.compiler.tracing.trace import Symbol, Tape, tracing
+from micrograd.compiler.tracing.symbols import Symbol
+from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
 from micrograd.loops import Iterations, taking

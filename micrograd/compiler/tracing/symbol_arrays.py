@@ -24,8 +24,6 @@ import numpy as np
 from micrograd._support.checks import Operand, is_unknown, is_value, is_whole
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
 from micrograd.compiler.tracing import lanes
-from micrograd.compiler.tracing.array_gradients import gradient_of
-from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
     INT64,
@@ -36,7 +34,7 @@ from micrograd.compiler.tracing.promotion import (
     kind_of_number,
     promoted,
 )
-from micrograd.compiler.tracing.trace import Tape
+from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine import value_arrays
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
 from micrograd.engine.value import Value
@@ -721,4 +719,4 @@ def _check_index(index: Any) -> None:
         refuse("an index that depends on numbers", "Write np.where(x > 0, a, b), or mg.take(sequence, index).")
 
 
-Tape.arrays, Tape.gradients_in_lanes, Tape.gradient_of = sys.modules[__name__], GradientsInLanes, gradient_of
+Tape.arrays = sys.modules[__name__]

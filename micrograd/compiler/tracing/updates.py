@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.compiler.tracing.trace import Tape, tracing
+from micrograd.compiler.tracing.tape import Tape, tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

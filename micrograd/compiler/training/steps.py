@@ -31,7 +31,7 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.tracing.questions import ROUNDING
 from micrograd.compiler.tracing.source import Source
-from micrograd.compiler.tracing.trace import is_plain
+from micrograd.compiler.tracing.symbols import is_plain
 from micrograd.compiler.training.update import Update, update_of
 from micrograd.engine.commit import changing_gradients, commit, setting
 from micrograd.engine.storage import Stored

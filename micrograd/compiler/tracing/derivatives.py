@@ -1,0 +1,644 @@
+"""Derivatives on a tape: the rules of primitives run on symbols, and write the gradients as they write all else.
+
+    0  input        x
+    1  mul   0 0                 the gradient of 1 by 0:
+    2  mul   1.0 0               what the rule of a product gives to its first operand
+    3  mul   1.0 0               and to its second
+    4  add   2 3
+
+Gradients go from the end of the tape to its beginning, tangents from the beginning to the end. A Jacobian takes what is
+less to do, and of rows that are alike the rules run for two.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from micrograd._support.checks import are_all
+from micrograd.compiler.guards.refusals import (
+    refuse,
+)
+from micrograd.compiler.guards.sources import observing_again
+from micrograd.compiler.ir.entries import (
+    EQUAL,
+    INPUT,
+    LITERAL,
+    SUM_OF_PRODUCTS,
+    TAKE,
+    Called,
+    Decided,
+    Mapped,
+    Trace,
+)
+from micrograd.compiler.ir.equals import first_equals
+from micrograd.compiler.tracing import alike_rows
+from micrograd.compiler.tracing.array_gradients import gradient_of
+from micrograd.compiler.tracing.colours import coloured, star_coloured
+from micrograd.compiler.tracing.decisions import adjoint_of_scan, derivatives_of, tangents_of_scan
+from micrograd.compiler.tracing.dependence import Dependence
+from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
+from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, is_plain
+from micrograd.compiler.tracing.tape import Tape, tracing
+from micrograd.engine import primitives
+from micrograd.engine.differentiation import refuse_constant
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+
+
+_FEWEST_STEPS = 2000  # that gradients are written many at a time for
+
+
+_AS_BEFORE = nullcontext()
+
+
+class Derivatives:
+    """The derivatives of what is on a tape, written on it.
+
+    Args:
+        tape: the tape.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self._literals: dict[tuple[int, int], int] = {}  # of an operation and an operand, for rows that are alike
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
+        if not isinstance(root, Symbol) or wanted is None:
+            return None
+        positions = self._positions_of(wanted, create_graph)
+        dependence = self.dependence([root], set(positions.values()))
+        return self._gradients_of_one(root, dependence, _by_position(positions), create_graph)
+
+    def _gradients_of_one(
+        self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> dict[Any, Any]:
+        """The gradients of a symbol by the Values at some positions, written many at a time where that is quicker."""
+        fewest = 0 if self.tape.in_lanes else _FEWEST_STEPS
+        if dependence.steps < fewest or self.tape._has_iterations() or self.tape.decisions:
+            return self.gradients(root._position, dependence, values, create_graph)
+        lanes = GradientsInLanes(self.tape, dependence, root._position, self.contributions, self.contributions_of_call)
+        if not lanes.are_wide:
+            return self.gradients(root._position, dependence, values, create_graph)
+        found = lanes.write(values)
+        if not create_graph:
+            at = np.array([slope._position for slope in found.values()], dtype=np.int64)
+            if self.tape.as_floats:
+                begin = self.tape.operations.append_block([primitives.detach], 1, len(at), [[at]])
+                at = np.arange(begin, begin + len(at))
+            found = dict(zip(found, self.tape.symbols(at.tolist(), FloatSymbol), strict=True))
+        return {value: slope for position, slope in found.items() for value in values[position]}
+
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
+        """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
+        roots = [output for output in outputs if isinstance(output, Symbol)]
+        if len(roots) > 1:
+            self.tape._look_into_maps()
+        positions = self._positions_of(inputs, create_graph)
+        dependence = self.dependence(roots, set(positions.values()))
+        of_rows, values, alike = self._roots(outputs), _by_position(positions), list[alike_rows.Alike]()
+        if len(roots) > 1 and not self.tape.decisions:
+            alike += alike_rows.alike(of_rows, dependence, values)
+        if len(inputs) < len(outputs) and dependence.is_large(of_rows, alike, len(inputs)):
+            columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
+            return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
+        if len(outputs) == len(roots) == 1:
+            return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
+        found = list[Any]({} for _ in outputs)
+        for row, position, slope in zip(
+            *self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True
+        ):
+            found[row].update(dict.fromkeys(values[position], slope))
+        return found
+
+    def sparse_entries(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The gradients of outputs by the inputs that each depends on: their rows, their columns, and they.
+
+        They are computed row by row, or by directions of several columns where that is less to do.
+        """
+        self.tape._look_into_maps()
+        roots, positions = (
+            self._roots(outputs),
+            self.tape.positions(inputs),
+        )  # all inputs are copies, so each has its own
+        written = self.tape._so_far()
+        dependence = Dependence(list(roots.values()), set(positions), written, self._equal(written))
+        alike = [] if self.tape.decisions else list(alike_rows.alike(roots, dependence, positions))
+        rows, least = dependence.rows(len(outputs), roots, alike, set(positions))
+        colours, is_star = coloured(rows, least), False
+        if symmetric and dependence.is_symmetric(rows, positions, alike_rows.OF_LIBRARY):
+            most = least if colours is None else max(colours.values(), default=0)
+            if (fewer := star_coloured(dict(zip(positions, rows, strict=True)), most)) is not None:
+                colours, is_star = fewer, True
+        if colours is None:
+            found = self._row_by_row(roots, alike, dependence, positions, create_graph=False)
+            how = "each by its own expression, as directions would be no less work"
+        else:
+            found = self._by_colours(outputs, inputs, rows, colours, positions)
+            kind = "of a star colouring of the columns" if is_star else "of columns"
+            how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
+        self.tape.remarks.append(f"Derivatives: {len(found[2]):,} entries of {len(outputs):,} rows, {how}")
+        numbers: Any = np.zeros(1 + max(positions, default=0), dtype=np.int64)
+        numbers[positions] = np.arange(len(positions))
+        return found[0], numbers[np.array(found[1], dtype=np.int64)], found[2]
+
+    def _roots(self, outputs: Sequence[Any]) -> dict[int, int]:
+        """The positions of the outputs that are symbols, by their numbers."""
+        if are_all(Symbol, outputs):
+            return dict(enumerate(self.tape.positions(outputs)))
+        return {row: self.tape.position(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
+
+    def _row_by_row(
+        self,
+        roots: Mapping[int, int],
+        alike: Sequence[alike_rows.Alike],
+        dependence: Dependence,
+        sources: Collection[int],
+        create_graph: bool,
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The entries of a Jacobian, row by row from the gradients of its outputs: rows, positions, and entries.
+
+        Args:
+            roots: the positions of the outputs, by their rows.
+            alike: rows that are alike.
+            dependence: what gradients flow through.
+            sources: the positions to differentiate by.
+            create_graph: whether the entries are graphs.
+        """
+        rows, by, entries = array("q"), array("q"), list[Any]()
+        values, left = {position: [position] for position in sources}, dict(roots)
+
+        def add(row: int, slopes: Mapping[int, Any]) -> None:
+            rows.extend([row] * len(slopes))
+            by.extend(slopes)
+            entries.extend(slopes.values())
+
+        for each in alike:
+            slopes, copied = self._of_alike(each, dependence, values, create_graph)
+            for row, of_row in zip(each.rows.tolist(), slopes, strict=False):
+                add(row, of_row)
+                del left[row]
+            for of_copied, of_sources, written in copied:
+                rows.frombytes(np.repeat(of_copied, of_sources.shape[1]).tobytes())
+                by.frombytes(of_sources.tobytes())
+                entries += self.tape.symbols(written.ravel().tolist(), Symbol if create_graph else FloatSymbol)
+                for row in of_copied.tolist():
+                    del left[row]
+        for row, root in left.items():
+            add(row, self.gradients(root, dependence, values, create_graph))
+        return rows, by, entries
+
+    def _by_colours(
+        self,
+        outputs: Sequence[Any],
+        inputs: Sequence[Any],
+        rows: Sequence[Sequence[int]],
+        colours: Mapping[int, int],
+        positions: Sequence[int],
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
+        """The same from one direction for each colour; some of a Hessian from the column instead of the row."""
+        directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
+        for value, position in zip(inputs, positions, strict=True):
+            if position in colours:
+                directions[colours[position]][value] = 1.0
+        tangents = self.tangents(outputs, directions, False)
+        numbers, found = {position: number for number, position in enumerate(positions)}, []
+        for number, row in enumerate(rows):
+            of_colour = Counter(colours[position] for position in row)
+            for position in row:
+                mirrored = of_colour[colours[position]] > 1
+                colour = colours[positions[number] if mirrored else position]
+                slope = tangents[colour][numbers[position] if mirrored else number]
+                if isinstance(slope, Symbol):
+                    found.append((number, position, slope))
+        return [row for row, _, _ in found], [position for _, position, _ in found], [slope for _, _, slope in found]
+
+    def _of_alike(
+        self,
+        alike: alike_rows.Alike,
+        dependence: Dependence,
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
+    ) -> tuple[list[dict[Any, Any]], Iterator[tuple[Any, Any, Any]]]:
+        """The gradients of rows that are alike: two by the rules, and the others as the second, if that can be.
+
+        Returns:
+            Those of the first two. Then, for some of the others at a time, their numbers, and in arrays with a row for
+            each the positions to differentiate by and those of the gradients; nothing if the others have to be asked
+            for.
+        """
+        first = self.gradients(int(alike.positions[0, 0]), dependence, values, create_graph)
+        begin, checked, known = len(self.tape.operations), len(self.tape.checked), self.tape.known
+        self.tape.known, positions = {}, alike.positions[1].tolist()  # all that the row needs is written again
+        for column, (operation, index) in alike.literals.items():  # no rule has one of these
+            literal = self.tape.operations.append_literal(
+                self.tape.operations.numbers[self.tape.operations.first[positions[column]]]
+            )
+            self._literals[positions[operation], index] = positions[column] = literal
+        begin = len(self.tape.operations)
+        try:
+            second = self.gradients(positions[0], dependence, values, create_graph)
+        finally:
+            self.tape.known, self._literals = known, {}
+        gradients = {
+            position: self.tape.position(second[position])
+            for position in dict.fromkeys(positions)
+            if position in second
+        }
+        copied = alike_rows.Copied(self.tape.operations, begin, positions, list(self.tape.checked)[checked:], gradients)
+        if not copied.is_whole:
+            return [first, second], iter(())
+        done = [first] if alike.literals else [first, second]
+        left = alike.rows[len(done) :], alike.positions[len(done) :]
+        return done, copied.write(self.tape.operations, *left, self.tape.checked)
+
+    def _positions_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
+        """The positions of what to differentiate by; a Value that the function has not read has none."""
+        if any(map(is_plain, wanted)):
+            _refuse_gradient()
+        if not all(isinstance(value, Symbol) for value in wanted):
+            self.tape.tells_apart = True  # an argument may be one of these Values
+        found = {
+            value: self.tape.position(value) if isinstance(value, Symbol) else self.tape.values.get(value)
+            for value in wanted
+        }
+        positions = {value: position for value, position in found.items() if position is not None}
+        applied = self.tape.operations.primitives
+        if create_graph and any(
+            applied[position] is INPUT and not self.tape._is_trained(position) for position in positions.values()
+        ):
+            refuse_constant("an argument of the compiled function")
+        if any(
+            position in made for position in positions.values() for made in (*self.tape.maps, *self.tape.decisions)
+        ) or not all(position in self.tape._copies or applied[position] is INPUT for position in positions.values()):
+            _refuse_gradient()
+        return positions
+
+    def dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> Dependence:
+        """What lies between sources and roots, on the tape as it is now."""
+        written = self.tape._so_far()
+        return Dependence(self.tape.positions(roots), sources, written, self._equal(written))
+
+    def _equal(self, written: Trace) -> Sequence[int]:
+        """For each position, the first one that is equal to it.
+
+        Where most operations were written many at a time, and many are new since the last time, it is quicker to go
+        through all of them at once. Who asks for many derivatives would wait for the square of their number then.
+        """
+        if 2 * len(self.tape.operations) < 3 * self.tape.gone_through or not self.tape.operations.are_mostly_in_lanes:
+            return self.tape._equals.of(written)
+        self.tape.gone_through = len(self.tape.operations)
+        return first_equals(written)[: self.tape.gone_through].tolist()
+
+    def gradients(
+        self, root: int, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> dict[Any, Any]:
+        """The gradients of what is at a position by the Values at some positions, as far as it depends on them."""
+        equal, written = dependence.equal, dependence.written
+        last = equal[root]
+        found: dict[int, Any] = {last: self.tape._symbol(self.tape.position(1.0), Symbol)}
+        passed: list[Mapped | Called | Decided] = []
+        for position in reversed(dependence.order(last)):
+            if dependence.passes_on(position) and position in found:
+                if (
+                    self.tape.maps
+                    and (mapped := next((made for made in self.tape.maps if position in made), None)) is not None
+                ):
+                    if isinstance(mapped, Called):
+                        self._through_call(mapped, position, dependence, found)
+                    elif not any(mapped is made for made in passed):  # its last result, before which all are complete
+                        passed.append(mapped)
+                        self._through_map(mapped, dependence, found)
+                    continue
+                if self.tape.decisions and (decided := self._decided_at(position)) is not None:
+                    if not any(decided is made for made in passed):
+                        passed.append(decided)
+                        self._through_decision(decided, dependence, found)
+                    continue
+                for operand, contribution in self.contributions(position, written, found[position], dependence):
+                    first = equal[operand]
+                    found[first] = found[first] + contribution if first in found else contribution
+        made = {value: found[position] for position in found for value in values.get(position, ())}
+        if not create_graph:
+            made = {
+                value: self.tape.number_of(contribution) if isinstance(contribution, Symbol) else contribution
+                for value, contribution in made.items()
+            }
+        return made
+
+    def contributions_of_call(self, called: Called, seeds: Sequence[Any], dependence: Dependence) -> list[Any]:
+        """For each operand of a call the positions of its elements' gradients; None where no gradient flows to it.
+
+        Args:
+            called: the call.
+            seeds: the positions of the gradients of its results, or floats.
+            dependence: what gradients flow through.
+        """
+        pairs = list(zip(called.is_given, called.operands, strict=True))
+        needed = tuple(is_given and dependence.holds_any(operand) for is_given, operand in pairs)
+        if called.function.is_gradient:  # what it is made of is written
+            given = [seed if seed.dtype == float else self.tape.symbols_at(seed) for seed in seeds]
+            made = called.function.rule(given, *self._symbols_of_call(called), needed)
+            contributions = iter(
+                [
+                    self.tape.positions_in(contribution)
+                    for contribution, wanted in zip(made, needed, strict=True)
+                    if wanted
+                ]
+            )
+        else:
+            function = gradient_of(called.function, needed)
+            contributions = iter(self.tape._call(function, [*seeds, *called.results, *called.operands]))
+        return [next(contributions) if wanted else None for wanted in needed]
+
+    def _symbols_of_call(self, called: Called) -> tuple[list[Any], list[Any]]:
+        """What stands for the results of a call, and for its operands."""
+        pairs = zip(called.is_given, called.operands, strict=True)
+        operands = [self.tape.symbols_at(operand) if is_given else operand for is_given, operand in pairs]
+        return list(map(self.tape.symbols_at, called.results)), operands
+
+    def _through_call(self, called: Called, position: int, dependence: Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a call give to its operands. The call comes after all of its results."""
+        (hub,) = called.hub.tolist()
+        if position != hub:
+            found.setdefault(hub, None)
+            return
+        seeds = []
+        for positions in called.results:
+            slopes = [found.get(each, 0.0) for each in positions.ravel().tolist()]
+            seed = np.array([self.tape.position(slope) for slope in slopes], dtype=np.int64).reshape(positions.shape)
+            seeds.append(seed if any(isinstance(slope, Value) for slope in slopes) else np.zeros(positions.shape))
+        equal = dependence.equal
+        for positions, contributions in zip(
+            called.operands, self.contributions_of_call(called, seeds, dependence), strict=True
+        ):
+            if contributions is None:
+                continue
+            for operand, at in zip(positions.ravel().tolist(), contributions.ravel().tolist(), strict=True):
+                first = equal[operand]
+                if first in dependence:
+                    contribution = self.tape._symbol(at, Symbol)
+                    found[first] = found[first] + contribution if first in found else contribution
+
+    def _through_map(self, mapped: Mapped, dependence: Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a map give to what its iterations read: another map, with a seed for each result."""
+        equal = np.array(dependence.equal)
+        is_source = np.append(np.zeros(dependence.begin, dtype=bool), dependence.inside)
+        fixed, moving = equal[mapped.fixed], equal[mapped.moving]
+        rows = mapped.results.T.tolist()
+        own: dict[int, list[int]] = {}  # for each output with gradients, their positions
+        common: dict[int, int] = {}  # the same of those that have one for all iterations, as those of a mean do
+        for column, row in enumerate(rows):
+            if any(position in found for position in row):
+                own[column] = [self.tape.position(found.get(position, 0.0)) for position in row]
+                if len(set(own[column])) == 1:
+                    common[column] = own.pop(column)[0]
+        for number, position in enumerate(mapped.sums.tolist(), len(rows)):
+            if position in found:
+                common[number] = self.tape.position(found[position])
+        wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
+        trace, of_fixed, of_moving = _gradient_of_map(self.tape.observer, mapped, list(own), list(common), *wanted)
+        seeds = np.array(list(own.values()), dtype=np.int64).reshape(len(own), len(moving)).T
+        made = self.tape.add_map(
+            trace,
+            [*mapped.fixed.tolist(), *common.values()],
+            np.concatenate([mapped.moving, seeds], axis=1),
+            len(of_fixed),
+        )
+        pairs = [
+            *zip(fixed[of_fixed].tolist(), made.sums.tolist(), strict=True),
+            *zip(moving[:, of_moving].ravel().tolist(), made.results.ravel().tolist(), strict=True),
+        ]
+        for position, contribution_at in pairs:
+            if is_source[position]:
+                contribution = self.tape._symbol(contribution_at, Symbol)
+                found[position] = found[position] + contribution if position in found else contribution
+
+    def _decided_at(self, position: int) -> Decided | None:
+        """The decision that has a result at a position."""
+        return next((each for each in self.tape.decisions if position in each), None)
+
+    def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a decision give to what it reads."""
+        if decided.is_scan:
+            adjoint_of_scan(self.tape, decided, dependence, found)
+            return
+        reads = [position for position in decided.operands_of(0) if dependence.equal[position] in dependence]
+        rows = derivatives_of(self.tape, decided, reads)
+        for position, row in zip(reads, rows, strict=True):
+            first = dependence.equal[position]
+            for result, slope in zip(decided.made, row, strict=True):
+                if result in found and not (isinstance(slope, float) and slope == 0.0):
+                    contribution = found[result] * slope
+                    found[first] = found[first] + contribution if first in found else contribution
+
+    def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
+        """The tangents of all results of a decision, from those of what it reads."""
+        if decided.is_scan:
+            tangents_of_scan(self.tape, decided, found)
+            return
+        reads = [position for position in decided.operands_of(0) if position in found]
+        rows = derivatives_of(self.tape, decided, reads)
+        for number in sorted({number for position in reads for number in found[position]}):
+            moving = [
+                (found[position][number], row)
+                for position, row in zip(reads, rows, strict=True)
+                if number in found[position]
+            ]
+            for result, *slopes in zip(decided.made, *(row for _, row in moving), strict=True):
+                terms = [tangent * slope for (tangent, _), slope in zip(moving, slopes, strict=True)]
+                found.setdefault(result, {})[number] = sum(terms[1:], terms[0])
+
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
+        """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
+        self.tape._look_into_maps()
+        written = self.tape._so_far()
+        positions = [
+            output._position if isinstance(output, Symbol) else self.tape.values.get(output) for output in outputs
+        ]
+        found: dict[int, dict[int, Any]] = {}  # of each position, by the number of the direction
+        for number, given in enumerate(directions):
+            for value, tangent in given.items():  # what is given is by copies
+                found.setdefault(value._position, {})[number] = self.tape._symbol(self.tape.position(tangent), Symbol)
+        ends = [position for position in positions if position is not None]
+        for position in Dependence(ends, set(found), written, range(len(self.tape.operations))).positions():
+            operands = () if position in found else set(written.operands(position))
+            moving = [(operand, found[operand]) for operand in operands if operand in found]
+            if moving and self.tape.decisions and (decided := self._decided_at(position)) is not None:
+                self._tangents_of_decision(decided, found)  # all of them, at the first one
+                continue
+            called = next((each for each in written.maps if position in each), None) if moving else None
+            if isinstance(called, Called):
+                self._tangents_of_call(called, found)  # at the call itself, which comes before its results
+                continue
+            for number in sorted({number for _, tangents in moving for number in tangents}):
+                of_one = {operand: tangents[number] for operand, tangents in moving if number in tangents}
+                if (tangent := self._tangent(position, written, of_one)) is not None:
+                    found.setdefault(position, {})[number] = tangent
+        of_outputs = [{} if position is None else found.get(position, {}) for position in positions]
+        made = [[tangents.get(number, 0.0) for tangents in of_outputs] for number in range(len(directions))]
+        if create_graph:
+            return made
+        return [[self.tape.number_of(t) if isinstance(t, Symbol) else t for t in tangents] for tangents in made]
+
+    def _tangents_of_call(self, called: Called, found: dict[int, dict[int, Any]]) -> None:
+        """The tangents of all results of a call, from those of its operands.
+
+        A rule is linear in the gradients of the results: so its own derivative by them gives the tangents.
+        """
+        needed = [given and any(each in found for each in operand.ravel().tolist())
+                  for given, operand in zip(called.is_given, called.operands, strict=True)]  # fmt: skip
+        seeds = []
+        for positions in called.results:
+            made: Any = self.tape.copies([1.0] * positions.size, called)
+            seeds.append(self.tape.array(np.fromiter(made, object, positions.size).reshape(positions.shape)))
+        contributions = called.function.rule(seeds, *self._symbols_of_call(called), needed)
+        pairs = [
+            (position, contribution)
+            for positions, given, wanted in zip(called.operands, contributions, needed, strict=True)
+            if wanted
+            for position, contribution in zip(positions.ravel().tolist(), np.ravel(given).tolist(), strict=True)
+            if position in found
+        ]
+        leaves = [leaf for seed in seeds for leaf in seed.flat]
+        results = np.concatenate([positions.ravel() for positions in called.results]).tolist()
+        for number in sorted({number for position, _ in pairs for number in found[position]}):
+            terms = [
+                contribution * found[position][number] for position, contribution in pairs if number in found[position]
+            ]
+            total: Any = sum(terms[1:], terms[0])
+            slopes = self.adjoints(total, leaves, True) if isinstance(total, Symbol) else {}
+            for position, leaf in zip(results, leaves, strict=True):
+                if leaf in slopes:
+                    found.setdefault(position, {})[number] = slopes[leaf]
+
+    def _tangent(self, position: int, written: Trace, found: Mapping[int, Any]) -> Any:
+        """The tangent of the operation at a position, from those of its operands; None where no derivative exists."""
+        primitive, *operands = written.operations[position]
+        if primitive is TAKE:
+            elements = [found.get(element, 0.0) for element in written.tables[operands[1]]]
+            return self.tape.take(elements, self.tape._symbol(operands[0], Symbol))
+        if primitive is SUM_OF_PRODUCTS:
+            start, *rows = operands
+            first, second = (written.rows[row] for row in rows)
+            pairs = list(zip(first, second, strict=True))
+            moving = [(found[x], y) for x, y in pairs if x in found] + [(found[y], x) for x, y in pairs if y in found]
+            if not moving:
+                return found[start]
+            factors = [self.tape._symbol(other, Symbol) for _, other in moving]
+            return self.tape.sum_of_products([tangent for tangent, _ in moving], factors, found.get(start, -0.0))
+        terms = [
+            contribution
+            for moving in dict.fromkeys(operands)
+            if moving in found
+            for _, contribution in self.contributions(position, written, found[moving], {moving})
+        ]
+        return sum(terms[1:], terms[0]) if terms else None
+
+    def contributions(
+        self, position: int, written: Trace, gradient: Any, wanted: Container[int]
+    ) -> list[tuple[int, Any]]:
+        """What the operation at a position gives to those of its operands that are at the positions wanted."""
+        primitive, operands = written.operations.primitives[position], written.operands(position)
+        if primitive is TAKE:
+            index = self.tape._symbol(written.operations.first[position], Symbol)
+            return [  # a negative index counts from the end, as in Python
+                (
+                    element,
+                    gradient
+                    * (
+                        self.tape.apply(EQUAL, index, float(n))
+                        + self.tape.apply(EQUAL, index, float(n - len(operands)))
+                    ),
+                )
+                for n, element in enumerate(operands)
+                if element in wanted
+            ]
+        written_down = self.tape.operations
+        applied, first, literals = written_down.primitives, written_down.first, written_down.numbers
+        numbers = [literals[first[p]] if applied[p] is LITERAL else self.tape._symbol(p, Symbol) for p in operands]
+        if self._literals:
+            for number in range(len(operands)):
+                if (literal := self._literals.get((position, number))) is not None:
+                    numbers[number] = self.tape._symbol(literal, Symbol)
+        if primitive is SUM_OF_PRODUCTS:
+            half = 1 + len(operands) // 2
+            factors = [1.0, *numbers[half:], *numbers[1:half]]
+            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True) if p in wanted]
+        if not primitive.derivatives:
+            raise ValueError(f"{primitive.name} has no derivative")
+        output = self.tape._symbol(position, Symbol)
+        rules = zip(operands, primitive.derivatives, strict=True)
+        asked = [(p, rule) for p, rule in rules if rule is not None and p in wanted]
+        with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.tape.observer):
+            return [(p, rule(gradient, output, *numbers)) for p, rule in asked]
+
+
+def _by_position(positions: Mapping[Any, int]) -> dict[int, list[Any]]:
+    """The Values at each position."""
+    found: dict[int, list[Any]] = {}
+    for value, position in positions.items():
+        found.setdefault(position, []).append(value)
+    return found
+
+
+def _refuse_gradient() -> NoReturn:
+    refuse("a gradient by a result, or by a plain number,", "Differentiate a function of it: see mg.grad.")
+
+
+def _gradient_of_map(
+    observer: Any,
+    mapped: Mapped,
+    own: Sequence[int],
+    common: Sequence[int],
+    fixed: Sequence[int],
+    moving: Sequence[int],
+) -> tuple[Trace, list[int], list[int]]:
+    """What one iteration of a map does backwards.
+
+    Args:
+        observer: what looks for sources.
+        mapped: the map.
+        own: which outputs have a gradient in each iteration.
+        common: which have one for all iterations.
+        fixed: which of the inputs that do not differ are to get gradients.
+        moving: which of those that do.
+
+    Returns:
+        The trace, to whose inputs these gradients come, and which inputs get gradients. Those of what differs are its
+        first outputs.
+    """
+    given, tape = mapped.trace, Tape()
+    tape.observer = observer
+    tape.operations = given.operations.copy()
+    tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
+    outputs = [*own, *common]
+    sources = {(group, n): given.inputs[group][n] for group, chosen in enumerate((fixed, moving)) for n in chosen}
+    of_tape = Derivatives(tape)
+    with tracing(tape):
+        seeds = [tape.input("seed") for _ in outputs]
+        terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
+        root: Any = sum(terms[1:], terms[0])
+        found = of_tape.gradients(
+            root._position, of_tape.dependence([root], sources.values()), _by_position(sources), True
+        )
+        of_fixed = list(filter(lambda n: (0, n) in found, fixed))
+        of_moving = list(filter(lambda n: (1, n) in found, moving))
+        made = [tape.position(found[1, n]) for n in of_moving] + [tape.position(found[0, n]) for n in of_fixed]
+    positions = [seed._position for seed in seeds]
+    inputs = [*given.inputs[0], *positions[len(own) :]], [*given.inputs[1], *positions[: len(own)]]
+    trace = tape.trace(inputs, made)._replace(checked=given.checked)
+    tape.finish()
+    return trace, of_fixed, of_moving
+
+
+Tape.derivatives = Derivatives
