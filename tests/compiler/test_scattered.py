@@ -122,7 +122,7 @@ def sums_of(kernels, memory):
 
 def program_of(size):
     """A program with a buffer of so many numbers, and nothing else."""
-    return Program(size, (), *[np.zeros(0, dtype=int)] * 2, np.zeros(0, dtype=int), range(0), (), np.zeros((0, 2), int))
+    return Program(size, ())
 
 
 LETTERS = np.array([[3, 10, 5], [4, 10, 6], [3, 11, 6]])  # the positions that each of three letters names
@@ -136,9 +136,9 @@ def test_sums_by_a_table_of_few_different_rows_are_added_up_row_by_row_first(is_
     if is_in_order:
         assert (block.kernels, program.size) == ((kernel,), 700)
         return
-    assert [each.rows * each.columns for each in block.kernels] == [9, 600, 9]
-    assert program.size == 709
-    memory = np.append(numbers(700), np.zeros(9))
+    assert [each.rows * each.columns for each in block.kernels] == [program.size - 700, 600, program.size - 700]
+    assert program.size <= 760
+    memory = np.append(numbers(700), np.zeros(60))
     expected = sums_of([kernel], memory)
     np.testing.assert_allclose(sums_of(block.kernels, memory)[:700], expected[:700], rtol=1e-12)
 
@@ -152,8 +152,9 @@ def test_what_a_table_of_few_different_rows_names_is_copied_first(iterations):
     if iterations > 1:
         assert (block.kernels, program.size) == ((kernel,), 1300)
         return
-    memory = np.append(numbers(1300), np.zeros(9))
-    assert [each.rows * each.columns for each in block.kernels] == [9, 600]
+    memory = np.append(numbers(1300), np.zeros(60))
+    assert [each.rows * each.columns for each in block.kernels] == [program.size - 1300, 600]
+    assert program.size <= 1360
     np.testing.assert_array_equal(sums_of(block.kernels, memory)[:1300], sums_of([kernel], memory)[:1300])
 
 
@@ -205,13 +206,44 @@ def test_sums_become_a_loop_that_sets_them_and_one_that_adds(from_zero):
 
 
 def test_short_sums_whose_order_is_another_stay_in_it():
-    table = [5, 3, 9, 1, 0, 8, 7, 2, 6, 4, 11, 10, 12, 15, 13, 14, 16, 19, 18, 17] * 3
-    kernels = sums([6, 7, 7, 8, 8, 8, 8, 8], [each + 20 * (n // 20) for n, each in enumerate(table)], 200)
+    order = [5, 3, 9, 1, 0, 8, 7, 2, 6, 4, 11, 10, 12, 15, 13, 14, 16, 19, 18, 17] * 3
+    table = [3 * each + number // 20 for number, each in enumerate(order)]
+    kernels = sums([6, 7, 7, 8, 8, 8, 8, 8], table, 200)
     (block,), _ = scattered([Block(1, tuple(kernels))], program_of(300), np.zeros(0, dtype=int))
     *_, added = block.kernels
     assert added.is_in_order
     read = [access.positions(added.rows, added.columns, 1).ravel().tolist() for access in added.factors]
-    assert read == [[each + 20 * (n // 20) for n, each in enumerate(table)]]
+    assert read == [table]
+
+
+def test_a_short_sum_whose_parts_come_in_another_order_begins_anew():
+    table = np.random.default_rng(1).permutation(90).tolist()
+    first, *others = sums([20, 30, 40], table, 200)
+    less = sums([30], table[::-1][:30], 203, coefficient=-1.0)[0].segments[0]
+    both = replace(first, segments=(*first.segments, less))
+    mixed = replace(sums([3], table[:3], 206)[0], segments=(less, first.segments[0]))
+    short = [replace(part, terms=4, first=Access(table=part.first.table[:, :, :4])) for part in mixed.segments]
+    last = replace(mixed, segments=tuple(short))
+    (block,), _ = scattered([Block(1, (both, *others, last))], program_of(300), np.zeros(0, dtype=int))
+    assert block.kernels[-1] == last
+    assert isinstance(block.kernels[0], Added)
+
+
+def test_sums_by_letters_are_loops_over_rows_of_letters():
+    text = np.array(drawn(200, 3))
+    by_target = {target: np.flatnonzero(LETTERS[text].ravel() == target) for target in np.unique(LETTERS)}
+    kernels = []
+    for target, read in sorted(by_target.items(), key=lambda item: len(item[1])):
+        table = Access(table=read.reshape(1, 1, -1))
+        kernels.append(Reduction(1, 1, Access(700 + int(target)), (Segment(1.0, len(read), table, None),)))
+    (block,), program = scattered([Block(1, tuple(kernels))], program_of(720), np.zeros(0, dtype=int))
+    *_, own, added, last = block.kernels
+    assert program.size == 720 + own.rows * own.columns == 720 + last.rows * last.columns
+    assert added.rows * added.columns == 600
+    memory = np.append(numbers(720), np.zeros(program.size - 720))
+    expected = sums_of(block.kernels, memory)
+    for target, read in by_target.items():
+        assert expected[700 + target] == pytest.approx(memory[read].sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("what", ["few", "read again", "another array", "a largest", "many", "other segments"])
