@@ -3,6 +3,8 @@
 import random
 import re
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +15,14 @@ from micrograd.compiler.backends.c.scattered import by_distinct_rows, scattered
 from micrograd.compiler.ir.program import Access, Program, Reduction, Segment
 from tests.compiler.c_files import Built, needs_cc
 from tests.compiler.test_export_large import numbers, pairs
+from tests.folders import ROOT
 
 pytestmark = needs_cc
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_can_be_imported(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "benchmarks"))
 
 
 def drawn(count, of, seed=1):
@@ -100,6 +108,22 @@ def test_every_third_row_shares_a_table(target):
         return
     assert [(part.rows, part.columns) for part in parts] == [(400, 1)] * 3
     assert pairs(parts) == pairs([kernel])
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(("name", "size"), [("bundle", ()), ("runge_kutta", (1000,)), ("recurrent", (500,))])
+def test_a_file_is_short_whatever_the_number_of_steps_or_points(name, size, tmp_path):
+    """1,000 steps or points take 60 kB, but for the numbers that the program was given, which are not there again."""
+    program = getattr(import_module(f"programs.{name}"), name)(*size)
+    numbers_, given = program.data()
+    weights = {key: import_module("programs.program").mapped(mg.Value, each) for key, each in numbers_.items()}
+    fast = mg.compile(lambda weights: program.scalars(weights, given))
+    source = Path(fast.export(tmp_path / "f_0.c", weights, work="argument")[0]).read_text()
+    code = re.sub(r"^static const double \w+\[\d*\] =\s*\{.*?\};", "", source, flags=re.MULTILINE | re.DOTALL)
+    assert len(code) < 60_000
+    assert "for (int " in code
+    assert "weights" in code
 
 
 def sums_of(kernels, memory):
