@@ -101,7 +101,8 @@ def test_every_third_row_shares_a_table(target):
     """What is read of each of 400 vectors are its last two numbers and its first one, in this order."""
     which = 3 * np.array(drawn(400, 50))
     read = Access(row_table=(which[:, None] + [1, 2, 0]).ravel())
-    kernel = Reduction(1200, 1, target, (Segment(1.0, 1, Access(7, row_step=2), read),))
+    even = Access(row_table=(6 * np.arange(400)[:, None] + [2, 0, 1]).ravel())
+    kernel = Reduction(1200, 1, target, (Segment(1.0, 1, Access(7, row_step=2), read), Segment(1.0, 1, even, None)))
     parts = in_even_rows(kernel)
     if target.row_table is not None:  # whose every third row is no table more than a number
         assert parts == [kernel]

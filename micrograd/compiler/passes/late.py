@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.repeats import Stretches
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.graph import Graph
-    from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.numbers import Integers
 
 
 def with_late(graph: Graph, levels: Integers) -> Integers:
@@ -40,8 +39,6 @@ def with_late(graph: Graph, levels: Integers) -> Integers:
     late = _Late(stretches, last, Edges(graph.size, used, users))
     for first, period, iterations in stretches.found:
         late.look_after(first + period * iterations, period)
-    if late.marks.any():
-        late.mark_like_them(levels, graph.counts() > IN_ORDER)
     return np.where(late.marks, last, levels)
 
 
@@ -66,12 +63,6 @@ class _Late:
             if not is_alike or (self.marks & (self._last < level)).any():
                 self.marks = before
                 return
-
-    def mark_like_them(self, levels: Integers, is_long: Booleans) -> None:
-        """Mark the long sums that may stand beside those that are marked, but are computed earlier so far."""
-        is_first = self.marks & is_long & (levels < self._last)
-        beside = is_long & np.isin(self._last, self._last[is_first]) & (levels < self._last)
-        self._mark(np.flatnonzero(beside & (levels >= levels[is_first].min(initial=len(levels)))))
 
     def _is_alike(self, level: int, period: int) -> bool:
         """Whether a level is like that an iteration before; what it has besides is marked."""
