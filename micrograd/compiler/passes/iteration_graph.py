@@ -116,15 +116,41 @@ class _Operands:
         self.fits[:, moves] &= evenly & ~is_constant[moving]
         self.fits[:, same] = nodes[:, same] == example[same]
 
-    def with_tables(self) -> None:
-        """Take from a table what does not move evenly."""
-        uneven = (self.sorts == _MOVING) & ~self.fits.all(axis=0)
+    def with_tables(self, alike: Integers) -> None:
+        """Take from a table what does not move evenly, and what kernels would read beside it.
+
+        Args:
+            alike: a number for each operand, the same for those that one kernel may read.
+        """
+        moving = self.sorts == _MOVING
+        lengths = np.array([end - begin for begin, end in map(_longest, self.fits.T)])
+        uneven = moving & (lengths < len(self.fits) - _LEFT_OUT)
+        uneven |= moving & np.isin(alike, alike[uneven])
         self.sorts[uneven], self.steps[uneven] = _TABLE, 0
         self.fits[:, uneven] = self.in_a_table[:, uneven]
 
 
+def _read_alike(graph: Graph, repeat: Repeat, groups: Integers) -> Integers:
+    """For each operand of an iteration a number, the same for those that one kernel may read."""
+    index_of = np.zeros(graph.size, dtype=np.int64)
+    index_of[repeat.nodes[0]] = np.arange(repeat.nodes.shape[1])
+    owners = index_of[graph.terms.owner[repeat.terms[0]]]
+    terms = _number_inside(owners)
+    parts = [np.stack([repeat.alike[owners], 2 * terms + factor]) for factor in range(2)]
+    for application, rows in zip(graph.applications, repeat.applications, strict=True):
+        nodes, count = index_of[application.nodes[rows[0]]], application.operands.shape[1]
+        parts.append(np.stack([np.repeat(repeat.alike[nodes], count), np.tile(np.arange(count), len(nodes))]))
+    return different_rows(np.append(np.concatenate(parts, axis=1), groups[None, :], axis=0).T)[1]
+
+
+def _number_inside(owners: Integers) -> Integers:
+    """For each term how many terms of its owner come before it; those of one owner lie side by side."""
+    positions = np.arange(len(owners))
+    return positions - np.maximum.accumulate(np.where(np.diff(owners, prepend=-1) != 0, positions, 0))
+
+
 def iteration_graph_of(
-    graph: Graph, repeat: Repeat, position: Integers, is_reserved: Booleans
+    graph: Graph, repeat: Repeat, position: Integers, group: Integers, is_reserved: Booleans
 ) -> IterationGraph | None:
     """The longest loop among the iterations of a repeat; None if too few are alike.
 
@@ -132,6 +158,7 @@ def iteration_graph_of(
         graph: the whole graph.
         repeat: of it.
         position: where its nodes lie that are not of the repeat.
+        group: the groups of these.
         is_reserved: which nodes of the repeat have a position, too.
     """
     operands = _Operands(graph, repeat, position)
@@ -143,7 +170,7 @@ def iteration_graph_of(
     others_fit = (coefficients == coefficients[middle]).all(axis=1) & evenly.all(axis=1)
     begin, end = _longest(operands.fits.all(axis=1) & others_fit)
     if end - begin < repeat.iterations - _LEFT_OUT:
-        operands.with_tables()
+        operands.with_tables(_read_alike(graph, repeat, group[operands.nodes[middle]]))
         begin, end = _longest(operands.fits.all(axis=1) & others_fit)
     # What stands for nodes of an iteration before the first may be several things: then these iterations are no part
     # of the loop.

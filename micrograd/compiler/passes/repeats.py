@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -77,21 +77,49 @@ class Repeat:
         )
 
 
+class Stretches(NamedTuple):
+    """Levels that repeat, as far as the kinds of their nodes tell.
+
+    Attributes:
+        kinds: for each node a number that says how it is made; nodes of one number may be alike.
+        order: the nodes that are made, level by level, and by their kinds.
+        starts: where each level begins in this order, and where the last one ends.
+        found: the first level, the period and the number of iterations of each stretch.
+    """
+
+    kinds: Integers
+    order: Integers
+    starts: Integers
+    found: list[tuple[int, int, int]]
+
+    @staticmethod
+    def of(graph: Graph, levels: Integers) -> Stretches | None:
+        """Those of a graph; None if there are none."""
+        count = int(levels.max(initial=0)) + 1
+        if count < _FEWEST_LEVELS or not _periodic(np.bincount(levels)):  # what repeats has as many nodes each time
+            return None
+        kinds = _kinds(graph, _made_by(graph)[0], np.bincount(graph.terms.owner, minlength=graph.size))
+        nodes = np.flatnonzero(graph.is_made())
+        order = nodes[np.lexsort((kinds[nodes], levels[nodes]))]
+        starts = np.searchsorted(levels[order], np.arange(count + 1))
+        return Stretches(kinds, order, starts, _periodic(_described(kinds[order], starts)))
+
+    def on(self, level: int) -> Integers:
+        """The nodes of a level."""
+        return self.order[self.starts[level] : self.starts[level + 1]]
+
+
 def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     """The stretches of levels that repeat, from the first to the last."""
-    count = int(levels.max(initial=0)) + 1
-    if count < _FEWEST_LEVELS or not _periodic(np.bincount(levels)):  # what repeats has as many nodes each time
+    stretches = Stretches.of(graph, levels)
+    if stretches is None:
         return []
+    order, starts, kinds = stretches.order, stretches.starts, stretches.kinds
     made_by, row = _made_by(graph)
-    nodes = np.flatnonzero(graph.is_made())
     counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side
     first_terms = np.cumsum(counts) - counts
-    kinds = _kinds(graph, made_by, counts)
-    order = nodes[np.lexsort((kinds[nodes], levels[nodes]))]
-    starts = np.searchsorted(levels[order], np.arange(count + 1))
-    described = _described(kinds[order], starts)
     found = []
-    for first, period, iterations in _periodic(described):
+    for first, period, iterations in stretches.found:
         of_iterations = order[starts[first] : starts[first + period * iterations]].reshape(iterations, -1)
         _, alike = different_rows(np.stack([levels[of_iterations[0]], kinds[of_iterations[0]]], axis=1))
         of_iteration = counts[of_iterations[0]]

@@ -34,6 +34,7 @@ from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
 from micrograd.compiler.passes.iteration_graph import iteration_graph_of
+from micrograd.compiler.passes.late import with_late
 from micrograd.compiler.passes.placing import CONSTANTS
 from micrograd.compiler.passes.repeats import repeats
 from micrograd.compiler.passes.sums import Owners, Sums
@@ -139,13 +140,16 @@ class _Rolling(Sums):
         given = self.graph.levels(self.calls)
         latest = [int(given[np.concatenate(call)].max(initial=0)) for call in self.calls]
         self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []
-        self.levels = levels = given * self.graph.is_made()
+        levels = given * self.graph.is_made()
+        if with_loops and not len(self.calls) and not self.graph.whole:
+            levels = with_late(self.graph, levels)
+        self.levels = levels
         self.by_level = self._by_level(self.owners(), self.graph.applications)
         done = 0
         for repeat in repeats(self.graph, levels) if with_loops else ():
             self._roll_levels(done, repeat.first, with_singles)
             done = repeat.first
-            iteration = iteration_graph_of(self.graph, repeat, self.position, self.reserved != 0)
+            iteration = iteration_graph_of(self.graph, repeat, self.position, self.group, self.reserved != 0)
             if iteration is not None and not self._has_calls(iteration.repeat):
                 self._roll_levels(done, iteration.repeat.first, with_singles)
                 self._loop(iteration)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.backends.c.loops import Loops, calls, is_for_many, manner, parts_of
 from micrograd.compiler.backends.c.memory import AXES, kind_of, lookup_of, total
-from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
-from micrograd.compiler.ir.program import Map, Reduction, Take
+from micrograd.compiler.backends.c.regions import is_scalar, uses_of
+from micrograd.compiler.ir.program import Map, Reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -175,7 +175,7 @@ def forms_of(blocks: Sequence[Block]) -> Iterator[Form | None]:
     for block in blocks:
         for kernel in block.kernels:
             own = [next(uses) for _ in range(len(kernel.reads) + 1)]
-            yield None if is_scalar(kernel) or isinstance(kernel, (Words, Take)) else Form(kernel, own)
+            yield Form(kernel, own) if isinstance(kernel, (Reduction, Map)) and not is_scalar(kernel) else None
 
 
 def _position(use: Use, lookup: Lookup | None) -> Any:

@@ -22,6 +22,7 @@ from micrograd.compiler.backends.c.regions import (
     rolled,
 )
 from micrograd.compiler.backends.c.repeats import Statement, copied, repeated
+from micrograd.compiler.backends.c.scattered import by_distinct_rows, scattered
 from micrograd.compiler.backends.c.words import in_words
 
 if TYPE_CHECKING:
@@ -132,7 +133,10 @@ def functions_of(
     if not len(seeds) and len(program.seeds):  # there is one, which is 1
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
     blocks, program = in_words(blocks_of(program), program)
-    blocks = evened(blocks)
+    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    order = gradients[source.order] if len(gradients) else gradients
+    blocks, program = by_distinct_rows(blocks, program)
+    blocks, program = scattered(evened(blocks), program, order)
     with_loops = any(block.iterations > 1 for block in blocks)
     ends: dict[int, int] = {}
     if with_loops:
@@ -141,8 +145,6 @@ def functions_of(
     else:
         blocks = in_parts(blocks, [form and form.key for form in forms_of(blocks)])
     locals_ = local_positions(blocks, program)
-    gradients = np.arange(program.gradients.start, program.gradients.stop)
-    order = gradients[source.order] if len(gradients) else gradients
     fixed = source.outputs < 0
     positions = {**given, "outputs": np.where(fixed, -1, program.outputs[source.outputs]), "gradients": order}
     size, constants = program.size, list(program.constants)

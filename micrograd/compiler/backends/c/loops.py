@@ -11,11 +11,13 @@ Compilers make vectors of all of them without being told that they may reorder s
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.memory import lookup_in, lookup_of
 from micrograd.compiler.backends.c.products import COLUMNS, LANES, ROWS
+from micrograd.compiler.backends.c.regions import Added
 from micrograd.compiler.backends.c.repeats import Statement, repeated
 from micrograd.compiler.ir.program import Map, Reduction, Take
 
@@ -84,6 +86,8 @@ class Loops:
             {"in order": self._in_order, "side by side": self._side_by_side, "one by one": self._one_by_one}.get(
                 manner(kernel), self._matrix_product
             )(kernel, operands, target)
+        elif isinstance(kernel, Added):
+            self._add(kernel, operands, target)
         else:
             assert isinstance(kernel, Take)  # tables are no loops
             self._take(kernel, operands, target)
@@ -144,26 +148,38 @@ class Loops:
                 adds = True
 
     def _side_by_side(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
-        """Sums of many terms for neighbours: one term of all of them after the other."""
-        columns = self.names.size("columns", kernel.columns)
+        """Sums of many terms for neighbours: one term of all after the other, but for single ones beside each other."""
+        columns, at = self.names.size("columns", kernel.columns), self.names.at(target)
         self._open_if(kernel.rows, "row", self.names.size("rows", kernel.rows))
-        parts, called = [*parts_of(kernel, operands)], calls(kernel, operands)
-        adds = kernel.from_zero or not called[0]
+        called = calls(kernel, operands)
+        ways = [
+            (part, factors, size, "call" if call else "alone" if part.terms == 1 else "loop")
+            for (part, factors, size), call in zip(parts_of(kernel, operands), called, strict=True)
+        ]
+        adds = kernel.from_zero or ways[0][3] == "loop"
         if adds:
             self._open_if(kernel.columns, "column", columns)
-            self.line(f"{self.names.at(target)} = {literal(0.0 if kernel.from_zero else -0.0, self.single)};")
+            self.line(f"{at} = {literal(0.0 if kernel.from_zero else -0.0, self.single)};")
             self._close_if(kernel.columns)
-        for (part, factors, size), call in zip(parts, called, strict=True):
-            if call:
-                self._row(part, factors, target, [columns, self.names.size(size, part.terms), str(int(adds))])
-            else:
-                self._open_if(part.terms, "term", self.names.size(size, part.terms))
+        for way, together in groupby(ways, key=lambda each: each[3]):
+            run = [*together]
+            if way == "alone":
+                signed = [self._product(part, factors) for part, factors, *_ in run]
                 self._open_if(kernel.columns, "column", columns)
-                negative, text = self._product(part, factors)
-                self.line(f"{self.names.at(target)} {'-' if negative else '+'}= {text};")
+                self.line(f"{at} = {self._added([(False, at)] * adds + signed, False)};")
                 self._close_if(kernel.columns)
-                self._close_if(part.terms)
-            adds = True
+                adds = True
+            for part, factors, size, _ in run if way != "alone" else ():
+                if way == "call":
+                    self._row(part, factors, target, [columns, self.names.size(size, part.terms), str(int(adds))])
+                else:
+                    self._open_if(part.terms, "term", self.names.size(size, part.terms))
+                    self._open_if(kernel.columns, "column", columns)
+                    negative, text = self._product(part, factors)
+                    self.line(f"{at} {'-' if negative else '+'}= {text};")
+                    self._close_if(kernel.columns)
+                    self._close_if(part.terms)
+                adds = True
         self._close_if(kernel.rows)
 
     def _row(self, part: Segment, factors: Sequence[Use], target: Use, sizes: list[str]) -> None:
@@ -228,6 +244,16 @@ class Loops:
         apart = "dot_apart" if len(factors) > 1 else "sum"
         name = self.functions.product("dot") if near else self.functions.helper(apart, self.single)
         return _product(part.coefficient, [f"{name}({self.names.size(size, part.terms)}, {operands})"], self.single)
+
+    def _add(self, kernel: Added, operands: Sequence[Use], target: Use) -> None:
+        """Products that are added to numbers, or numbers that are set."""
+        self._over(kernel)
+        if operands:
+            negative, text = _product(kernel.coefficient, [*map(self.names.at, operands)], self.single)
+            self.line(f"{self.names.at(target)} {'-' if negative else '+'}= {text};")
+        else:
+            self.line(f"{self.names.at(target)} = {literal(kernel.coefficient, self.single)};")
+        self._end(kernel)
 
     def _take(self, kernel: Take, operands: Sequence[Use], target: Use) -> None:
         """An element whose index is computed; NaN where there is none."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from micrograd.compiler.ir.index_maps import are_even
 from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment, Singles, Take
 from micrograd.compiler.numbers import distinct
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.engine.primitive import Primitive
 
-Item: TypeAlias = "Reduction | Map | Take | Words"
+Item: TypeAlias = "Reduction | Map | Take | Words | Added"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
 _LOOPS = 64  # of a part, or so many statements for each of them:
@@ -83,6 +84,44 @@ class Words:
         assert positions is not None
         words[self.is_position] = positions
         return replace(self, words=words)
+
+
+@dataclass(frozen=True)
+class Added:
+    """A kernel that adds a product to each of some numbers, or sets them; see scattered.py.
+
+    Attributes:
+        rows, columns: of the numbers; one may be there several times.
+        target: where they are.
+        coefficient: that products are multiplied by; without factors, what the numbers are set to.
+        factors: where the factors are, at most two.
+        is_in_order: whether the order matters in which one number is added to.
+    """
+
+    rows: int
+    columns: int
+    target: Access
+    coefficient: float
+    factors: tuple[Access, ...]
+    is_in_order: bool
+
+    kind = "sum"
+    terms = 1
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The index maps of the factors."""
+        return self.factors
+
+    @property
+    def reads(self) -> list[tuple[Access, int]]:
+        """The same, each of one term."""
+        return [(access, 1) for access in self.factors]
+
+    def changed(self, change: Callable[[Access], Access]) -> Added:
+        """The same with other index maps: that of the target is changed first, then those of the factors in order."""
+        target = change(self.target)
+        return replace(self, target=target, factors=tuple(map(change, self.factors)))
 
 
 @dataclass(frozen=True)
@@ -195,7 +234,7 @@ def in_even_rows(kernel: Item) -> Sequence[Item]:
 
     Buffers are used again, so of the rows of a matrix often all but the last are evenly apart.
     """
-    if isinstance(kernel, (Take, Words)):
+    if not isinstance(kernel, (Reduction, Map)):
         return [kernel]
     if parts := in_columns(kernel):
         return parts
@@ -208,7 +247,7 @@ def in_even_rows(kernel: Item) -> Sequence[Item]:
     is_long_sum = isinstance(kernel, Reduction) and not (kernel.is_in_order or kernel.largest)
     is_large = len(starts) * _MANY <= kernel.rows >= _LARGE
     if not is_large and not (is_long_sum and len(starts) <= _PARTS):
-        return [kernel]
+        return in_threads(kernel) or [kernel]
     return [_rows(kernel, start, end) for start, end in pairwise([*starts, kernel.rows])]
 
 
@@ -279,6 +318,35 @@ def _columns(
         return Access(table=positions[:, :, None], iteration_step=access.iteration_step)
 
     return replace(kernel.changed(part), rows=count, columns=width)
+
+
+def in_threads(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
+    """A kernel of many rows as some of every second, third ... row, if these have the same tables; none if not.
+
+    So the cross products of 1,000 vectors, some of which a table names, need a table with 1,000 entries, not 3,000.
+    """
+    tables = [access.row_table for access in (kernel.target, *kernel.accesses) if access.row_table is not None]
+    stacked = np.stack(tables)
+    for period in (number for number in range(2, _SHORT + 1) if kernel.rows % number == 0 and kernel.rows >= _LARGE):
+        found = stacked.reshape(len(tables), -1, period)
+        is_same = (found - found[:, :, :1] == found[:, :1] - found[:, :1, :1]).all()
+        if is_same and (np.diff(found[:, :, 0], 2, axis=1) != 0).any():
+            return [_every(kernel, period, first) for first in range(period)]
+    return []
+
+
+def _every(kernel: Reduction | Map, period: int, first: int) -> Reduction | Map:
+    """Every so-many-th row of a kernel, from one on."""
+
+    def part(access: Access) -> Access:
+        if access.row_table is None:
+            return replace(access, base=access.base + first * access.row_step, row_step=period * access.row_step)
+        rows = access.row_table[first::period]
+        if are_even(rows):
+            return replace(access, base=int(rows[0]), row_step=int(rows[1] - rows[0]), row_table=None)
+        return replace(access, row_table=rows)
+
+    return replace(kernel.changed(part), rows=kernel.rows // period)
 
 
 def even_parts(tables: Integers) -> list[int]:
@@ -390,6 +458,16 @@ def uses_of(blocks: Sequence[Block]) -> Iterator[Use]:
             for operand, (access, terms) in enumerate(kernel.reads):
                 yield Use(number, position, operand, access, (rows, columns, terms), block.iterations, scalar)
             yield Use(number, position, -1, kernel.target, (rows, columns, 1), block.iterations, scalar)
+
+
+def regions_of(blocks: Sequence[Block], size: int) -> Integers:
+    """For each position of a buffer a number, the same for what is read or written together."""
+    covered = np.zeros(size, dtype=np.int64)
+    for use in uses_of(blocks):
+        low, high = use.reach()
+        covered[low] += 1  # from here on to the position before the last, the next one is of the same region
+        covered[high] -= 1
+    return np.cumsum(np.append(0, np.cumsum(covered[:-1]) == 0))
 
 
 def with_accesses(blocks: Sequence[Block], change: Callable[[Use], Access]) -> list[Block]:

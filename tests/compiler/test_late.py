@@ -1,0 +1,71 @@
+"""What interrupts a loop is late, so that the loop has all iterations that are alike."""
+
+import random
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.compiler.ir.program import Loop
+
+
+def loops(run):
+    """How many iterations each loop has, and its kernels."""
+    return [(each.iterations, each.kernels) for each in run.program.kernels if isinstance(each, Loop)]
+
+
+def of_letters(count, width=3):
+    """A network that reads a row for each letter; some letters are rare."""
+    rng = random.Random(3)
+    rows = {letter: [Value(rng.uniform(-1, 1)) for _ in range(width)] for letter in "abcxyz"}
+    text = [rng.choice("abc") for _ in range(count)]
+    for position, letter in ((count // 4, "x"), (count // 3, "y"), (count // 2, "z")):
+        text[position] = letter
+
+    def f(w):
+        h = [0.1] * width
+        for letter in text:
+            h = [mg.tanh(w * each + mg.sigmoid(x)) for each, x in zip(h, rows[letter], strict=True)]
+        return sum(h)
+
+    return f
+
+
+def test_gradients_of_rare_rows_wait_until_the_loop_has_ended():
+    """They could be computed as soon as their row has been read for the last time, which is in the middle."""
+    f = of_letters(40)
+    run = mg.compile(f, backend="numpy").program(Value(0.5))
+    (forward, _), (backward, kernels) = loops(run)
+    assert forward >= 36
+    assert backward >= 36
+    assert all(kernel.rows * kernel.columns == 3 for kernel in kernels)
+
+
+def test_what_is_late_has_the_numbers_of_eager():
+    f = of_letters(24)
+    w, again = Value(0.4), Value(0.4)
+    f(w).backward()
+    mg.compile(f)(again).backward()
+    assert again.grad == pytest.approx(w.grad, rel=1e-12)
+
+
+def test_rows_that_are_the_same_in_all_iterations_are_read_like_those_beside_them():
+    """The last columns of the text are 0 always, and still there is one kernel for all columns."""
+    rng = random.Random(5)
+    bits = [[float(rng.random() < 0.5) for _ in range(4)] + [0.0, 0.0] for _ in range(30)]
+    scale = [Value(rng.random()) for _ in range(6)]
+
+    def f(w):
+        h = [0.1] * 6
+        for row in bits:
+            h = [mg.tanh(w * each + mg.sigmoid(bit * s)) for each, bit, s in zip(h, row, scale, strict=True)]
+        return sum(h)
+
+    run = mg.compile(f, backend="numpy").program(Value(0.5))
+    for iterations, kernels in loops(run):
+        assert iterations >= 26
+        assert {kernel.rows * kernel.columns for kernel in kernels} == {6}
+    w, again = Value(0.5), Value(0.5)
+    f(w).backward()
+    mg.compile(f)(again).backward()
+    assert again.grad == pytest.approx(w.grad, rel=1e-12)
