@@ -51,7 +51,7 @@ def make_moons(count: int, noise: float = 0.1) -> list[Point]:
 
 
 def accuracy(model: mg.nn.MLP, points: list[Point]) -> float:
-    """The share of points whose score has the sign of their moon."""
+    """The fraction of points whose score has the sign of their moon."""
     with mg.no_grad():
         return sum((model(place) > 0) == (moon > 0) for place, moon in points) / len(points)
 

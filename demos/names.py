@@ -53,14 +53,14 @@ class Transformer(mg.nn.Module):
 
     @mg.scope
     def attention(self, x: Vector, memory: Memory) -> Vector:
-        """What a letter takes from itself and the letters before it: each head its share of their values."""
+        """What a letter takes from itself and the letters before it: each head a mixture of their values."""
         query = times(self.query, x)
         memory.append((times(self.key, x), times(self.value, x)))
         taken = []
         for start in range(0, WIDTH, WIDTH // HEADS):
             head = slice(start, start + WIDTH // HEADS)
-            shares = mg.softmax(mg.dot(query[head], key[head]) / (WIDTH // HEADS) ** 0.5 for key, _ in memory)
-            taken += [mg.dot(shares, column) for column in zip(*(value[head] for _, value in memory), strict=True)]
+            weights = mg.softmax(mg.dot(query[head], key[head]) / (WIDTH // HEADS) ** 0.5 for key, _ in memory)
+            taken += [mg.dot(weights, column) for column in zip(*(value[head] for _, value in memory), strict=True)]
         return times(self.mix, taken)
 
     def loss(self, tokens: list[int]) -> mg.Value:
@@ -124,8 +124,8 @@ def sample(model: Transformer, letters: str, temperature: float) -> str:
     with mg.no_grad():
         while len(memory) < len(model.place):
             first = END if name else END + 1  # no name is empty
-            shares = mg.softmax(score / temperature for score in model(token, memory)[first:])
-            token = random.choices(range(first, first + len(shares)), [float(share) for share in shares])[0]
+            chances = mg.softmax(score / temperature for score in model(token, memory)[first:])
+            token = random.choices(range(first, first + len(chances)), [float(chance) for chance in chances])[0]
             if token == END:
                 break
             name += letters[token - 1]

@@ -313,7 +313,7 @@ def while_loop(
         state, count = following, count + 1
 
 
-# Who takes the turns
+# Who runs the iterations
 
 
 class Iterations(ContextEntry):

@@ -167,6 +167,17 @@ def test_names_are_the_field_s_terms_and_not_those_that_they_replaced():
     assert found - {("alike.py", "is_wide"), ("numpy_functions.py", "place")} == set()
 
 
+def test_the_textbook_calls_contributions_and_visits_by_these_names():
+    """Values may share an operand, and numbers take turns; a gradient is a sum of contributions, not of shares."""
+    gone = r"(?:an?|the|its|each|one|two|three|several|other|second|wrong|of) shares?|shares (?:add|are|arrive)"
+    gone = rf"\b(?:{gone}|(?:whose|its|their|each|one) turn|their turns)\b"
+    texts = [*(ROOT / "docs" / "learn").glob("*.md"), ROOT / "docs" / "teach.md"]
+    texts += (ROOT / "micrograd" / "learn").rglob("*.py")
+    found = [(path.name, re.findall(gone, path.read_text(encoding="utf-8"), re.IGNORECASE)) for path in texts]
+    assert len(found) > 40
+    assert [entry for entry in found if entry[1]] == []
+
+
 def test_the_pages_use_the_field_s_words_and_not_those_that_they_replaced():
     """Outside of code: in the textbook a valley has walks, and exercises have titles."""
     gone = r"anew|aloud|quietly|films?|one's own|whoever|walk(?:s|ed)?|box|boxes|handed (?:to|over)|gives? back"

@@ -275,7 +275,7 @@ class TestCallsInPrograms:
         f(c).backward()
         assert mg.gradients(a) == pytest.approx(mg.gradients(c), rel=1e-9, abs=1e-9)
 
-    def test_an_element_that_is_given_several_times_gets_all_shares(self):
+    def test_an_element_that_is_given_several_times_gets_all_contributions(self):
         def f(x, y):
             return (np.linalg.eigvalsh(mg.array([[x, y], [y, x]])) * np.array([1.0, 3.0])).sum()
 
@@ -464,7 +464,7 @@ class TestOneNodeForEachCall:
         assert inverse.part(9999).part == 9999
         assert inverse.part(2) is inverse.part(2)
 
-    def test_an_element_that_is_used_twice_gets_both_shares(self):
+    def test_an_element_that_is_used_twice_gets_both_contributions(self):
         def f(x):
             return np.linalg.det(np.array([[x, 2.0], [3.0, x]], dtype=object).view(type(mg.array([1.0]))))
 

@@ -139,7 +139,7 @@ def _training(command: argparse.ArgumentParser) -> None:
     add("--batch-size", "rows in each step", 16, type=_count, metavar="N")
     add("--learning-rate", "of Adam, at the start", 0.01, type=_positive, metavar="RATE")
     add("--alpha", "the L2 penalty on the weights", 0.03, type=_not_negative, metavar="PENALTY")
-    add("--test", "the share of the rows to test on", 0.2, type=float, metavar="SHARE")
+    add("--test", "the fraction of the rows to test on", 0.2, type=float, metavar="FRACTION")
     add("--seed", "the same seed gives the same report", 1, type=_seed, metavar="N")
     folds = "judge it again in so many folds, beside others; 0 for none (default: 10, none of a large table)"
     add("--folds", folds, type=_whole, metavar="N")

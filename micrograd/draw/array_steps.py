@@ -171,6 +171,6 @@ def _add_gradients(steps: Sequence[Value], results: Iterable[tuple[Value, Value]
     gradients.update((made, float(result.grad)) for made, result in results)
     for node in reversed(steps):
         node._grad = gradients[node]
-        for operand, share in node._primitive.contributions(node, gradients[node]):
+        for operand, contribution in node._primitive.contributions(node, gradients[node]):
             if operand in gradients:
-                gradients[operand] += share
+                gradients[operand] += contribution

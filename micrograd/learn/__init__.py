@@ -13,7 +13,7 @@ comparing.py     comparing what an answer gives with what is right, numbers and 
 running.py       running what a learner wrote, which may raise
 deadline.py      judging an answer in a child process, which is killed if it never ends
 programs.py      small random programs, and simpler ones that show the same failure
-shares.py        the shares that make up a gradient, and what a wrong sum was made of
+contributions.py what each use of a Value adds to its gradient, and what a wrong sum was made of
 kinds/           how each kind of exercise is judged
 exercises/       the exercises, a module a chapter
 """

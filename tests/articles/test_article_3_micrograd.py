@@ -15,7 +15,7 @@ from tests.strategies import micrograds_example
 
 
 class TestWhyGradientsAddUp:
-    def test_an_operand_that_occurs_twice_gets_both_shares(self):
+    def test_an_operand_that_occurs_twice_gets_both_contributions(self):
         a = Value(3.0)
         (a * a).backward()
         assert a.grad == 6.0
@@ -56,7 +56,7 @@ class TestNotesExample:
     def test_any_topological_order_gives_the_same_gradients_node_by_node(self, data):
         a, b, c, d, e, f, g, loss = self.graph()
         loss.grad = 1.0
-        waiting = {loss: set(), g: {loss}, f: {g}, d: {f}, e: {f}, c: {d, e}}  # what must take its turn before
+        waiting = {loss: set(), g: {loss}, f: {g}, d: {f}, e: {f}, c: {d, e}}  # what must be visited before
         while waiting:
             node = data.draw(st.sampled_from([node for node, users in waiting.items() if not users]))
             node._backward()

@@ -70,7 +70,7 @@ class TestNumbers:
         ("number", "error", "says"),
         [
             ("2.33", ValueError, "there is no exercise '2.33': did you mean '2.3'?"),
-            ("whose turn is it?", ValueError, "did you mean '2.2'?"),
+            ("which node comes next?", ValueError, "did you mean '2.2'?"),
             ("", ValueError, "there is no exercise '': they go from '1.1' to"),
             (2.3, TypeError, 'an exercise is named by a text such as "2.3", not by float: 2.3'),
             (None, TypeError, "not by NoneType: None"),
@@ -116,15 +116,15 @@ class TestAnswersThatAreNone:
             ("1.6", {"ff": 1.0}, "Nothing here is called 'ff': did you mean 'f'?"),
             ("1.6", {"f": 1.0, 7: 1.0}, "Nothing here is called 7: asked for are f, z, a, y, x"),
             ("1.6", {"f": 1.0, "a": "4", "z": 0, "x": 0, "y": 0}, "The gradient of a must be a number, not str"),
-            ("2.2", 7, "The answer is a list of names in the order of their turns"),
-            ("2.2", ["f", "a"], "A turn is missing for b, y, x"),
-            ("2.2", ["f", "b", "a", "x", "y", "f"], "f is there 2 times: each Value has one turn"),
+            ("2.2", 7, "The answer is a list of names in the order of their visits"),
+            ("2.2", ["f", "a"], "A visit is missing for b, y, x"),
+            ("2.2", ["f", "b", "a", "x", "y", "f"], "f is there 2 times: each Value is visited once"),
             ("2.3", [12.0, 21.0], "The answer is a dict with a number for each path"),
             ("2.3", {3: 12.0}, "The answer is a dict whose keys are paths"),
             ("2.3", {"f -> x": 12.0}, "f -> x is no path from the result to x: follow the arrows"),
             ("2.4", "d", 'An edge leads from a result to one of its operands: "f -> a"'),
-            ("2.4", "a -> d", "No share goes from a to d: the gradient goes the other way"),
-            ("2.4", "f -> z", "No share goes from f to z"),
+            ("2.4", "a -> d", "a contributes nothing to d: the gradient goes the other way"),
+            ("2.4", "f -> z", "f contributes nothing to z"),
             ("2.6", ["z"], 'The answer is a dict such as {"x": \'unused\'}'),
             ("2.6", {"z": "off"}, "'off' is none of the reasons: 'unused', 'switched off', 'cancels', 'times zero'"),
             ("2.6", {"q": "unused"}, "Nothing here is called 'q'"),
@@ -199,7 +199,7 @@ class TestAnswersThatAreNone:
 class TestWhatIsWrong:
     """Answers that are no known mistake, and what is said of them all the same."""
 
-    def test_the_first_wrong_gradient_backwards_is_shown_with_its_shares(self):
+    def test_the_first_wrong_gradient_backwards_is_shown_with_its_contributions(self):
         text = said("2.1", {"x": 7.5, "w": 3.0})
         assert text == (
             "The first wrong one, backwards from f, is x: expected 8, not 7.5. "
@@ -211,20 +211,20 @@ class TestWhatIsWrong:
         [
             (-8.0, "Its size is right, its sign is not."),
             (0.0, "Nothing has arrived at x."),
-            (2.0 + 3.0, "Only one of two shares from a is there: x is its operand twice."),
+            (2.0 + 3.0, "Only one of two contributions from a is there: x is its operand twice."),
             (6.0, "What comes by b -> x is missing."),
             (16.0, "It is twice what it should be: something is counted two times."),
-            (4.0, "The share from b has the wrong sign."),
-            (10.0, "The share from b is counted twice."),
+            (4.0, "The contribution from b has the wrong sign."),
+            (10.0, "The contribution from b is counted twice."),
         ],
     )
-    def test_a_wrong_sum_is_told_from_a_forgotten_share(self, given, says):
+    def test_a_wrong_sum_is_told_from_a_forgotten_contribution(self, given, says):
         assert said("2.1", {"x": given, "w": 3.0}).split("together 8. ")[1].startswith(says)
 
     def test_every_valid_order_is_right(self):
         for order in ("f b a x y", "f b a y x", ["f", "b", "a", "y", "x"], "f -> b -> a -> x -> y"):
             assert mg.learn.check("2.2", order)
-        assert "turn before" in said("2.2", "f a b y x")
+        assert "a is visited before b, whose contribution is still missing: what a passes" in said("2.2", "f a b y x")
 
     def test_every_input_that_reaches_it_will_do(self):
         assert mg.learn.check("2.7", {"z": 9.0})
@@ -290,7 +290,7 @@ class TestWhatIsWrong:
         wrong = ENGINE.replace(
             "self.grad += other.data * out.grad", "self.grad = 0 * self.grad + other.data * out.grad"
         )
-        assert "Only one of two shares from a is there" in said("3.8", answer_of(wrong))
+        assert "Only one of two contributions from a is there" in said("3.8", answer_of(wrong))
         by_hand = """
 def divide(a, b):
     out = Value(a.data / b.data, (a, b), "/")
@@ -308,7 +308,7 @@ def divide(a, b):
 
     def test_a_reason_that_is_another_and_what_is_missing(self):
         assert said("2.6", {}).startswith("4 more are exactly zero.")
-        assert "not because of 'cancels': its shares do not add up to zero." in said("2.6", {"z": "cancels"})
+        assert "not because of 'cancels': its contributions do not add up to zero." in said("2.6", {"z": "cancels"})
 
     def test_a_path_that_is_missing_among_several(self):
         assert said("2.3", {}).startswith("There are 2 more paths to x.")

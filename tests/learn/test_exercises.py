@@ -78,8 +78,9 @@ def test_what_is_tried_on_programs_meets_operands_that_are_shared(exercise):
 )  # fmt: skip
 def test_the_record_in_the_question_is_the_one_that_is_judged(exercise):
     shown = re.findall(r"(\w) -> (\w) +(-?\d+)", exercise.question.partition("\n\n")[2])
-    assert shown == [(share.user, share.operand, f"{given:g}") for share, given in exercise.kind.record()]
-    wrong = [(s.user, s.operand) for s, given in exercise.kind.record() if given != s.amount]
+    record = exercise.kind.record()
+    assert shown == [(contribution.user, contribution.operand, f"{given:g}") for contribution, given in record]
+    wrong = [(s.user, s.operand) for s, given in record if given != s.amount]
     assert wrong == [(exercise.kind.user, exercise.kind.operand)]
 
 

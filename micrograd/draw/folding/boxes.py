@@ -49,7 +49,7 @@ class Box:
 
 # What the functions of the library that are programs compute, and what they pass back, in words.
 ABOUT = {
-    "softmax": ("exp(x) / Σ exp(x)", "Each score gets its share p times what it is above the mean: p (g − Σ p g)."),
+    "softmax": ("exp(x) / Σ exp(x)", "Each score gets its probability p, times g minus the mean of g: p (g − Σ p g)."),
     "logsumexp": ("log Σ exp(x)", "Each x gets the gradient times its softmax."),
     "mean": ("Σ x / n", "Each x gets the gradient divided by n."),
     "cross_entropy": (

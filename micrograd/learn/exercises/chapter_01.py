@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from micrograd.engine.value import Value
+from micrograd.learn.contributions import named
 from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Gradients, Number
-from micrograd.learn.shares import named
 
 
 def square(x: float) -> float:

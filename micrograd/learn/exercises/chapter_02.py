@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from micrograd import functional
 from micrograd.engine.value import Value
+from micrograd.learn.contributions import named
 from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
-from micrograd.learn.kinds.graphs import Paths, PlantedMistake, Reach, Turns, Zeros
+from micrograd.learn.kinds.graphs import BackwardOrder, Paths, PlantedMistake, Reach, Zeros
 from micrograd.learn.kinds.values import Gradients, Number
-from micrograd.learn.shares import named
 
 
 def _shared() -> Value:
@@ -57,10 +57,10 @@ def _two_factors(x: float, y: float, z: float) -> Value:
 REASONS = {
     "unused": "the result was not computed from it, and this one was used",
     "switched off": "no relu on its way is in its flat part",
-    "cancels": "its shares do not add up to zero",
+    "cancels": "its contributions do not add up to zero",
     "times zero": "no local derivative on its way is a factor that is 0",
 }
-WHY_PLANTED = "Go on: for each edge, the gradient before the arrow times the local derivative is the share."
+WHY_PLANTED = "Go on: for each edge, the gradient before the arrow times the local derivative is the contribution."
 
 EXERCISES = (
     Exercise(
@@ -74,7 +74,7 @@ EXERCISES = (
             "From a comes 3 for one place and 3 for the other. What comes from b?",
         ),
         '{"x": 3.0 + 3.0 + 2.0, "w": 3.0}',
-        "Three uses, three shares, one sum.",
+        "Three uses, three contributions, one sum.",
         (
             Mistake("the last one wins", '{"x": 2.0, "w": 3.0}', "This happens to who writes = in place of +=."),
             Mistake("the first one stays", '{"x": 6.0, "w": 3.0}', "x has another use: in b."),
@@ -86,16 +86,16 @@ EXERCISES = (
     ),
     Exercise(
         "2.2",
-        "Whose turn is it?",
+        "Which node comes next?",
         'Take a = x * y, b = a + x, f = a * b. In which order may the Values "f", "a", "b", "x", "y" pass their '
-        "gradients on? Each has one turn, and its gradient must be complete by then. There are several right orders; "
-        "give one, as a list.",
-        Turns(_shared),
+        "gradients on? Each is visited once, and its gradient must be complete by then. There are several right "
+        "orders; give one, as a list.",
+        BackwardOrder(_shared),
         ("f is first. Who is waiting for nobody but f?", "a is used two times: in f and in b. So a waits for both."),
         '["f", "b", "a", "x", "y"]',
         "Every order is right in which a Value comes after all that use it.",
         (
-            Mistake("as it is computed", '["x", "y", "a", "b", "f"]', "This is the forward order. Turn it around."),
+            Mistake("as it is computed", '["x", "y", "a", "b", "f"]', "This is the forward order. Reverse it."),
             Mistake("a too early", '["f", "a", "b", "x", "y"]', "a is an operand of f, but of b as well."),
             Mistake("x too early", '["f", "b", "x", "a", "y"]', "x is used in b and in a; it waits for both."),
             Mistake("leaves first", '["f", "x", "y", "b", "a"]', "x and y are at the end of every path."),
@@ -137,11 +137,11 @@ EXERCISES = (
         "2.4",
         "Find the bug: a sign",
         "Here is the record of a backward pass, edge by edge. Take a = x * y, b = a + z, c = b * x, d = c - a, "
-        "f = d * b, with x = 2, y = -1, z = 3. So a = -2, b = 1, c = 2, d = 4, f = 4. One edge has a wrong share; what "
-        'follows it is computed from it. Which edge is it? Write it as "f -> d".\n\n'
+        "f = d * b, with x = 2, y = -1, z = 3. So a = -2, b = 1, c = 2, d = 4, f = 4. One edge has a wrong "
+        'contribution; what follows it is computed from it. Which edge is it? Write it as "f -> d".\n\n'
         "    f -> d    1\n    f -> b    4\n    d -> c    1\n    d -> a    1\n    c -> b    2\n    c -> x    1\n"
         "    b -> a    6\n    b -> z    6\n    a -> x   -7\n    a -> y   14",
-        PlantedMistake(_long, "d", "a", lambda share: -share.amount),
+        PlantedMistake(_long, "d", "a", lambda right: -right.amount),
         ("Check the edges from the top: gradient times local derivative.", "d = c - a. How does d move when a grows?"),
         '"d -> a"',
         "A difference passes the gradient on to its second operand with a minus.",
@@ -160,9 +160,9 @@ EXERCISES = (
         "of this forward pass. On which edge?\n\n"
         "    f -> d    1\n    f -> b    4\n    d -> c    1\n    d -> a   -1\n    c -> b    3\n    c -> x    1\n"
         "    b -> a    7\n    b -> z    7\n    a -> x   -6\n    a -> y   12",
-        PlantedMistake(_long, "c", "b", lambda share: share.gradient * (share.local + 1.0)),
+        PlantedMistake(_long, "c", "b", lambda right: right.gradient * (right.local + 1.0)),
         (
-            "Divide each share by the gradient before its arrow: that is the local derivative that was used.",
+            "Divide each contribution by the gradient before its arrow: that is the local derivative that was used.",
             "c = b * x, so b gets the gradient of c times x. What is x?",
         ),
         '"c -> b"',
@@ -197,7 +197,7 @@ EXERCISES = (
             Mistake(
                 "u forgotten",
                 '{"z": "switched off", "w": "times zero", "t": "unused"}',
-                "u has two shares. What is their sum?",
+                "u gets two contributions. What is their sum?",
             ),
             Mistake(
                 "u unused",
@@ -237,7 +237,7 @@ EXERCISES = (
         "Leaves add up over calls. That is how a batch is summed, and why each training step begins with zeros.",
         (
             Mistake("as if once", "6.0", "The leaf keeps what it had and adds the second 6."),
-            Mistake("one place, once", "3.0", "x stands in two places, and each gives a share."),
+            Mistake("one place, once", "3.0", "x stands in two places, and each contributes to its gradient."),
             Mistake("squared", "36.0", "The second call adds to the first; it does not multiply."),
             Mistake("the result too", "18.0", "Only leaves add up. Results between start again with each call."),
         ),
@@ -250,7 +250,7 @@ EXERCISES = (
         Same([(2.0, 3.0), (-1.5, 0.5), (0.0, 2.0), (1.0, -1.0)], gradients=True, most_nodes=2),
         ("It is the square of something.", "A result can be used twice: give it a name."),
         "def square_of_sum(x, y):\n    total = x + y\n    return total * total",
-        "A shared result is computed once, and the sum of its two shares passes through it once.",
+        "A shared result is computed once, and the sum of its two contributions passes through it once.",
         (
             Mistake("as it stands", "lambda x, y: x*x + 2*(x*y) + y*y", "What is this the square of?"),
             Mistake(

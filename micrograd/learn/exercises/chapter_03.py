@@ -285,7 +285,7 @@ EXERCISES = (
             Mistake(
                 "= for +=",
                 without(START + SUM, "+= out.grad", "= out.grad"),
-                "With = the second share takes the place of the first. Write +=.",
+                "With = the second contribution overwrites the first. Write +=.",
             ),
             Mistake(
                 "the root's 1",
@@ -295,7 +295,7 @@ EXERCISES = (
             Mistake(
                 "self alone",
                 without(START + SUM, "            other.grad += out.grad\n", ""),
-                "The other operand gets its share as well.",
+                "The other operand gets its contribution as well.",
             ),
             Mistake(
                 "too early",
@@ -369,7 +369,7 @@ EXERCISES = (
             "A function inside that calls itself does it: visit the operands, then append the node.",
         ),
         ORDER,
-        "This is a topological order. Read backwards, nobody has a turn before all of its users had theirs.",
+        "This is a topological order. Read backwards, it visits each node after all of its users.",
         (
             Mistake(
                 "before its operands",
@@ -434,7 +434,7 @@ EXERCISES = (
                     "        todo = [self]\n        while todo:\n"
                     "            node = todo.pop()\n            node._backward()\n            todo += node._prev\n",
                 ),
-                "A shared Value has its turn once for every path, and each time passes on all that it has.",
+                "A shared Value is visited once for every path, and each time passes on all that it has.",
             ),
         ),
     ),
@@ -528,7 +528,7 @@ EXERCISES = (
             Mistake(
                 "= for +=",
                 without(WITH_POWERS, "self.grad += exponent", "self.grad = exponent"),
-                "A base that is used elsewhere as well loses its other shares. Write +=.",
+                "A base that is used elsewhere as well loses its other contributions. Write +=.",
             ),
         ),
     ),
@@ -555,7 +555,7 @@ EXERCISES = (
             Mistake(
                 "= for +=",
                 without(WHOLE, "self.grad += (1", "self.grad = (1"),
-                "An operand that is used elsewhere as well loses its other shares. Write +=.",
+                "An operand that is used elsewhere as well loses its other contributions. Write +=.",
             ),
             Mistake(
                 "without a graph",

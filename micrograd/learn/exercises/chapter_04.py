@@ -29,8 +29,8 @@ def divide(a, b):
     out._backward = _backward
     return out
 """
-SHARE = """
-def share(x, y):
+FRACTION = """
+def fraction(x, y):
     largest = max(abs(x), abs(y))
     x, y = x / largest, y / largest
     return x * x / (x * x + y * y)
@@ -74,12 +74,12 @@ EXERCISES = (
     Exercise(
         "4.2",
         "A quotient by hand",
-        "Write divide(a, b) in the same way, with two shares in its `_backward`. It is also tried with divide(a, a): "
-        "that is 1 for any a, so the two shares must cancel.",
+        "Write divide(a, b) in the same way, with two contributions in its `_backward`. It is also tried with "
+        "divide(a, a): that is 1 for any a, so the two contributions must cancel.",
         Operation("div", ("add", "mul")),
         ("Nudge a: a / b moves 1 / b times as much.", "Nudge b: it moves -a / b**2 times as much."),
         DIVIDE,
-        "For divide(a, a) the shares are 1 / a and -1 / a. Their sum is 0, as it must be.",
+        "For divide(a, a) the contributions are 1 / a and -1 / a. Their sum is 0, as it must be.",
         (
             Mistake("no minus", without(DIVIDE, "-a.data", "a.data"), "A larger divisor makes the quotient smaller."),
             Mistake("not squared", without(DIVIDE, "b.data**2", "b.data"), "The derivative of 1 / b is -1 / b**2."),
@@ -96,7 +96,7 @@ EXERCISES = (
             Mistake(
                 "a alone",
                 without(DIVIDE, "        b.grad += -a.data / b.data**2 * out.grad\n", ""),
-                "The divisor gets a share, too.",
+                "The divisor gets a contribution, too.",
             ),
         ),
     ),
@@ -147,7 +147,7 @@ EXERCISES = (
     Exercise(
         "4.5",
         "Mend it",
-        "Write share(x, y), which returns x*x / (x*x + y*y) for floats and for Values. It must work for x or y as "
+        "Write fraction(x, y), which returns x*x / (x*x + y*y) for floats and for Values. It must work for x or y as "
         "large as 1e200 or as small as 1e-200, with the same value and gradients.",
         Same(
             [
@@ -167,28 +167,28 @@ EXERCISES = (
             "Divide by the larger one: then nothing is larger than 1.",
             "largest = max(abs(x), abs(y)), then x / largest and y / largest take their places.",
         ),
-        SHARE,
+        FRACTION,
         "Scale by the largest, and nothing overflows. The same trick is inside of hypot and softmax.",
         (
             Mistake(
                 "as it stands",
-                "def share(x, y):\n    return x * x / (x * x + y * y)",
+                "def fraction(x, y):\n    return x * x / (x * x + y * y)",
                 "1e200 * 1e200 is infinite, 1e-200 * 1e-200 is 0: scale first.",
             ),
             Mistake(
                 "scaled by x",
-                "def share(x, y):\n    ratio = y / x\n    return 1 / (1 + ratio * ratio)",
+                "def fraction(x, y):\n    ratio = y / x\n    return 1 / (1 + ratio * ratio)",
                 "Where x is 0 there is no y / x. Divide both by the larger one of the two.",
             ),
             Mistake(
                 "cut off",
-                "def share(x, y):\n    x, y = mg.clip(x, -1e100, 1e100), mg.clip(y, -1e100, 1e100)\n"
+                "def fraction(x, y):\n    x, y = mg.clip(x, -1e100, 1e100), mg.clip(y, -1e100, 1e100)\n"
                 "    return x * x / (x * x + y * y)",
                 "Cutting off hides the overflow of large numbers; small ones still make 0 / 0.",
             ),
             Mistake(
                 "something added",
-                "def share(x, y):\n    largest = max(abs(x), abs(y))\n"
+                "def fraction(x, y):\n    largest = max(abs(x), abs(y))\n"
                 "    x, y = x / largest, y / largest\n    return x * x / (x * x + y * y + 0.001)",
                 "A small number in the divisor hides 0 / 0, but it changes every value.",
             ),

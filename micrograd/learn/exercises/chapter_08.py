@@ -130,7 +130,7 @@ EXERCISES = (
                 "def gradient(f, numbers):\n    slopes = []\n    numbers = list(numbers)\n"
                 "    for index in range(len(numbers)):\n        before = f(numbers)\n        numbers[index] += 1e-2\n"
                 "        slopes.append((f(numbers) - before) / 1e-2)\n    return slopes",
-                "The step is too long, and the number stays moved when the next one has its turn. Begin with a fresh "
+                "The step is too long, and the number is still moved when the next one is tried. Begin with a fresh "
                 "copy for each.",
             ),
             Mistake(
@@ -256,11 +256,11 @@ EXERCISES = (
         '* y + z", "x * x", "exp(x * y)".',
         Choice("x * y", "x * y + z", "x * x", "exp(x * y)"),
         (
-            "With =, the second share takes the place of the first. Where are there two?",
+            "With =, the second contribution overwrites the first. Where are there two?",
             "Only one of the four uses a Value twice.",
         ),
         '"x * x"',
-        "This mistake has passed all the tests of a course elsewhere. Whoever tests an engine shares an operand.",
+        "This mistake has passed all the tests of a course elsewhere. To test an engine, use an operand twice.",
         (
             Mistake(
                 "the plain one",

@@ -112,7 +112,9 @@ EXERCISES = (
         "This is what people want to know. It has no slope, so the network learns from the loss instead.",
         (
             Mistake(
-                "the count", without(ACCURACY, "right / len(digits)", "right"), "A share is wanted: divide by how many."
+                "the count",
+                without(ACCURACY, "right / len(digits)", "right"),
+                "A fraction is wanted: divide by how many.",
             ),
             Mistake(
                 "counted from 1",
@@ -125,7 +127,7 @@ EXERCISES = (
                 without(ACCURACY, "scores.index(max(scores)) == digit", "scores[digit] > 0.5"),
                 "What counts is which score is the largest, and not how large it is.",
             ),
-            Mistake("the wrong ones", without(ACCURACY, "== digit", "!= digit"), "This is the share that is wrong."),
+            Mistake("the wrong ones", without(ACCURACY, "== digit", "!= digit"), "This is the fraction that is wrong."),
         ),
     ),
     Exercise(
@@ -141,7 +143,7 @@ EXERCISES = (
             Mistake("a coin", "0.5", "It does not toss a coin. It always says 0."),
             Mistake("a digit of ten", "0.1", "That would be so if all ten were as frequent. Most are 0 here."),
             Mistake("nothing", "0.0", "It has not learned anything, but it is right whenever a 0 comes."),
-            Mistake("the count", "900.0", "A share is between 0 and 1."),
+            Mistake("the count", "900.0", "A fraction is between 0 and 1."),
         ),
     ),
     Exercise(

@@ -9,14 +9,14 @@ from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.graphs import Zeros
 from micrograd.learn.kinds.values import Number
 
-SHARES = """
-def shares(query, keys):
+WEIGHTS = """
+def weights(query, keys):
     fits = [sum(q * k for q, k in zip(query, key)) / len(query) ** 0.5 for key in keys]
-    return [float(share) for share in mg.softmax(fits)]
+    return [float(weight) for weight in mg.softmax(fits)]
 """
 MIXED = """
-def mixed(shares, values):
-    return [sum(share * number for share, number in zip(shares, column)) for column in zip(*values)]
+def mixed(weights, values):
+    return [sum(weight * number for weight, number in zip(weights, column)) for column in zip(*values)]
 """
 CHANCES = """
 def chances(scores, temperature):
@@ -39,10 +39,10 @@ def _taken_by_two() -> tuple[Value, dict[str, Value]]:
 EXERCISES = (
     Exercise(
         "11.1",
-        "Shares",
-        "Write shares(query, keys): query is a list of numbers, and keys is a list of such lists. For each key, take "
+        "Attention weights",
+        "Write weights(query, keys): query is a list of numbers, and keys is a list of such lists. For each key, take "
         "its dot product with query, divided by the root of the length of query. Return the softmax of these: a list "
-        "with a share for each key.",
+        "with a weight for each key.",
         Same(
             [
                 ([1.0], [[1.0], [3.0]]),
@@ -55,34 +55,36 @@ EXERCISES = (
             "A dot product is sum(q * k for q, k in zip(query, key)).",
             "Divide each of them by len(query) ** 0.5, and give all of them to mg.softmax.",
         ),
-        SHARES,
+        WEIGHTS,
         "The key that fits best gets most, and none gets nothing: so all of them can still learn.",
         (
             Mistake(
                 "not divided",
-                without(SHARES, " / len(query) ** 0.5", ""),
+                without(WEIGHTS, " / len(query) ** 0.5", ""),
                 "The dot products of longer vectors are larger. Divide by the root of their length before softmax.",
             ),
             Mistake(
                 "divided by the length",
-                without(SHARES, "len(query) ** 0.5", "len(query)"),
+                without(WEIGHTS, "len(query) ** 0.5", "len(query)"),
                 "By the root of the length: a sum of n numbers of either sign grows like the root of n.",
             ),
             Mistake(
                 "divided afterwards",
-                without(SHARES, " / len(query) ** 0.5", "").replace("float(share)", "float(share) / len(query) ** 0.5"),
-                "Divided after softmax, the shares do not add up to 1. Divide what goes into it.",
+                without(WEIGHTS, " / len(query) ** 0.5", "").replace(
+                    "float(weight)", "float(weight) / len(query) ** 0.5"
+                ),
+                "Divided after softmax, the weights do not add up to 1. Divide what goes into it.",
             ),
             Mistake(
                 "no softmax",
-                without(SHARES, "[float(share) for share in mg.softmax(fits)]", "fits"),
-                "These are how well the keys fit. Softmax makes shares of them.",
+                without(WEIGHTS, "[float(weight) for weight in mg.softmax(fits)]", "fits"),
+                "These are how well the keys fit. Softmax makes weights of them.",
             ),
             Mistake(
                 "all to the best",
                 without(
-                    SHARES,
-                    "[float(share) for share in mg.softmax(fits)]",
+                    WEIGHTS,
+                    "[float(weight) for weight in mg.softmax(fits)]",
                     "[float(i == fits.index(max(fits))) for i in range(len(fits))]",
                 ),
                 "All to the best is a hard choice. It has no slope, and nothing could be learned from it.",
@@ -92,9 +94,9 @@ EXERCISES = (
     Exercise(
         "11.2",
         "A mixture",
-        "Write mixed(shares, values): shares is a list of numbers, and values has a list of numbers for each share, "
+        "Write mixed(weights, values): weights is a list of numbers, and values has a list of numbers for each weight, "
         "all of one length. Return a list of that length: at each index, the sum of the values' numbers, each times "
-        "its share.",
+        "its weight.",
         Same(
             [
                 ([1.0], [[5.0]]),
@@ -105,34 +107,35 @@ EXERCISES = (
         ),
         (
             "zip(*values) gives the columns: what all values have at the first place, at the second, ...",
-            "For each column: sum(share * number for share, number in zip(shares, column)).",
+            "For each column: sum(weight * number for weight, number in zip(weights, column)).",
         ),
         MIXED,
         "A mean in which some count more: that is all that a letter hears of the others.",
         (
             Mistake(
                 "rows for columns",
-                "def mixed(shares, values):\n    return [share * sum(value) for share, value in zip(shares, values)]",
+                "def mixed(weights, values):\n"
+                "    return [weight * sum(value) for weight, value in zip(weights, values)]",
                 "This adds up each value by itself. Add what all of them have at the same place.",
             ),
             Mistake(
                 "a plain mean",
-                without(MIXED, "sum(share * number", "sum(number / len(shares)"),
-                "Here all of them count alike. Each number is multiplied by the share of its value.",
+                without(MIXED, "sum(weight * number", "sum(number / len(weights)"),
+                "Here all of them count alike. Each number is multiplied by the weight of its value.",
             ),
             Mistake(
                 "only the best",
-                "def mixed(shares, values):\n    return values[shares.index(max(shares))]",
-                "Only the value with the largest share is heard. All of them are, each as much as its share.",
+                "def mixed(weights, values):\n    return values[weights.index(max(weights))]",
+                "Only the value with the largest weight is heard. All of them are, each as much as its weight.",
             ),
             Mistake(
-                "no shares", without(MIXED, "share * number", "number"), "Each number counts as much as its share."
+                "no weights", without(MIXED, "weight * number", "number"), "Each number counts as much as its weight."
             ),
             Mistake(
                 "not added up",
-                "def mixed(shares, values):\n"
-                "    return [[share * number for number in value] for share, value in zip(shares, values)]",
-                "Each value was multiplied by its share. Now add them up, place by place, to one list.",
+                "def mixed(weights, values):\n"
+                "    return [[weight * number for number in value] for weight, value in zip(weights, values)]",
+                "Each value was multiplied by its weight. Now add them up, place by place, to one list.",
             ),
         ),
     ),
@@ -140,8 +143,8 @@ EXERCISES = (
         "11.3",
         "Who gets nothing?",
         "Three letters have queries q1, q2, q3, keys k1, k2, k3 and values v1, v2, v3, each a single number. The "
-        "first letter takes v1, with a share of softmax over q1 * k1 alone. The second one takes v1 and v2, with "
-        "shares of softmax over q2 * k1 and q2 * k2. f is the sum of what these two take. Which gradients of f are "
+        "first letter takes v1, weighted by softmax over q1 * k1 alone. The second one takes v1 and v2, weighted by "
+        "softmax over q2 * k1 and q2 * k2. f is the sum of what these two take. Which gradients of f are "
         'exactly zero, and why? "alone": it only decides between one. "later": f does not depend on it. Give a dict '
         'such as {"q1": "later"} with all that are zero.',
         Zeros(
@@ -162,7 +165,7 @@ EXERCISES = (
             Mistake(
                 "the first letter forgotten",
                 '{"q3": "later", "k3": "later", "v3": "later"}',
-                "Where there is one to choose from, its share is 1. What does q1 change?",
+                "Where there is one to choose from, its weight is 1. What does q1 change?",
             ),
             Mistake(
                 "k1 as well",
@@ -182,7 +185,7 @@ EXERCISES = (
             Mistake(
                 "the first value",
                 '{"q1": "alone", "v1": "alone", "q3": "later", "k3": "later", "v3": "later"}',
-                "v1 is what is taken. Its share is 1, and a larger v1 makes f larger.",
+                "v1 is what is taken. Its weight is 1, and a larger v1 makes f larger.",
             ),
         ),
     ),

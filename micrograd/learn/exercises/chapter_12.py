@@ -65,7 +65,7 @@ EXERCISES = (
             "1 + max(found[place] for place in places), or 0 where there are no places.",
         ),
         LEVELS,
-        "The last level says how many turns it takes, however many workers there are.",
+        "The last level says how many steps it takes, however many workers there are.",
         (
             Mistake(
                 "the nearest",
@@ -148,7 +148,7 @@ EXERCISES = (
             ]
         ),
         (
-            "x[j] gets a share from each row i: gradients[i] * rows[i][j].",
+            "x[j] gets a contribution from each row i: gradients[i] * rows[i][j].",
             "zip(*rows) gives the columns.",
         ),
         BACK,
@@ -162,7 +162,7 @@ EXERCISES = (
             Mistake(
                 "the last one stays",
                 "def back(rows, gradients):\n    return [weight * gradients[-1] for weight in rows[-1]]",
-                "Each row gives a share, and shares add. Here the last has overwritten the others.",
+                "Each row contributes, and contributions add. Here the last has overwritten the others.",
             ),
             Mistake(
                 "without the gradients",
@@ -172,12 +172,12 @@ EXERCISES = (
             Mistake(
                 "not added up",
                 "def back(rows, gradients):\n    return [[w * g for w in row] for row, g in zip(rows, gradients)]",
-                "These are all the shares. Add up those of each column: x[j] gets one from every row.",
+                "These are all the contributions. Add up those of each column: x[j] gets one from every row.",
             ),
             Mistake(
                 "divided",
                 without(BACK, "weight * gradient ", "gradient / (weight or 1.0) "),
-                "The way back does not undo the way forward. Each share is the gradient times the weight.",
+                "The way back does not undo the way forward. Each contribution is the gradient times the weight.",
             ),
         ),
     ),
@@ -226,17 +226,17 @@ EXERCISES = (
         "12.6",
         "Adding in pairs",
         "Add 1,024 numbers in pairs, all pairs at the same time. Then add the results in pairs, until one is left. "
-        "How many turns does that take?",
+        "How many steps does that take?",
         Number(),
-        ("After one turn 512 are left, after two 256.", "How often can 1,024 be halved?"),
+        ("After one step 512 are left, after two 256.", "How often can 1,024 be halved?"),
         "10.0",
-        "As many additions as before, 1,023, but in 10 turns: this is what makes a sum wide.",
+        "As many additions as before, 1,023, but in 10 steps: this is what makes a sum wide.",
         (
-            Mistake("one after the other", "1023.0", "So many turns it takes one after the other."),
-            Mistake("the first turn", "512.0", "So many pairs there are in the first turn, and all are done at once."),
-            Mistake("half as many", "1024 / 2 + 1", "Each turn does all of its pairs at once."),
-            Mistake("one too many", "11.0", "After 10 turns one number is left: 2**10 is 1,024."),
-            Mistake("one too few", "9.0", "After 9 turns two numbers are left."),
+            Mistake("one after the other", "1023.0", "It takes that many steps one after the other."),
+            Mistake("the first step", "512.0", "The first step has so many pairs, and all are done at once."),
+            Mistake("half as many", "1024 / 2 + 1", "Each step adds all of its pairs at once."),
+            Mistake("one too many", "11.0", "After 10 steps one number is left: 2**10 is 1,024."),
+            Mistake("one too few", "9.0", "After 9 steps two numbers are left."),
         ),
     ),
     Exercise(

@@ -125,7 +125,9 @@ EXERCISES = (
         SATURATED,
         "Of the gradients that arrive at these, less than a tenth goes through.",
         (
-            Mistake("the count", without(SATURATED, " / len(outputs)", ""), "A share is wanted: divide by how many."),
+            Mistake(
+                "the count", without(SATURATED, " / len(outputs)", ""), "A fraction is wanted: divide by how many."
+            ),
             Mistake(
                 "one end alone",
                 without(SATURATED, "1 - out**2 < 0.1", "out > 0.9**0.5"),
@@ -136,7 +138,7 @@ EXERCISES = (
                 without(SATURATED, "1 - out**2 < 0.1", "abs(out) > 0.9"),
                 "0.1 is a bound for the slope. At an output of 0.9 the slope is 0.19.",
             ),
-            Mistake("the others", without(SATURATED, "< 0.1", ">= 0.1"), "This is the share that still learns."),
+            Mistake("the others", without(SATURATED, "< 0.1", ">= 0.1"), "This is the fraction that still learns."),
             Mistake(
                 "the slope of something else",
                 without(SATURATED, "1 - out**2 < 0.1", "out * (1 - out) < 0.1"),
@@ -165,7 +167,7 @@ EXERCISES = (
         (
             Mistake("one of them", "0.25", "That is one sigmoid. The gradient goes through ten."),
             Mistake("added", "2.5", "Along a path, slopes are multiplied. They add where paths meet."),
-            Mistake("a share", "0.025", "Each sigmoid takes its quarter of what the one behind it has left."),
+            Mistake("divided by ten", "0.025", "Each sigmoid takes its quarter of what the one behind it has left."),
             Mistake("one too few", "0.25**9", "The gradient goes through all ten, the last one too."),
             Mistake("what is lost", "0.75**10", "A quarter is what is left, and not what is lost."),
         ),

@@ -193,7 +193,7 @@ EXERCISES = (
             Mistake(
                 "divided by the rate",
                 without(DROPOUT, "/ (1 - rate)", "/ (rate or 1.0)"),
-                "The rate is the share that is dropped. The share that is kept is 1 - rate.",
+                "The rate is the fraction that is dropped. The fraction that is kept is 1 - rate.",
             ),
             Mistake(
                 "scaled down",
@@ -208,9 +208,9 @@ EXERCISES = (
             ),
             Mistake(
                 "by what was kept",
-                "def dropout(numbers, kept, rate):\n    share = sum(kept) / len(kept) or 1.0\n"
-                "    return [number * keep / share for number, keep in zip(numbers, kept)]",
-                "Divide by the share that is kept on average, 1 - rate, and not by that of this one draw.",
+                "def dropout(numbers, kept, rate):\n    fraction = sum(kept) / len(kept) or 1.0\n"
+                "    return [number * keep / fraction for number, keep in zip(numbers, kept)]",
+                "Divide by the fraction that is kept on average, 1 - rate, and not by that of this one draw.",
             ),
             Mistake(
                 "the dropped ones",

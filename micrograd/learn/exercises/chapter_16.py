@@ -191,7 +191,7 @@ EXERCISES = (
             draw=_row,
         ),
         (
-            "Chapter 2: from each use a share comes, and shares add. What is the share of a from out[i]?",
+            "Chapter 2: each use contributes, and contributions add. What does out[i] contribute to a?",
             "incoming[i] * numbers[i] for a, and incoming[i] * numbers[i + 1] for b; each added up over i.",
         ),
         SHARED,
@@ -201,14 +201,14 @@ EXERCISES = (
                 "the last one alone",
                 "def shared(numbers, incoming):\n"
                 "    return [incoming[-1] * numbers[len(incoming) - 1], incoming[-1] * numbers[len(incoming)]]",
-                "This is the share of the last place: = where += belongs. All shares add up.",
+                "This is the contribution of the last position: = where += belongs. All contributions add up.",
             ),
             Mistake(
                 "the mean",
                 "def shared(numbers, incoming):\n    n = len(incoming)\n"
                 "    return [sum(g * x for g, x in zip(incoming, numbers)) / n, "
                 "sum(g * x for g, x in zip(incoming, numbers[1:])) / n]",
-                "Shares add. To divide them by how many there are is not part of the chain rule.",
+                "Contributions add. To divide them by how many there are is not part of the chain rule.",
             ),
             Mistake(
                 "without the inputs",

@@ -258,7 +258,7 @@ EXERCISES = (
             Mistake(
                 "the first merge alone",
                 without(ENCODE, "in merges:", "in merges[:1]:"),
-                "All merges have their turn, one after the other.",
+                "Apply all merges, one after the other.",
             ),
             Mistake(
                 "place by place",
@@ -350,7 +350,7 @@ EXERCISES = (
                 "This is the loss for each token. Longer tokens are harder to guess, and there are fewer of them.",
             ),
             Mistake(
-                "the mean of shares",
+                "the mean of ratios",
                 "def per_letter(losses, lengths):\n"
                 "    return sum(loss / length for loss, length in zip(losses, lengths)) / len(losses)",
                 "So a token of one letter counts as much as one of four. Add up first, then divide.",

@@ -14,11 +14,11 @@ from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import find
 from micrograd.engine.value import Value
 from micrograd.learn.comparing import alike
+from micrograd.learn.contributions import about_sum, as_sum, contributions_under
 from micrograd.learn.kinds.functions import name_of, required_function
 from micrograd.learn.kinds.kind import Kind
 from micrograd.learn.programs import Program, programs, simpler
 from micrograd.learn.running import AnswerError, called, finite, items, shown
-from micrograd.learn.shares import about_sum, as_sum, shares_under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -66,25 +66,25 @@ def reference(program: Program) -> list[Any]:
 
 
 def first_wrong_gradient(program: Program, given: Sequence[float | None]) -> str | None:
-    """The first gradient in backward order that is wrong, with the shares that should be in it.
+    """The first gradient in backward order that is wrong, with the contributions that should be in it.
 
     Args:
         program: what was run.
         given: the gradient at each place; None for a plain number.
     """
     right = reference(program)
-    shares = shares_under(right[-1])
-    order = dict.fromkeys(share.operand for share in shares)
+    contributions = contributions_under(right[-1])
+    order = dict.fromkeys(contribution.operand for contribution in contributions)
     places = {node.label: place for place, node in enumerate(right) if node is not None}
     for name in ["f", *order, *(name for name in places if name not in order and name != "f")]:
         expected, found = right[places[name]].grad, given[places[name]]
         if found is None or alike(found, expected):
             continue
-        reaching = [share for share in shares if share.operand == name]
+        reaching = [contribution for contribution in contributions if contribution.operand == name]
         if not reaching:
             want = "1, where the backward pass begins" if name == "f" else "0, as nothing uses it"
             return f"For {program}: the gradient of {name} is {shown(found)}; expected {want}."
-        edges = dict.fromkeys(f"edge backwards is {share.user} -> {name}" for share in reaching)
+        edges = dict.fromkeys(f"edge backwards is {contribution.user} -> {name}" for contribution in reaching)
         first = next(iter(edges)) if len(edges) == 1 else f"gradient backwards is that of {name}"
         return (
             f"For {program}: the first wrong {first}. Expected {shown(expected)}, not {shown(found)}. "

@@ -1,4 +1,4 @@
-"""Answers about a graph: whose turn it is, by which paths a gradient comes, which edge is wrong, what is zero."""
+"""Answers about a graph: which node comes next, by which paths a gradient comes, which edge is wrong, what is zero."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Set
 from typing import TYPE_CHECKING, Any
 
 from micrograd.learn.comparing import alike, numbers, same_words, words
+from micrograd.learn.contributions import Contribution, contributions_under, labelled
 from micrograd.learn.kinds.kind import Kind
 from micrograd.learn.kinds.values import by_name, known
 from micrograd.learn.running import AnswerError, called, finite, items, mapping, shown
-from micrograd.learn.shares import Share, labelled, shares_under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ def texts(answer: Any, what: str) -> list[str]:
     return [word for name in found for word in words(name)]
 
 
-class Turns(Kind):
+class BackwardOrder(Kind):
     """The order in which the Values of a graph pass their gradients on. Every order that is valid is right.
 
     Args:
@@ -44,23 +44,23 @@ class Turns(Kind):
 
     def read(self, answer: Any) -> list[str]:
         """Each name once."""
-        order = texts(answer, "a list of names in the order of their turns, such as ['f', 'a', 'x']")
+        order = texts(answer, "a list of names in the order of their visits, such as ['f', 'a', 'x']")
         names = labelled(self.build())
-        by_name(dict.fromkeys(order), [*names], "a turn", "")
+        by_name(dict.fromkeys(order), [*names], "a visit", "")
         if twice := next((name for name in order if order.count(name) > 1), None):
-            raise AnswerError(f"{twice} is there {order.count(twice)} times: each Value has one turn")
+            raise AnswerError(f"{twice} is there {order.count(twice)} times: each Value is visited once")
         return order
 
     def fault(self, answer: list[str], probe: None) -> str | None:
-        """The first that takes its turn before it has all of its gradient."""
+        """The first that is visited before its gradient is complete."""
         users: dict[str, list[str]] = {name: [] for name in answer}
-        for share in shares_under(self.build()):
-            users[share.operand].append(share.user)
+        for contribution in contributions_under(self.build()):
+            users[contribution.operand].append(contribution.user)
         for place, name in enumerate(answer):
             if late := next((user for user in users[name] if user in answer[place:]), None):
                 return (
-                    f"{name} takes its turn before {late}, which still owes it a share: "
-                    "what it passes on is not complete yet."
+                    f"{name} is visited before {late}, whose contribution is still missing: "
+                    f"what {name} passes on is not complete yet."
                 )
         return None
 
@@ -85,18 +85,18 @@ class Paths(Kind):
             found[name] = finite(product, f"The number of {name}")
         return dict(sorted(found.items()))
 
-    def paths(self) -> dict[str, list[Share]]:
+    def paths(self) -> dict[str, list[Contribution]]:
         """Every path from the root to the end, with the edges that it is made of."""
         root = self.build()
-        onward: dict[str, list[Share]] = {}
-        for share in shares_under(root):
-            onward.setdefault(share.user, []).append(share)
-        found, open_paths = {}, [(root.label, list[Share]())]
+        onward: dict[str, list[Contribution]] = {}
+        for contribution in contributions_under(root):
+            onward.setdefault(contribution.user, []).append(contribution)
+        found, open_paths = {}, [(root.label, list[Contribution]())]
         while open_paths:
             name, edges = open_paths.pop()
             if name == self.end:
                 found[" -> ".join([root.label, *(edge.operand for edge in edges)])] = edges
-            open_paths += [(share.operand, [*edges, share]) for share in onward.get(name, ())]
+            open_paths += [(contribution.operand, [*edges, contribution]) for contribution in onward.get(name, ())]
         return found
 
     def fault(self, answer: dict[str, float], probe: None) -> str | None:
@@ -121,27 +121,29 @@ class Paths(Kind):
 
 
 class PlantedMistake(Kind):
-    """The edge on which a backward pass went wrong, as "f -> a", found in a record of all its shares.
+    """The edge on which a backward pass went wrong, as "f -> a", found in a record of all its contributions.
 
     Args:
         build: makes the graph and gives its root; every Value has a label.
         user, operand: where the mistake is.
-        wrong: from the right share to what was recorded on that edge.
+        wrong: from the right contribution to the one recorded on that edge.
     """
 
-    def __init__(self, build: Callable[[], Value], user: str, operand: str, wrong: Callable[[Share], float]) -> None:
+    def __init__(
+        self, build: Callable[[], Value], user: str, operand: str, wrong: Callable[[Contribution], float]
+    ) -> None:
         self.build, self.user, self.operand, self.wrong = build, user, operand, wrong
 
-    def record(self) -> list[tuple[Share, float]]:
-        """Each edge in backward order, with the share that went over it; what follows the mistake follows from it."""
+    def record(self) -> list[tuple[Contribution, float]]:
+        """Each edge in backward order, with its contribution; what follows the mistake is computed from it."""
         gradients: dict[str, float] = {self.build().label: 1.0}
         found = []
-        for right in shares_under(self.build()):
-            share = right._replace(gradient=gradients.get(right.user, 0.0))
-            planted = (share.user, share.operand) == (self.user, self.operand)
-            given = self.wrong(share) if planted else share.amount
-            gradients[share.operand] = gradients.get(share.operand, 0.0) + given
-            found.append((share, given))
+        for right in contributions_under(self.build()):
+            contribution = right._replace(gradient=gradients.get(right.user, 0.0))
+            planted = (contribution.user, contribution.operand) == (self.user, self.operand)
+            given = self.wrong(contribution) if planted else contribution.amount
+            gradients[contribution.operand] = gradients.get(contribution.operand, 0.0) + given
+            found.append((contribution, given))
         return found
 
     def read(self, answer: Any) -> tuple[str, str]:
@@ -149,21 +151,22 @@ class PlantedMistake(Kind):
         edge = texts(answer, 'an edge such as "f -> a"')
         if len(edge) != 2:
             raise AnswerError(f'An edge leads from a result to one of its operands: "f -> a", not {shown(answer)}')
-        edges = {(share.user, share.operand) for share, _ in self.record()}
+        edges = {(contribution.user, contribution.operand) for contribution, _ in self.record()}
         user, operand = edge
         if (user, operand) not in edges:
-            turned = ": the gradient goes the other way" if (operand, user) in edges else ""
-            raise AnswerError(f"No share goes from {user} to {operand}{turned}")
+            backwards = ": the gradient goes the other way" if (operand, user) in edges else ""
+            raise AnswerError(f"{user} contributes nothing to {operand}{backwards}")
         return user, operand
 
     def fault(self, answer: tuple[str, str], probe: None) -> str | None:
         """Why an edge is right that was taken for the wrong one."""
         if answer == (self.user, self.operand):
             return None
-        share, given = next((share, given) for share, given in self.record() if (share.user, share.operand) == answer)
+        user, operand = answer
+        contribution, given = next(entry for entry in self.record() if (entry[0].user, entry[0].operand) == answer)
         return (
-            f"{' -> '.join(answer)} is as it should be: the gradient {shown(share.gradient)} that {share.user} had, "
-            f"times the local derivative {shown(share.local)}, is {shown(given)}."
+            f"{user} -> {operand} is as it should be: the gradient {shown(contribution.gradient)} that {user} had, "
+            f"times the local derivative {shown(contribution.local)}, is {shown(given)}."
         )
 
 

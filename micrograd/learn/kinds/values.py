@@ -6,10 +6,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from micrograd.learn.comparing import alike, same_words
+from micrograd.learn.contributions import about_sum, as_sum, contributions_under, labelled
 from micrograd.learn.exercise import answer_of
 from micrograd.learn.kinds.kind import Kind
 from micrograd.learn.running import AnswerError, finite, items, mapping, shown
-from micrograd.learn.shares import about_sum, as_sum, labelled, shares_under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,15 +95,15 @@ class Gradients(Kind):
         return {name: finite(gradient, f"The gradient of {name}") for name, gradient in found.items()}
 
     def fault(self, answer: dict[str, float], probe: None) -> str | None:
-        """The first wrong one in backward order, with the shares that it is the sum of."""
+        """The first wrong one in backward order, with the contributions that it is the sum of."""
         root = self.build()
-        shares, values = shares_under(root), labelled(root)
+        contributions, values = contributions_under(root), labelled(root)
         for name, given in answer.items():
             if alike(given, expected := values[name].grad):
                 continue
             if values[name] is root:
                 return f"{name} is where the backward pass begins: its gradient is 1, not {shown(given)}."
-            reaching = [share for share in shares if share.operand == name]
+            reaching = [contribution for contribution in contributions if contribution.operand == name]
             said = f"The first wrong one, backwards from {root.label}, is {name}: expected {shown(expected)}, not "
             return f"{said}{shown(given)}. It gets: {as_sum(reaching)}. {about_sum(given, reaching)}".rstrip()
         return None
