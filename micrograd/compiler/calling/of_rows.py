@@ -375,7 +375,7 @@ class ManyRows:
         self, size: int, sizes: Sequence[int], arguments: list[Any], looks: _Looks
     ) -> tuple[list[Any], list[Any]]:
         """The known numbers that are as many as the rows, and an outline for all rows and for each of the sizes."""
-        for looking in (looks, None):
+        for looking in (looks, None):  # pragma: no branch  # without a look, no numbers are known
             every, outlines = [], []
             for count, each in zip((size, *sizes), arguments, strict=True):
                 every.append(_OtherRows(size, count, looking))
