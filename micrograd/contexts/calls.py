@@ -8,7 +8,7 @@
 ``observed`` is all that modules, scopes and functions of the library do about pages. A call is what lies between its
 inputs and its results, so only the results remember it, and nodes inside cost nothing. A call keeps no Value alive: it
 has only the ids of its inputs. They stay valid, because a result keeps its operands. There are many calls, so they are
-plain tuples in a field of the node, which ``calls_of`` interprets later:
+plain tuples in an attribute of the node, which ``calls_of`` interprets later:
 
     (name, function, inputs, start, end)     a call of a function
     (None, module, inputs, start, end)       of a module

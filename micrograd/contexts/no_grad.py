@@ -32,7 +32,7 @@ class _Nothing(Recorder):
     def apply(self, primitive: Primitive, *operands: Any) -> Value:
         """The result of a primitive, as a constant."""
         node = object.__new__(Value)
-        node._data, node._grad, node._uses, node._calls = evaluated(primitive, operands)[0], 0.0, 0, None
+        node._data, node._grad, node._uses = evaluated(primitive, operands)[0], 0.0, 0
         forget(node)
         return node
 

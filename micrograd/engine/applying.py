@@ -64,7 +64,7 @@ def picked(chosen: Any, other: Any) -> Any:
         return apply(primitives.where, 1.0, chosen, other)
     data = chosen if type(chosen) is float else chosen._data
     node = _new(Value)  # as in _node, which would look for what requires a gradient
-    node._data, node._grad, node._uses, node._calls = data, 0.0, 0, None
+    node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive = primitives.where
     node._first = node._second = NUMBER
     node._x, node._y = (1.0, chosen, other), (1.0, data, other._data)

@@ -383,7 +383,7 @@ def _elements(array: Any, name: str) -> tuple[Any, Any, list[Any]]:
 
 def _result(call: Any, part: Result, number: float) -> Any:
     node = object.__new__(type(call))
-    node._data, node._grad, node._uses, node._calls = number, 0.0, 0, None
+    node._data, node._grad, node._uses = number, 0.0, 0
     node._primitive = part
     node._first, node._second = call, call._second
     node._x, node._y = 0.0, 0.0

@@ -32,7 +32,7 @@ def user_attributes(node: Node) -> dict[str, Any]:
     return {name: item for name, item in attributes.items() if name not in _OURS} if attributes else attributes
 
 
-_OURS = ("label", "_scope")
+_OURS = ("label", "_calls", "_scope")
 
 
 class _Graph(list[Value]):
@@ -65,7 +65,7 @@ def _reduce(node: Value) -> tuple[Any, ...]:
 def _state(node: Value, attributes: dict[str, Any]) -> tuple[Any, ...]:
     """The dictionary and the slots of a node."""
     own = {"label": node.label, **attributes} if node.label else attributes
-    slots = {name: getattr(node, name) for name in Node.__slots__ if name not in ("__dict__", "_calls")}
+    slots = {name: getattr(node, name) for name in Node.__slots__ if name != "__dict__"}
     return own or None, {**slots, "_y": ()} if node.is_leaf else slots  # a copy of a leaf is not stored where it is
 
 

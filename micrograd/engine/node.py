@@ -35,9 +35,9 @@ class Node(Operand):
     # transform (see differentiation.py). There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
     # is running. All other attributes are in a dictionary, which is made when the first of them is set: the label,
-    # custom ones, and _scope, the block around, where mg.record_scopes() is on. By _calls, the calls that gave a node,
-    # pages find groups: see contexts/calls.py.
-    __slots__ = ("__dict__", "_calls", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y")
+    # custom ones, and two by which pages find groups: _calls, the calls that gave a node (see contexts/calls.py), and
+    # _scope, the block around, where mg.record_scopes() is on.
+    __slots__ = ("__dict__", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y")
 
     _data: float
     _grad: Any
@@ -48,7 +48,7 @@ class Node(Operand):
     _y: Any
     _uses: int
     label = ""
-    _calls: Any
+    _calls: Any = None
     _scope: Any = None
 
     @property
@@ -109,5 +109,5 @@ class Node(Operand):
 
 
 NUMBER: Any = object.__new__(Node)
-NUMBER._data, NUMBER._grad, NUMBER._uses, NUMBER._calls = 0.0, 0.0, 0, None
+NUMBER._data, NUMBER._grad, NUMBER._uses = 0.0, 0.0, 0
 forget(NUMBER)  # every Node refers to it, and so does it itself

@@ -45,7 +45,7 @@ def _recorder() -> Recorder | None:
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
     """The node of a result; a constant where no gradient would flow."""
     node = _new(Value)
-    node._data, node._grad, node._uses, node._calls = data, 0.0, 0, None
+    node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive = primitive
     node._first, node._second = first, second
     node._x, node._y = x, y
@@ -82,7 +82,6 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
         node._data = data
         node._grad = 0.0
         node._uses = 0
-        node._calls = None
         node._primitive = primitive
         node._first = self
         node._second = second
@@ -133,7 +132,6 @@ class Value(Methods, History):
         self._data = data if type(data) is float else required_number(data, "the data of a Value")
         self._grad = 0.0
         self._uses = 0
-        self._calls = None
         if label:
             self.label = label
         self._primitive = LEAF if requires_grad else CONSTANT
