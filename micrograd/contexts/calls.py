@@ -211,8 +211,12 @@ def with_parameters_of(method: Any, *functions: Any) -> Any:
 
 def neuron_called(output: Any, neuron: Any, given: Any) -> None:
     """A neuron was called with a list of inputs, and gave an output."""
-    if type(output) is Value and not output.is_leaf:
-        _remember(output, (neuron, given, tick()))
+    if type(output) is Value:
+        if not output._calls and (primitive := output._primitive) is not LEAF and primitive is not CONSTANT:
+            _clock[0] = end = _clock[0] + 1.0
+            output._calls = neuron, given, end
+        else:
+            _remember(output, (neuron, given, tick()))
 
 
 def observed_iterations(function: Callable[..., Any], name: str, given: Any) -> Callable[[Sequence[Any]], None]:
