@@ -60,6 +60,24 @@ def test_sums_of_different_lengths_are_one_loop(tmp_path):
     assert len(file.source) < 12_000
 
 
+def test_sums_of_different_lengths_beside_a_loop(tmp_path):
+    sum_of = seen(drawn(300, 12))
+
+    def f(x, w):
+        state = 0.1
+        for weight in w:
+            state = mg.tanh(state * weight + x[0, 1])
+        return sum_of(x, w) * state
+
+    x, w = numbers(12, 2) / 9.0, numbers(300) / 5.0
+    file, value, slopes = built(f, tmp_path, x, w)
+    found, gradients = file.both(x, w)
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(gradients, slopes, rtol=1e-10)
+    assert "] += " in file.source
+    assert "for (int step = " in file.source
+
+
 def test_sums_of_few_terms_keep_their_order(tmp_path):
     """Bit for bit, as eager adds them up, whatever the order of the table."""
     which = [number for number, count in enumerate((3, 5, 2, 7, 4, 6)) for _ in range(count)]

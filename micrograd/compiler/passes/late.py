@@ -39,7 +39,13 @@ def with_late(graph: Graph, levels: Integers) -> Integers:
     late = _Late(stretches, last, Edges(graph.size, used, users))
     for first, period, iterations in stretches.found:
         late.look_after(first + period * iterations, period)
-    return np.where(late.marks, last, levels)
+    moved = np.where(late.marks, last, levels)
+    return moved if _repeated(Stretches.of(graph, moved)) > _repeated(stretches) else levels
+
+
+def _repeated(stretches: Stretches | None) -> int:
+    """How many levels are in iterations."""
+    return 0 if stretches is None else sum(period * iterations for _, period, iterations in stretches.found)
 
 
 class _Late:

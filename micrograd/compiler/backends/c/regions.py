@@ -109,11 +109,6 @@ class Added:
     terms = 1
 
     @property
-    def accesses(self) -> tuple[Access, ...]:
-        """The index maps of the factors."""
-        return self.factors
-
-    @property
     def reads(self) -> list[tuple[Access, int]]:
         """The same, each of one term."""
         return [(access, 1) for access in self.factors]
