@@ -11,6 +11,7 @@ is made of it are moved there if the iteration is like the others without them.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
 
 
-def with_late(graph: Graph, levels: Integers) -> Integers:
-    """The levels of all nodes, where some that interrupt a repeat are late.
+def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | None]:
+    """The levels of all nodes, where some that interrupt a repeat are late, and the stretches that repeat then.
 
     Args:
         graph: in normal form.
@@ -33,14 +34,15 @@ def with_late(graph: Graph, levels: Integers) -> Integers:
     """
     stretches = Stretches.of(graph, levels)
     if stretches is None:
-        return levels
-    users, used = graph.edges(between=graph.is_made())
-    last = int(levels.max()) - Edges(graph.size, users, used).levels()  # the last level on which each may stand
-    late = _Late(stretches, last, Edges(graph.size, used, users))
+        return levels, None
+    late = _Late(graph, levels, stretches)
     for first, period, iterations in stretches.found:
         late.look_after(first + period * iterations, period)
-    moved = np.where(late.marks, last, levels)
-    return moved if _repeated(Stretches.of(graph, moved)) > _repeated(stretches) else levels
+    if not late.marks.any():
+        return levels, stretches
+    moved = np.where(late.marks, late.last, levels)
+    found = Stretches.of(graph, moved)
+    return (moved, found) if _repeated(found) > _repeated(stretches) else (levels, stretches)
 
 
 def _repeated(stretches: Stretches | None) -> int:
@@ -55,9 +57,25 @@ class _Late:
         marks: which nodes are to be late.
     """
 
-    def __init__(self, stretches: Stretches, last: Integers, uses: Edges) -> None:
-        self._stretches, self._last, self._uses = stretches, last, uses
-        self.marks = np.zeros(len(last), dtype=bool)
+    def __init__(self, graph: Graph, levels: Integers, stretches: Stretches) -> None:
+        self._graph, self._levels, self._stretches = graph, levels, stretches
+        self.marks = np.zeros(graph.size, dtype=bool)
+
+    @cached_property
+    def _edges(self) -> tuple[list[Integers], list[Integers]]:
+        return self._graph.edges(between=self._graph.is_made())
+
+    @cached_property
+    def last(self) -> Integers:
+        """The last level on which each node may stand. Few programs need it, and it takes as long as the levels."""
+        users, used = self._edges
+        last: Integers = int(self._levels.max()) - Edges(self._graph.size, users, used).levels()
+        return last
+
+    @cached_property
+    def _uses(self) -> Edges:
+        users, used = self._edges
+        return Edges(self._graph.size, used, users)
 
     def look_after(self, level: int, period: int) -> None:
         """Look at the iterations that come after a stretch, as long as they are like it but for what may be late."""
@@ -66,7 +84,7 @@ class _Late:
             before = self.marks.copy()
             is_alike = all(self._is_alike(further, period) for further in range(level, level + period))
             level += period
-            if not is_alike or (self.marks & (self._last < level)).any():
+            if not is_alike or (self.marks.any() and (self.marks & (self.last < level)).any()):
                 self.marks = before
                 return
 
@@ -80,7 +98,7 @@ class _Late:
             return False
         for kind, count in zip(kinds[more > 0].tolist(), more[more > 0].tolist(), strict=True):
             alike = here[self._stretches.kinds[here] == kind]
-            self._mark(alike[np.argsort(-self._last[alike], kind="stable")[:count]])
+            self._mark(alike[np.argsort(-self.last[alike], kind="stable")[:count]])
         return True
 
     def _mark(self, nodes: Integers) -> None:

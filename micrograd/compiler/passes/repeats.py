@@ -109,11 +109,8 @@ class Stretches(NamedTuple):
         return self.order[self.starts[level] : self.starts[level + 1]]
 
 
-def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
-    """The stretches of levels that repeat, from the first to the last."""
-    stretches = Stretches.of(graph, levels)
-    if stretches is None:
-        return []
+def repeats(graph: Graph, levels: Integers, stretches: Stretches) -> list[Repeat]:
+    """The iterations of stretches of levels that repeat, from the first to the last."""
     order, starts, kinds = stretches.order, stretches.starts, stretches.kinds
     made_by, row = _made_by(graph)
     counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side

@@ -36,7 +36,7 @@ from micrograd.compiler.passes.checks import to_look_at
 from micrograd.compiler.passes.iteration_graph import iteration_graph_of
 from micrograd.compiler.passes.late import with_late
 from micrograd.compiler.passes.placing import CONSTANTS
-from micrograd.compiler.passes.repeats import repeats
+from micrograd.compiler.passes.repeats import Stretches, repeats
 from micrograd.compiler.passes.sums import Owners, Sums
 
 if TYPE_CHECKING:
@@ -141,12 +141,15 @@ class _Rolling(Sums):
         latest = [int(given[np.concatenate(call)].max(initial=0)) for call in self.calls]
         self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []
         levels = given * self.graph.is_made()
+        stretches: Stretches | None = None
         if with_loops and not len(self.calls) and not self.graph.whole:
-            levels = with_late(self.graph, levels)
+            levels, stretches = with_late(self.graph, levels)
+        elif with_loops:
+            stretches = Stretches.of(self.graph, levels)
         self.levels = levels
         self.by_level = self._by_level(self.owners(), self.graph.applications)
         done = 0
-        for repeat in repeats(self.graph, levels) if with_loops else ():
+        for repeat in repeats(self.graph, levels, stretches) if stretches is not None else ():
             self._roll_levels(done, repeat.first, with_singles)
             done = repeat.first
             iteration = iteration_graph_of(self.graph, repeat, self.position, self.group, self.reserved != 0)
