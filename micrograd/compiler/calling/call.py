@@ -230,7 +230,7 @@ class OneOfSeveral(_OfOneCall):
 def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
     """A node as the operators make it, but that its operands are not asked whether gradients flow to them."""
     node = object.__new__(Value)
-    node._data, node._grad, node._uses, node._calls = data, 0.0, 0, None
+    node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive = primitive
     node._first = node._second = NUMBER
     node._x, node._y = operands, numbers

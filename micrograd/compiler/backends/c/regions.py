@@ -110,7 +110,7 @@ class Added:
 
     @property
     def reads(self) -> list[tuple[Access, int]]:
-        """The same, each of one term."""
+        """The index maps of its factors, each of one term."""
         return [(access, 1) for access in self.factors]
 
     def changed(self, change: Callable[[Access], Access]) -> Added:
