@@ -20,7 +20,7 @@ from micrograd import functional
 from micrograd._support.axes import array_of_objects
 from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
 from micrograd._support.containers import flatten
-from micrograd._support.saved_state import SavedState, check_state
+from micrograd._support.saved_state import Parameterised, check_state
 from micrograd.contexts import calls
 from micrograd.contexts.modes import is_evaluating, mask
 from micrograd.engine.commit import commit, setting
@@ -80,7 +80,7 @@ INITIAL_WEIGHTS: dict[str, Callable[[int, int], float] | None] = {
 MOST_SHOWN = 8  # neurons in the repr of a layer
 
 
-class Module(SavedState):
+class Module(Parameterised):
     """Something with parameters: subclass it, and assign Values and other Modules to attributes.
 
     A subclass defines ``forward``, or ``__call__``.

@@ -69,7 +69,7 @@ class TestMicrograd:
     def test_the_architecture_is_no_larger_than_it_was_meant_to_be(self):
         package, _ = architectures()
         assert len(package.components) <= 24
-        assert max(package.layers().values()) <= 11
+        assert max(package.layers().values()) <= 10
 
     def test_what_everything_stands_on_is_at_the_bottom(self):
         layers = dict(architectures()[0].by_layer())

@@ -53,6 +53,10 @@ class SavedState:
             raise ValueError(f"cannot load {path}: {error}") from error
 
 
+class Parameterised(SavedState):
+    """A module of nn.py, for what need not know more of it than that it has parameters."""
+
+
 def check_state(state: Mapping[str, Any], names: Iterable[str]) -> dict[str, float]:
     """The finite floats of a state that has exactly these names.
 

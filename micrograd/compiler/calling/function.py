@@ -24,6 +24,7 @@ import numpy as np
 from micrograd._support.callers import warn_user
 from micrograd._support.checks import required_count
 from micrograd._support.locks import new_lock
+from micrograd._support.saved_state import Parameterised
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
@@ -53,7 +54,6 @@ from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.stored import LATER, SPECIAL
 from micrograd.engine.value import Value
-from micrograd.nn import Module
 
 if TYPE_CHECKING:
     import os
@@ -141,7 +141,7 @@ class CompiledFunction(Generic[P, R]):
     def __getattr__(self, name: str) -> Any:
         """What a compiled Module has besides, such as its parameters."""
         function = vars(self).get("function")
-        if isinstance(function, Module) and not name.startswith("_"):
+        if isinstance(function, Parameterised) and not name.startswith("_"):
             return getattr(function, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -751,7 +751,7 @@ def _form(kind: type, own: list[type], ours: list[type]) -> str:
     A Module of micrograd itself reads none, and neither do the classes that are the base of others.
     """
     of_library = [base for base in kind.__mro__ if base not in own and base.__module__ not in _BARE]
-    bare = {base for base in ours if base.__name__ in ("Module", "SavedState")}
+    bare = {base for base in ours if base.__name__ in ("Module", "Parameterised", "SavedState")}
     reads = [b for b in of_library if not (b in bare if b in ours else is_without_numbers(b.__module__))]
     return "." if own and all(issubclass(base, Value) for base in reads) else "*"
 

@@ -21,10 +21,10 @@ import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of
+from micrograd._support.saved_state import Parameterised
 from micrograd.compiler.guards.code_names import nested_in
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.engine.value import Value
-from micrograd.nn import Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,7 +85,7 @@ class _Traversal:
         if (array := self._rectangle(item)) is not None:
             self._add(name, array)
             return
-        is_outermost = isinstance(item, Module) and not self._is_inside
+        is_outermost = isinstance(item, Parameterised) and not self._is_inside
         if is_outermost:
             self.modules += [name] if name else []
             self._is_inside = True
@@ -136,7 +136,7 @@ def _array(values: list[Value]) -> Any:
 
 def _contents(item: Any) -> Iterator[tuple[Any, Any]]:
     """What is in an object, with the names that lead to it."""
-    if isinstance(item, Module):
+    if isinstance(item, Parameterised):
         yield from vars(item).items()
     elif isinstance(item, dict):
         yield from base_of(item).items(item)
@@ -145,7 +145,7 @@ def _contents(item: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(item, FunctionType):
         yield from _variables(item)
     elif isinstance(item, MethodType):
-        yield "" if isinstance(item.__self__, Module) else "self", item.__self__
+        yield "" if isinstance(item.__self__, Parameterised) else "self", item.__self__
         yield "", item.__func__
     elif isinstance(item, partial):
         yield from [("", item.func), *enumerate(item.args), *item.keywords.items()]
