@@ -104,6 +104,10 @@ class Stretches(NamedTuple):
         starts = np.searchsorted(levels[order], np.arange(count + 1))
         return Stretches(kinds, order, starts, _periodic(_described(kinds[order], starts)))
 
+    def of_iterations(self) -> int:
+        """How many nodes are in iterations."""
+        return int(sum(self.starts[first + period * count] - self.starts[first] for first, period, count in self.found))
+
     def on(self, level: int) -> Integers:
         """The nodes of a level."""
         return self.order[self.starts[level] : self.starts[level + 1]]

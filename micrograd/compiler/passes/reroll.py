@@ -30,6 +30,7 @@ from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, are_even, step
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
+from micrograd.compiler.passes.aligned import aligned
 from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
@@ -144,6 +145,8 @@ class _Rolling(Sums):
         stretches: Stretches | None = None
         if with_loops and not len(self.calls) and not self.graph.whole:
             levels, stretches = with_late(self.graph, levels)
+            if stretches is not None:
+                levels, stretches = aligned(self.graph, levels, stretches)
         elif with_loops:
             stretches = Stretches.of(self.graph, levels)
         self.levels = levels
