@@ -16,35 +16,34 @@ it, as far as these are made like those of the other iterations. Nothing depends
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS, Stretches, repeats
+from micrograd.compiler.passes.repeats import Stretches, repeats, same_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.passes.repeats import Operands
 
-_MOST_TIMES = 12  # layers of a network that look alike
 _MOST = 1 << 13  # nodes of an iteration: those beside the loop are looked at one by one
 
 
-def aligned(graph: Graph, levels: Integers, stretches: Stretches) -> tuple[Integers, Stretches]:
+def aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Operands) -> tuple[Integers, Stretches]:
     """The levels of all nodes, where iterations begin and end together, and the stretches that repeat then.
 
     Args:
         graph: in normal form, with no terms that stay whole.
         levels: of its nodes; 0 for what is given.
         stretches: of these levels.
+        operands: of its nodes.
     """
-    operands = _Operands.of(graph)
-    stretches, loops = _with_periods(stretches, [repeat.nodes for repeat in repeats(graph, levels, stretches)], operands)
+    loops = [repeat.nodes for repeat in repeats(graph, levels, stretches)]
     is_beside = graph.is_made()
     for nodes in loops:
         is_beside[nodes] = False
@@ -57,78 +56,10 @@ def aligned(graph: Graph, levels: Integers, stretches: Stretches) -> tuple[Integ
         return levels, stretches
     moved = np.searchsorted(distinct(moved), moved)
     found = Stretches.of(graph, moved)
-    return (moved, found) if found is not None and found.of_iterations() > stretches.of_iterations() else (levels, stretches)
-
-
-def _with_periods(
-    stretches: Stretches, loops: list[Integers], operands: _Operands
-) -> tuple[Stretches, list[Integers]]:
-    """The stretches and their nodes, with as many levels in an iteration as it takes to have the same operands again.
-
-    Where each layer of a network of three is a level further than the one below it, all levels look alike, but only
-    every third has the same layer do the same.
-    """
-    found, rows = [], []
-    for (first, period, iterations), nodes in zip(stretches.found, loops, strict=True):
-        times = _times(nodes, operands)
-        count = iterations // times
-        found.append((first, period * times, count))
-        rows.append(nodes[: count * times].reshape(count, -1))
-    return stretches._replace(found=found), rows
-
-
-def _times(nodes: Integers, operands: _Operands) -> int:
-    """How many iterations it takes to have the same operands again, the nodes of as many iterations before."""
-    iterations, own = nodes.shape
-    numbers = np.full(len(operands.counts) + 1, -1)
-    numbers[nodes] = np.arange(iterations * own).reshape(iterations, own)
-    begin, most = iterations // 2, min(_MOST_TIMES, iterations // (2 * FEWEST_ITERATIONS))
-    read = [numbers[operands.of_nodes(nodes[row])[2]] for row in range(begin, begin + 2 * most)]
-    away = [np.where(each < 0, 0, (begin + row) * own - each) for row, each in enumerate(read)]
-    for times in range(1, most + 1):
-        if all((one == other).all() for one, other in zip(away[:most], away[times:], strict=False)):
-            return times
-    return 1
-
-
-@dataclass(frozen=True)
-class _Operands:
-    """The operands of all nodes.
-
-    Attributes:
-        numbers: those of a node lie side by side: two of each term, or those of a primitive.
-        starts: where those of each node begin.
-        counts: how many each node has.
-        is_given: which nodes are given, and no constants.
-    """
-
-    numbers: Integers
-    starts: Integers
-    counts: Integers
-    is_given: Booleans
-
-    @staticmethod
-    def of(graph: Graph) -> _Operands:
-        terms = graph.terms
-        counts = 2 * np.bincount(terms.owner, minlength=graph.size)
-        starts, end = np.cumsum(counts) - counts, 2 * len(terms.owner)
-        parts = [np.stack([terms.first, terms.second], axis=1).ravel()]
-        for application in graph.applications:
-            rows, width = application.operands.shape
-            starts[application.nodes], counts[application.nodes] = end + width * np.arange(rows), width
-            parts.append(application.operands.ravel())
-            end += rows * width
-        return _Operands(np.concatenate(parts), starts, counts, ~graph.is_made() & ~graph.is_constant)
-
-    def of_nodes(self, nodes: Integers) -> tuple[Integers, Integers, Integers]:
-        """The operands of some nodes: of which of these each is, which operand it is, and the operand."""
-        counts = self.counts[nodes]
-        owners = np.repeat(np.arange(len(nodes)), counts)
-        slots = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return owners, slots, self.numbers[self.starts[nodes][owners] + slots]
-
-    def operand(self, node: int, slot: int) -> int:
-        return int(self.numbers[self.starts[node] + slot])
+    if found is None:
+        return levels, stretches
+    found = same_operands(graph, moved, found, operands)
+    return (moved, found) if found.of_iterations() > stretches.of_iterations() else (levels, stretches)
 
 
 class _Relations(NamedTuple):
@@ -161,7 +92,7 @@ class _Beside:
         found: the nodes, by iteration and by position in it: -1 is the iteration before the first.
     """
 
-    def __init__(self, nodes: Integers, operands: _Operands, kinds: Integers, is_beside: Booleans) -> None:
+    def __init__(self, nodes: Integers, operands: Operands, kinds: Integers, is_beside: Booleans) -> None:
         self._nodes, self._operands, self._kinds = nodes, operands, kinds
         iterations, own = nodes.shape
         middle = iterations // 2
@@ -249,7 +180,7 @@ class _Beside:
 class _Order:
     """The order of a loop, in which iterations begin and end together."""
 
-    def __init__(self, nodes: Integers, beside: _Beside, operands: _Operands) -> None:
+    def __init__(self, nodes: Integers, beside: _Beside, operands: Operands) -> None:
         self._nodes, self._beside, self._operands = nodes, beside, operands
 
     def levels(self, levels: Integers) -> Integers:

@@ -37,7 +37,7 @@ from micrograd.compiler.passes.checks import to_look_at
 from micrograd.compiler.passes.iteration_graph import iteration_graph_of
 from micrograd.compiler.passes.late import with_late
 from micrograd.compiler.passes.placing import CONSTANTS
-from micrograd.compiler.passes.repeats import Stretches, repeats
+from micrograd.compiler.passes.repeats import Operands, Stretches, repeats
 from micrograd.compiler.passes.sums import Owners, Sums
 
 if TYPE_CHECKING:
@@ -144,9 +144,10 @@ class _Rolling(Sums):
         levels = given * self.graph.is_made()
         stretches: Stretches | None = None
         if with_loops and not len(self.calls) and not self.graph.whole:
-            levels, stretches = with_late(self.graph, levels)
+            operands = Operands.of(self.graph)
+            levels, stretches = with_late(self.graph, levels, operands)
             if stretches is not None:
-                levels, stretches = aligned(self.graph, levels, stretches)
+                levels, stretches = aligned(self.graph, levels, stretches, operands)
         elif with_loops:
             stretches = Stretches.of(self.graph, levels)
         self.levels = levels

@@ -22,7 +22,7 @@ from micrograd.compiler.ir.program import Reduction
 from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from micrograd.compiler.backends.c.regions import Block, Item
     from micrograd.compiler.ir.program import Access, Program
@@ -49,8 +49,11 @@ def scattered(blocks: Sequence[Block], program: Program, gradients: Integers) ->
     found = []
     for block in blocks:
         if block.iterations == 1:
-            kernels = _gathered(block.kernels, region_of, array_of)
-            block = replace(block, kernels=tuple(_scattered(kernels, region_of, array_of)))
+            kernels, clusters = [*block.kernels], _clusters(block.kernels, region_of, array_of)
+            for cluster in clusters:
+                kernels = _beside(kernels, cluster, program.size)
+            of_kernel = {id(kernel): number for number, cluster in enumerate(clusters) for kernel in cluster}
+            block = replace(block, kernels=tuple(_scattered(kernels, of_kernel, region_of, array_of)))
         found.append(block)
     return found
 
@@ -65,12 +68,11 @@ def _arrays(program: Program, gradients: Integers) -> Integers:
     return kind
 
 
-def _gathered(kernels: Sequence[Item], region_of: Integers, array_of: Integers) -> list[Item]:
-    """The same kernels in an order in which long sums of products of the same arrays stand beside each other.
+def _clusters(kernels: Sequence[Item], region_of: Integers, array_of: Integers) -> list[list[Item]]:
+    """Long sums of products of the same arrays, of which many are uneven; they are to stand beside each other.
 
     Such are sums over the iterations of a loop: those of one array of it, and of the same number in each iteration.
     """
-    found = [*kernels]
     groups: dict[_Key, list[tuple[int, int, Item]]] = {}
     for kernel in kernels:
         if isinstance(kernel, Reduction) and not kernel.largest and kernel.terms >= _LONG_SUM:
@@ -79,17 +81,15 @@ def _gathered(kernels: Sequence[Item], region_of: Integers, array_of: Integers) 
             inside = positions[:, 0] % step if step else positions[:, 0]
             target = int(array_of[kernel.target.positions(kernel.rows, kernel.columns, 1).flat[0]])
             groups.setdefault((target, step, *key), []).append((int(inside.min()), int(inside.max()), kernel))
+    found: list[list[Item]] = []
     for members in groups.values():
-        end = -1
-        group: list[Item] = []
+        end = -2
         for first, last, kernel in sorted(members, key=lambda member: member[:2]):
             if first > end + 1:
-                found = _beside(found, group, len(region_of))
-                group = []
-            group.append(kernel)
+                found.append([])
+            found[-1].append(kernel)
             end = max(end, last)
-        found = _beside(found, group, len(region_of))
-    return found
+    return [cluster for cluster in found if sum(map(_is_uneven, cluster)) >= _FEWEST]
 
 
 def _longest(kernel: Reduction, region_of: Integers) -> tuple[_Key, Integers]:
@@ -107,8 +107,6 @@ def _longest(kernel: Reduction, region_of: Integers) -> tuple[_Key, Integers]:
 
 def _beside(kernels: list[Item], group: Sequence[Item], size: int) -> list[Item]:
     """The kernels, with a group of them beside each other: they wait, and what needs their results waits, too."""
-    if sum(map(_is_uneven, group)) < _FEWEST:
-        return kernels
     is_written, is_read = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
     of_group = {id(kernel) for kernel in group}
     numbers = [number for number, kernel in enumerate(kernels) if id(kernel) in of_group]
@@ -130,10 +128,13 @@ def _beside(kernels: list[Item], group: Sequence[Item], size: int) -> list[Item]
     return [*kernels[:first], *before, *beside, *after, *kernels[last + 1 :]]
 
 
-def _scattered(kernels: Sequence[Item], region_of: Integers, array_of: Integers) -> Iterator[Item]:
-    group = _Group(region_of, array_of)
+def _scattered(
+    kernels: Sequence[Item], cluster_of: Mapping[int, int], region_of: Integers, array_of: Integers
+) -> Iterator[Item]:
+    group, before = _Group(region_of, array_of), -1
     for kernel in kernels:
-        if not group.takes(kernel):
+        cluster, before = before, cluster_of.get(id(kernel), -1)
+        if cluster != before or not group.takes(kernel):
             yield from group.items()
             group = _Group(region_of, array_of)
             if not group.takes(kernel):
