@@ -18,30 +18,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.passes.repeats import Stretches, same_operands
+from micrograd.compiler.passes.aligned import aligned
+from micrograd.compiler.passes.repeats import Operands, Stretches, same_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.passes.repeats import Operands
 
 _GAP = 32  # levels in no loop that are worth a look
 _TRIES = 3
 
 
-def with_late(graph: Graph, levels: Integers, operands: Operands) -> tuple[Integers, Stretches | None]:
-    """The levels of all nodes, where some are late, and the stretches that repeat then.
+def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | None]:
+    """The levels of all nodes, where some are late, and the stretches that repeat then, which begin and end together.
 
     Args:
-        graph: in normal form.
+        graph: in normal form, with no terms that stay whole.
         levels: of its nodes; 0 for what is given.
-        operands: of its nodes.
     """
     stretches = Stretches.of(graph, levels)
     if stretches is None:
         return levels, None
+    operands = Operands.of(graph)
     stretches = same_operands(graph, levels, stretches, operands)
     tried = set[int]()
     while len(tried) < _TRIES:
@@ -55,7 +55,7 @@ def with_late(graph: Graph, levels: Integers, operands: Operands) -> tuple[Integ
             found = same_operands(graph, moved, found, operands)
             if found.of_iterations() > stretches.of_iterations():
                 levels, stretches = moved, found
-    return levels, stretches
+    return aligned(graph, levels, stretches, operands)
 
 
 def _interrupted(stretches: Stretches) -> Iterator[int]:

@@ -238,9 +238,11 @@ def _periodic(described: Integers) -> list[tuple[int, int, int]]:
     """
     found = [np.zeros((3, 0), dtype=np.int64)]
     for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_ITERATIONS) + 1):
-        stride = period * (FEWEST_ITERATIONS - 1)
-        if not (described[:-period:stride] == described[period::stride]).any():
-            continue  # a stretch of enough iterations has one of these positions in it
+        # of levels that are the same an iteration later, a stretch has enough in a row for three of these positions
+        stride = max(1, period * (FEWEST_ITERATIONS - 1) // 4)
+        some = described[:-period:stride] == described[period::stride]
+        if not (some[2:] & some[1:-1] & some[:-2]).any():
+            continue
         same = described[:-period] == described[period:]
         changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         starts, stops = changes[::2], changes[1::2]

@@ -30,14 +30,13 @@ from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, are_even, step
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
-from micrograd.compiler.passes.aligned import aligned
 from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
 from micrograd.compiler.passes.iteration_graph import iteration_graph_of
 from micrograd.compiler.passes.late import with_late
 from micrograd.compiler.passes.placing import CONSTANTS
-from micrograd.compiler.passes.repeats import Operands, Stretches, repeats
+from micrograd.compiler.passes.repeats import Stretches, repeats
 from micrograd.compiler.passes.sums import Owners, Sums
 
 if TYPE_CHECKING:
@@ -144,10 +143,7 @@ class _Rolling(Sums):
         levels = given * self.graph.is_made()
         stretches: Stretches | None = None
         if with_loops and not len(self.calls) and not self.graph.whole:
-            operands = Operands.of(self.graph)
-            levels, stretches = with_late(self.graph, levels, operands)
-            if stretches is not None:
-                levels, stretches = aligned(self.graph, levels, stretches, operands)
+            levels, stretches = with_late(self.graph, levels)
         elif with_loops:
             stretches = Stretches.of(self.graph, levels)
         self.levels = levels
