@@ -264,6 +264,11 @@ def test_choices_between_numbers_of_numpy_and_of_python():
     agree(lambda a, t: (np.floor(np.concatenate([a, [2.5]])), np.multiply(t, 2.0), np.add(1.0, t)), numbers, 3.0)
 
 
+def test_an_array_with_numbers_of_three_classes():
+    known = np.array([2.5, 1.5])
+    agree(lambda x, y: np.stack([x * 2, np.where(y > 1.0, known, 2), known]).sum(axis=0), np.array([0.5, 2.0]), 1.0)
+
+
 def test_what_is_known_keeps_its_dtype_beside_numbers_of_numpy():
     few = np.array([1, 2, 3], dtype=np.int8)
     agree(lambda a: (a * few, few * a, a + np.int8(100), np.int8(100) + a, a * [1, 2, 3], a * np.array([1, 2, 3])), few)
