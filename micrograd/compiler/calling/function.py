@@ -692,8 +692,8 @@ class CompiledFunction(Generic[P, R]):
         positional, named = given.nested
         with differentiating():
             leaves = Structure(self.function(*positional, **named)).leaves
-        found = dict(zip(special.results.outputs, leaves, strict=True))
-        results = [found[output] for output in range(len(special.results.kinds))]
+        found = zip(leaves, special.results.outputs, strict=True)
+        results = [leaf for leaf, output in found if output is not None]  # also one that is there twice
         numbers = [result.data if isinstance(result, Value) else float(result) for result in results]
         if outputs is not None and not self._is_rounded and not np.allclose(numbers, outputs, 1e-6, 1e-9):
             raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")
