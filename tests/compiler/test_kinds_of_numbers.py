@@ -79,6 +79,22 @@ def test_pythons_ints_have_all_their_digits(f, backend):
         assert outcome(lambda found=found: found) == outcome(lambda expected=expected: expected)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, others, n: mg.cond(x > 0, lambda: n * 3, lambda: n),
+        lambda x, others, n: mg.cond(x > 0, lambda: abs(n) * 3, lambda: n) + n,
+        lambda x, others, n: mg.while_loop(lambda s: s[1] < 2, lambda s: (s[0] + n * 3, s[1] + 1), (0, x))[0],
+        lambda x, others, n: mg.scan(lambda s, _: (s + n * 3, None), 0, length=30, checkpoint=5)[0],
+    ],
+    ids=["cond", "abs", "while_loop", "checkpoint"],
+)
+def test_ints_in_a_part_of_a_program(f):
+    fast, others = mg.compile(f), [1.0] * 30
+    for n in (2, 3002399751580331, -3002399751580331):  # three times these need more digits than a float has
+        assert is_same(fast(0.5, others, n), f(0.5, others, n))
+
+
 def test_under_no_grad_ints_are_ints():
     fast = mg.compile(lambda n: n + 1)
     with mg.no_grad():

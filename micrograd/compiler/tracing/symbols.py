@@ -397,7 +397,7 @@ class IntSymbol(Plain):
         """The absolute value, of the same kind."""
         low, high = self._tape._bounds_of(self, self.kind)
         result = primitives.abs(self).as_plain(self.kind)
-        self._tape.require(result, promotion.limits(self.kind), (0, max(-low, high)))
+        result._tape.require(result, promotion.limits(self.kind), (0, max(-low, high)))
         return result
 
     def as_integer_ratio(self) -> Any:
