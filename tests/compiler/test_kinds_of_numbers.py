@@ -79,6 +79,14 @@ def test_pythons_ints_have_all_their_digits(f, backend):
         assert outcome(lambda found=found: found) == outcome(lambda expected=expected: expected)
 
 
+@pytest.mark.parametrize("numbers", [[1, 0, 3], [0.5, 0.0, 3.0]], ids=["int", "float"])
+def test_what_iterations_over_an_array_give_is_an_array_of_floats(numbers):
+    positive, tripled = mg.vmap(lambda t: t > 0), mg.vmap(lambda t: t * 3 if t > 2 else 1)
+    agree(lambda x: positive(x) + positive(x), np.array(numbers))
+    agree(lambda x: (tripled(x), mg.scan(lambda s, t: (s, -t), 0, x)), np.array(numbers))
+    agree(lambda x: mg.vmap(lambda t: t * 2)(x) ** -1, np.array([1, 2, 4]))
+
+
 @pytest.mark.parametrize(
     "f",
     [
