@@ -76,6 +76,17 @@ def test_a_result_that_is_an_argument_has_its_derivative(f, expected, backend):
     assert mg.compile(f, backend=backend)(3.0) == expected
 
 
+def test_derivatives_of_a_number_among_the_arguments_are_numbers():
+    w = Value(0.5)
+    of_two = mg.jacobian(lambda x, a: [w * 1.0, mg.tanh(a)])
+    of_one = mg.value_and_grad(lambda x, a: a * a)
+    for found in (of_two([1.0], 2.0)[1][0], mg.compile(of_two)([1.0], 2.0)[1][0]):
+        assert type(found) is float
+    for found in (of_one([Value(1.0)], 2.0), mg.compile(of_one)([Value(1.0)], 2.0)):
+        assert found == (4.0, [0.0])
+        assert type(found[1][0]) is float
+
+
 def test_gradients_inside_of_compiled_functions(backend):
     w, v = Value(0.75), Value(-0.5)
 

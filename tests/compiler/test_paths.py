@@ -372,6 +372,24 @@ def test_paths_that_are_outdated_one_by_one():
         assert [fast(x).data for x in (-1.0, 1.0, -1.0)] == [f(x).data for x in (-1.0, 1.0, -1.0)]
 
 
+@pytest.mark.parametrize("questions", [1, 9])
+def test_a_function_that_changes_what_it_reads_runs_once_in_a_call(questions):
+    results = []
+    for compiles in (False, True):
+        calls = []
+
+        def f(x, calls=calls):
+            calls.append(None)
+            return sum(x * len(calls) if x > number else -x for number in range(questions))
+
+        run = mg.compile(f, backend="numpy") if compiles else f
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is traced in each call
+            results.append([run(x) for x in (0.5, -1.0, 2.5, 0.25, -3.0)])
+        assert len(calls) == 5
+    assert results[1] == pytest.approx(results[0])
+
+
 def test_a_path_alone_is_traced_again_where_gradients_are_wanted_elsewhere():
     above, below = Value(2.0), Value(3.0)
 
