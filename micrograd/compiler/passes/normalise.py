@@ -88,7 +88,7 @@ def _in_terms(columns: Columns) -> Graph:
         kind=kind,
         constants=constants,
         is_constant=_marks(size, columns.literals),
-        terms=Terms.joined(parts).by_owner(),
+        terms=Terms.sorted(parts),
         applications=tuple(applications),
         tables=tuple(np.array(table) for table in trace.tables),
         inputs=tuple(np.array(group, dtype=np.int64) for group in trace.inputs),
@@ -142,7 +142,7 @@ def _with_maxima(graph: Graph) -> Graph:
             kept.append(application)
     if len(parts) == 1:
         return graph
-    return replace(graph, kind=kind, terms=Terms.joined(parts).by_owner(), applications=tuple(kept))
+    return replace(graph, kind=kind, terms=Terms.sorted(parts), applications=tuple(kept))
 
 
 def flatten(graph: Graph, first: int = 0) -> Graph:
