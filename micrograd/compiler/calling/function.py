@@ -571,7 +571,7 @@ class CompiledFunction(Generic[P, R]):
             return path, None
         for _ in range(len(paths) + 2):  # each has an answer more that holds, but for rounding
             following: Specialised | bool = True
-            if path.is_outdated():
+            if path is not self._last and path.is_outdated():  # the last one has been looked at
                 paths.forget(path)
             else:
                 found = self._run(path, given, remembers and path.is_differentiable)
