@@ -662,8 +662,8 @@ class CompiledFunction(Generic[P, R]):
         if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
             if special.quick is None:
                 special.quick = Quick.of(owner, special, compiled, given, self._as_written)
-                if special.quick is None and special is owner:
-                    special.quick = QuickOfArrays.of(owner, compiled, given, self._as_written)
+                if special.quick is None and special is not owner.merged:
+                    special.quick = QuickOfArrays.of(owner, special, compiled, given, self._as_written)
             self._quick = special.quick
 
     def _gradients(
