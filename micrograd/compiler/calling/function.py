@@ -572,7 +572,7 @@ class CompiledFunction(Generic[P, R]):
             return path, None
         for _ in range(len(paths) + 2):  # each has an answer more that holds, but for rounding
             following: Specialised | bool = True
-            if not is_new and path.is_outdated():
+            if not is_new and path is not self._last and path.is_outdated():  # that one has been looked at
                 paths.forget(path)
             else:
                 found = self._run(path, given, remembers and path.is_differentiable)
@@ -664,8 +664,8 @@ class CompiledFunction(Generic[P, R]):
         if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
             if special.quick is None:
                 special.quick = Quick.of(owner, special, compiled, given, self._as_written)
-                if special.quick is None and special is owner:
-                    special.quick = QuickOfArrays.of(owner, compiled, given, self._as_written)
+                if special.quick is None and special is not owner.merged:
+                    special.quick = QuickOfArrays.of(owner, special, compiled, given, self._as_written)
             self._quick = special.quick
 
     def _gradients(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
 from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.vectors import Dots
@@ -52,7 +52,7 @@ def normalise(columns: Columns) -> Graph:
     """The normal form of a trace."""
     graph = flatten(_in_terms(columns)).without_the_unused()  # flat, it is not as deep, and quicker to walk through
     unreached = graph.operands(differentiable=True).out_of_reach(graph.differentiated)
-    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached)))
+    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached))).without_the_unused()
     return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
 
 
@@ -88,7 +88,7 @@ def _in_terms(columns: Columns) -> Graph:
         kind=kind,
         constants=constants,
         is_constant=_marks(size, columns.literals),
-        terms=Terms.joined(parts).by_owner(),
+        terms=Terms.sorted(parts),
         applications=tuple(applications),
         tables=tuple(np.array(table) for table in trace.tables),
         inputs=tuple(np.array(group, dtype=np.int64) for group in trace.inputs),
@@ -128,21 +128,23 @@ def _comes_level_after_level(graph: Graph) -> bool:
 
 
 def _with_maxima(graph: Graph) -> Graph:
-    """Give maxima through which no gradient flows terms, so that they can be flattened."""
+    """Give maxima and copies through which no gradient flows terms, so that they can be flattened."""
     kind, parts, kept = graph.kind.copy(), [graph.terms], []
     for application in graph.applications:
-        if application.primitive is primitives.maximum:
+        if application.primitive in (primitives.maximum, DIFFERENTIATED_AS):
             free = ~graph.differentiable[application.nodes]
-            nodes = application.nodes[free]
+            nodes, operands = application.nodes[free], application.operands[free].T
             kind[nodes] = MAXIMUM
+            if application.primitive is DIFFERENTIATED_AS:
+                kind[nodes], operands = SUM, operands[:1]
             ones, alone = np.ones(len(nodes)), np.full(len(nodes), ONE)
-            parts += [Terms(nodes, ones, column, alone) for column in application.operands[free].T]
+            parts += [Terms(nodes, ones, column, alone) for column in operands]
             application = application.chosen(~free)
         if len(application.nodes):
             kept.append(application)
     if len(parts) == 1:
         return graph
-    return replace(graph, kind=kind, terms=Terms.joined(parts).by_owner(), applications=tuple(kept))
+    return replace(graph, kind=kind, terms=Terms.sorted(parts), applications=tuple(kept))
 
 
 def flatten(graph: Graph, first: int = 0) -> Graph:

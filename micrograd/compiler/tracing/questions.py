@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from micrograd._support.callers import calling_frame
 from micrograd.compiler.guards.refusals import TraceError, running_line
 from micrograd.compiler.guards.words import running_expression
-from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LESS_EQUAL, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import (
+    DIFFERENTIATED_AS,
+    EQUAL,
+    INPUT,
+    LESS,
+    LESS_EQUAL,
+    LITERAL,
+    SUM_OF_PRODUCTS,
+    TAKE,
+)
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
@@ -35,7 +44,7 @@ _COMPARISONS = (LESS, LESS_EQUAL, EQUAL)
 _CHOICES = {  # what gives one of its operands, or a whole number, without rounding
     *(primitives.where, primitives.maximum, primitives.minimum, primitives.relu, primitives.abs, primitives.neg),
     *(primitives.detach, primitives.identity, primitives.is_zero, *_COMPARISONS),
-    *(further_primitives.floor, further_primitives.ceil, further_primitives.sign),
+    *(further_primitives.floor, further_primitives.ceil, further_primitives.sign, DIFFERENTIATED_AS),
 }
 _SAME_SIZE = (primitives.neg, primitives.abs, primitives.detach)
 _EXACT, _ROUNDED_ONCE, _ROUNDED = range(3)
@@ -233,8 +242,11 @@ class Questions:
         known, stack = self._exactness, [position]
         while stack:
             this = stack[-1]
-            is_before = self._is_before(this) and self._tape.operations.primitives[this] not in (INPUT, LITERAL)
+            primitive = self._tape.operations.primitives[this]
+            is_before = self._is_before(this) and primitive not in (INPUT, LITERAL)
             operands = () if this in known or is_before else self._operands(this)
+            if primitive is DIFFERENTIATED_AS:
+                operands = operands[:1]
             if unknown := [operand for operand in operands if operand not in known]:
                 stack += unknown
                 continue
@@ -242,7 +254,6 @@ class Questions:
             if this in known:
                 continue
             worst = max((known[operand] for operand in operands), default=_EXACT)
-            primitive = self._tape.operations.primitives[this]
             if is_before or this in self._tape.checked:  # a power
                 known[this] = _ROUNDED
             elif primitive in (primitives.add, primitives.sub, primitives.mul):
