@@ -154,9 +154,10 @@ def _is_on(backend, item):
 
 
 def _loads_much(item):
-    """Whether an example of a docstring is in such a module, or loads JAX itself."""
+    """Whether an example of a docstring is in such a module, or loads JAX itself, or has Hypothesis search."""
     text = item.path.read_text("utf-8")
-    return bool(LOADS_MUCH.search(text)) or any("jax" in example.source for example in item.dtest.examples)
+    sources = [example.source for example in item.dtest.examples]
+    return bool(LOADS_MUCH.search(text)) or any("jax" in source or "hypothesis" in source for source in sources)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -204,6 +205,14 @@ def _ctrl_c_interrupts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waits_for_the_disk():
+    """No test is about a loss of power, and thousands of small files are written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="module")

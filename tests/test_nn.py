@@ -546,6 +546,7 @@ class TestFiles:
         assert path.read_bytes() == content
         assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
+    @pytest.mark.slow
     def test_a_file_with_any_byte_changed_is_refused_or_says_the_same(self, saved):
         model, path, content = saved
         chance = random.Random(3)

@@ -296,6 +296,7 @@ class TestGroups:
         output = mg.nn.MLP(2, [2, 1])([1.0, 2.0])
         assert copy.deepcopy(output).data == pickle.loads(pickle.dumps(output)).data == output.data
 
+    @pytest.mark.slow
     def test_a_large_graph_without_anything_that_repeats_is_parted(self):
         data, _ = passes(tangle(1000))
         sizes = [len(content["items"]) for content in arrange(data)["contents"]]
