@@ -390,14 +390,6 @@ class TestCompiled:
                 assert function(0.5, [1.0, 1.0, 1.0]) == (42.25, 13.0)
 
     @backends
-    def test_values_that_are_closed_over(self, backend, own_cache):
-        w = Value(2.0)
-        fast = mg.compile(lambda x: mg.jvp(lambda p: p * p * w, (x,), (1.0,))[1], backend=backend)
-        result = fast(Value(3.0))
-        result.backward()
-        assert (result.data, w.grad) == (12.0, 6.0)
-
-    @backends
     def test_where_a_derivative_does_not_exist_it_raises_what_eager_raises(self, backend, own_cache):
         fast = mg.compile(lambda x, t: mg.jvp(mg.sqrt, (x,), (t,))[1], backend=backend)
         assert fast(4.0, 1.0) == 0.25
