@@ -557,10 +557,6 @@ class TestArraysOfParameters:
         assert len(optimizer.parameters) == 5
         assert weights[0, 0].data == 1.0 - weights[0, 0].grad
 
-    def test_an_array_of_plain_numbers_is_refused(self):
-        with pytest.raises(TypeError, match="a parameter must be a Value, not float"):
-            SGD(numpy.zeros((2, 2)))
-
 
 class TestGroups:
     """Groups of parameters with settings of their own: as an optimiser for each group."""
@@ -660,40 +656,6 @@ class TestGroups:
         mg.fit(lambda x, y: (model([x]) - y) ** 2, [(0.5, 1.0)], SGD(groups, 0.1), epochs=3, record=record)
         mg.explore(record, tmp_path / "film.html")
         assert (tmp_path / "film.html").stat().st_size > 1000
-
-    @pytest.mark.parametrize(
-        ("groups", "settings", "kind", "words"),
-        [
-            ([{"params": []}], {}, ValueError, "group 0 may not have 'params'; write parameters"),
-            ([{"parameters": [Value(1.0)], "lr": 1.0}], {}, ValueError, "'lr'; write learning_rate"),
-            ([{"parameters": [Value(1.0)], "betas": 1.0}], {}, ValueError, "'betas', only parameters, learning_rate"),
-            ([{"scale": 1.0}], {}, ValueError, "group 0 has no parameters"),
-            ([{"parameters": [Value(1.0)]}, Value(2.0)], {}, TypeError, "all be in groups, or none"),
-            ([{"parameters": [Value(1.0)], "scale": -1.0}], {}, ValueError, "the scale of group 0 must be at least 0"),
-            ([{"parameters": [Value(1.0)], "weight_decay": "a"}], {}, TypeError, "weight_decay of group 0"),
-            ([{"parameters": [Value(1.0)], "scale": 1, "learning_rate": 1}], {}, ValueError, "leave one of them out"),
-            (
-                [{"parameters": [Value(1.0)], "learning_rate": 1.0}],
-                {"learning_rate": cosine(1.0, 0.0, 2)},
-                ValueError,
-                "is a schedule: write scale in group 0",
-            ),
-            (
-                [{"parameters": [Value(1.0)], "learning_rate": 1.0}],
-                {"learning_rate": 0},
-                ValueError,
-                "is 0: write scale",
-            ),
-        ],
-    )
-    def test_wrong_groups_are_refused(self, groups, settings, kind, words):
-        with pytest.raises(kind, match=words):
-            SGD(groups, **settings)
-
-    def test_a_parameter_in_two_groups_is_refused(self):
-        value = Value(1.0)
-        with pytest.raises(ValueError, match="given twice"):
-            SGD([{"parameters": [value]}, {"parameters": [value]}])
 
     def test_an_update_of_ones_own_takes_none(self):
         class Own(SGD):
