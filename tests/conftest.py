@@ -242,3 +242,11 @@ def own_registry():
     yield
     PRIMITIVES.clear()
     PRIMITIVES.update(before)
+
+
+@pytest.fixture
+def open_to_all():
+    """New files may be read and written by anyone, if nobody sees to it."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
