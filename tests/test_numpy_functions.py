@@ -619,19 +619,3 @@ def test_the_gradient_of_a_quantile_goes_to_its_two_neighbours():
     assert mg.gradients(x) == pytest.approx([0.0, 0.4, 0.6])
     assert math.isnan(np.quantile(mg.array([1.0, math.nan]), 0.2).data)
     assert np.quantile(mg.array([1.0, math.inf]), 0.0).data == 1.0
-
-
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        (lambda x: np.quantile(x, 1.5), "quantiles from 0 to 1, and np.percentile from 0 to 100, not 1.5"),
-        (lambda x: np.quantile(x[:0], 0.5), "at least one element"),
-        (lambda x: np.quantile(x, 0.5, method="lower"), "give q as numbers, and leave out=, weights= and other meth"),
-        (lambda x: np.percentile(x, x), "give q as numbers"),
-        (lambda x: np.nanquantile(x, 0.5), "leave what is NaN out, and write np.quantile"),
-        (lambda x: np.nanpercentile(x, 50), "leave what is NaN out, and write np.quantile"),
-    ],
-)
-def test_quantiles_that_there_are_not(function, said):
-    with pytest.raises((TypeError, ValueError), match=said):
-        function(mg.array([1.0, 2.0]))

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.linalg import LinAlgError
 
 import micrograd as mg
 from micrograd import Value
@@ -560,6 +561,116 @@ WRONG_CALLS = [
     ("mg.vmap(abs, 0, (0,))([1.0])", ValueError, "what f returns is no tuple or dict, and has one axis, not (0,)"),
     ("mg.vmap(lambda x: (x, x), 0, (0,))([1.0])", ValueError, "the axes (0,) do not fit what f returns"),
     ("mg.vmap(lambda x: [x] * x)([1, 2])", ValueError, "the same structure: iteration 0 returns [1]"),
+    ("gradcheck(lambda y: y if isinstance(y, float) else None, [1.0])", TypeError, "what f returns"),
+    (
+        "gradcheck(max, [1.0, 2.0], gradient=lambda *_: [1.0])",
+        ValueError,
+        "gradient returns 1 numbers ... are 2 inputs",
+    ),
+    ("gradcheck(max, [1.0, 2.0], gradient=lambda *_: [1.0, '2'])", TypeError, "what gradient returns ... not str"),
+    ("gradcheck(max, [1.0, 2.0], gradient=lambda *_: '12')", TypeError, "gradient returns must be numbers, not str"),
+    ("gradcheck(max, [1.0, 2.0], gradient=lambda *_: None)", TypeError, "gradient returns ... not NoneType"),
+    ("gradcheck(max, [1.0, 2.0], gradient=lambda *_: 1.0)", ValueError, "gradient returns 1 numbers"),
+    ("gradcheck(mg.sin, [1.0], gradient=3.0)", TypeError, "gradient must be a function of the inputs, not float"),
+    ("gradcheck(mg.sin, [1.0], order=3)", ValueError, "order must be 1 or 2, not 3"),
+    ("gradcheck(mg.sin, [1.0], order='2')", ValueError, "order must be 1 or 2, not '2'"),
+    ("gradcheck(mg.sin, [1.0], order=True)", ValueError, "order must be 1 or 2, not True"),
+    ("gradcheck(mg.sin, [1.0], 2, gradient=math.cos)", ValueError, "a gradient of your own needs a hessian"),
+    ("gradcheck(mg.sin, [1.0], 2, hessian=math.cos)", ValueError, "a hessian of your own needs a gradient"),
+    ("gradcheck(mg.sin, [1.0], gradient=math.cos, hessian=math.cos)", ValueError, "give order=2"),
+    ("gradcheck(mg.sin, [1.0], tolerance=-1.0)", ValueError, "tolerance must be finite and not negative"),
+    ("gradcheck(mg.sin, [1.0], tolerance=math.inf)", ValueError, "tolerance must be finite and not negative"),
+    ("gradcheck(mg.sin, [1.0], tolerance='1')", TypeError, "tolerance must be a real number"),
+    ("hessian([[0.0, 0.0]])", ValueError, "hessian returns 1 rows, but there are 2 inputs"),
+    ("hessian([[0.0], [0.0]])", ValueError, "a row of hessian returns 1 numbers, but there are 2 inputs"),
+    ("hessian(0.0)", TypeError, "rows of numbers, not float"),
+    *(
+        (f"{check}({arguments})", error, culprit)
+        for check in ("gradcheck", "mg.testing.numerical_gradient")
+        for arguments, error, culprit in [
+            ("3.0, [1.0]", TypeError, "f must be a function, not float"),
+            ("mg.sin, 1.0", TypeError, "inputs must be a sequence of numbers, not float"),
+            *(
+                (f"lambda y, z: 0.0, [1.0, {wrong}]", TypeError, "an input must be a real number")
+                for wrong in ("'1'", "None", "1j", "[1.0]", "v")
+            ),
+            *(
+                (f"lambda y: {wrong}, [1.0]", TypeError, "what f returns must be a real number")
+                for wrong in ("'1'", "None", "1j", "[1.0]", "(v,)")
+            ),
+            ("square, [math.nan]", ValueError, "finite"),
+            ("square, [math.inf]", ValueError, "finite"),
+            ("lambda y: y * math.inf, [1.0]", ValueError, "finite"),
+            ("mg.log, [-1.0]", ValueError, "math domain error"),
+            ("square, [1.0, 2.0]", TypeError, "argument"),
+            ("lambda y, z: y + mg.sqrt(z), [1.0, 0.0]", ValueError, "too few differences at input 1, 0.0"),
+        ]
+    ),
+    ("check_primitive(math.sin)", TypeError, "takes a primitive, not builtin_function_or_method"),
+    ("check_primitive(None)", TypeError, "takes a primitive, not NoneType"),
+    ("check_primitive(P['sin'], [[1.0, 2.0]])", TypeError, "sin takes 1 operands, not 2"),
+    ("check_primitive(P['sin'], [[1.0], [1.0, 2.0]])", TypeError, "sin takes 1 operands, not 2"),
+    ("check_primitive(P['sin'], 3.0)", TypeError, "points must be a list of points, not float"),
+    ("check_primitive(P['sin'], [1.0])", TypeError, "a point must have a number for each operand, not float"),
+    ("check_primitive(P['sin'], [['1']])", TypeError, "a number of a point must be a real number, not str"),
+    ("check_primitive(mg.engine.primitive.LEAF)", ValueError, "leaf has no rules"),
+    *(
+        (f"check_primitive(P['sin'], order={order})", ValueError, "order must be 1 or 2")
+        for order in ("0", "3", "True", "'2'")
+    ),
+    ("np.interp(1.0, a, [1.0, 2.0], period=3.0)", TypeError, "points xp that are plain numbers"),
+    ("np.fft.fft(a, norm='none')", ValueError, "norm must be"),
+    ("np.fft.fft(a, 0)", ValueError, "one element or more, not 0"),
+    ("np.polyfit(a, a, 1, cov=True)", TypeError, "full=True or cov=True"),
+    ("np.polyfit(a, a, 6)", TypeError, "more points than its degree 6"),
+    ("mg.convolve2d(x, [1.0])", ValueError, "takes two matrices with elements"),
+    ("mg.convolve2d(x, x, 'wide')", ValueError, "mode must be"),
+    ("mg.convolve2d(x[:, :2], x, 'valid')", ValueError, "is larger than the matrix"),
+    ("np.quantile(a, 1.5)", ValueError, "quantiles from 0 to 1, and np.percentile from 0 to 100, not 1.5"),
+    ("np.quantile(a[:0], 0.5)", ValueError, "at least one element"),
+    ("np.quantile(a, 0.5, method='lower')", TypeError, "give q as numbers, and leave out=, weights= and other methods"),
+    ("np.percentile(a, a)", TypeError, "give q as numbers"),
+    ("np.nanquantile(a, 0.5)", TypeError, "leave what is NaN out, and write np.quantile"),
+    ("np.nanpercentile(a, 50)", TypeError, "leave what is NaN out, and write np.quantile"),
+    ("np.linalg.solve(mg.array(x), a)", LinAlgError, "solve takes square matrices ... shape (2, 3)"),
+    ("np.linalg.matrix_power(mg.array(x), 2)", LinAlgError, "matrix_power takes square matrices ... shape (2, 3)"),
+    *(
+        (f"np.linalg.{name}(mg.array(x))", LinAlgError, f"{name} takes square matrices ... shape (2, 3)")
+        for name in ("inv", "det", "slogdet", "cholesky", "eigh")
+    ),
+    ("np.linalg.svd(a)", LinAlgError, "svd takes matrices in the last two axes"),
+    ("np.linalg.qr(a)", LinAlgError, "qr takes matrices in the last two axes"),
+    ("np.linalg.svd(mg.array(x))", TypeError, "full_matrices=False"),
+    ("np.linalg.qr(mg.array(x), mode='raw')", TypeError, "write mode='reduced'"),
+    ("np.linalg.matrix_power(mg.array(x[:, :2]), 2.0)", TypeError, "must be an int, not float"),
+    ("mg.solve_triangular(np.eye(2), a, trans=3)", ValueError, "trans must be"),
+    ("np.linalg.norm(mg.array(x), axis=(0, 1, 2))", ValueError, "one axis, for vectors, or two"),
+    ("np.linalg.norm(mg.array(x), 'wide')", ValueError, "no norm of order 'wide'"),
+    ("np.linalg.norm(a, 'nuc')", ValueError, "no norm of order 'nuc'"),
+    ("mg.expm([[math.inf]])", ValueError, "finite"),
+    ("odd = mg.array(np.eye(2)); odd[0, 0] = 'x'; np.linalg.inv(odd)", TypeError, "element of what inv takes ... real"),
+    ("mg.cond(True, 1, lambda: 2)", TypeError, "cond takes a function, not int"),
+    ("mg.cond(True, lambda: 2, 1)", TypeError, "cond takes a function, not int"),
+    ("mg.switch(0, [lambda: 1, 2.0])", TypeError, "switch takes a function, not float"),
+    ("mg.fixed_point(lambda x: -x, 1.0, limit=20)", ValueError, "fixed_point has not converged after 20 iterations"),
+    ("mg.root(lambda x: x * x + 1.0, 0.7, limit=5)", ValueError, "root has not converged after 5 iterations"),
+    ("mg.root(lambda x: x * x + 1.0, 0.0)", ValueError, "singular"),
+    ("mg.root(lambda x: [x[0]], [1.0, 2.0])", ValueError, "what root's function returns must have the shape"),
+    ("mg.fixed_point(1.0, 1.0)", TypeError, "must be a function, not float"),
+    ("mg.root(1.0, 1.0)", TypeError, "must be a function, not float"),
+    ("mg.root(abs, 1.0, tolerance='small')", TypeError, "the tolerance"),
+    ("mg.scope(3)", TypeError, "a name or a function, not int: 3"),
+    ("mg.scope('')", ValueError, "needs a name"),
+    ("mg.scope(Value)", TypeError, "not the class Value: decorate its methods"),
+    ("mg.compile(abs, disable=['folding'])", ValueError, "disable names 'folding'; the passes ... are cse, batch,"),
+    ("mg.compile(abs, disable=['normalise'])", ValueError, "disable names 'normalise'"),
+    ("mg.compile(abs, disable='cse')", TypeError, "disable takes a list of names of passes, not 'cse'"),
+    ("mg.compile(abs, disable=None)", TypeError, "disable takes a list of names of passes, not None"),
+    ("mg.compile(abs, disable=[1])", TypeError, "disable takes a list of names of passes, not [1]"),
+    *(
+        (f"mg.compile(abs, precision={precision})", ValueError, 'precision must be "float64" or "float32"')
+        for precision in ("'float16'", "32", "None", "['float32']")
+    ),
 ]
 
 
@@ -587,6 +698,12 @@ def world(tmp_path, monkeypatch):
         "sgd": mg.optim.SGD,
         "fit": lambda **settings: mg.fit(lambda x: v * x, [1.0], mg.optim.SGD([v]), **settings),
         "square": lambda x: x * x,
+        "a": mg.array([1.0, 2.0]),
+        "gradcheck": mg.testing.gradcheck,
+        "check_primitive": mg.testing.check_primitive,
+        "hessian": lambda rows: mg.testing.gradcheck(
+            max, [1.0, 2.0], 2, gradient=lambda *_: (0.0, 1.0), hessian=lambda *_: rows
+        ),
         "optimizer": mg.optim.SGD([v, w], momentum=0.5),
         "broken_forward": Primitive("broken_forward", "s", lambda x: "a", lambda g, out, x: g),
         "broken_rule": mg.primitive("broken_rule", "s", lambda x: x, lambda g, out, x: "a", replace=True),
