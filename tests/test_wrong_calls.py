@@ -659,6 +659,28 @@ WRONG_CALLS = [
     ("mg.fixed_point(1.0, 1.0)", TypeError, "must be a function, not float"),
     ("mg.root(1.0, 1.0)", TypeError, "must be a function, not float"),
     ("mg.root(abs, 1.0, tolerance='small')", TypeError, "the tolerance"),
+    *(
+        (f"mg.explore({root}, 'page.html')", TypeError, "a Value, a compiled function or a Recording, not of")
+        for root in ("3.0", "None", "'x'", "[v]")
+    ),
+    ("mg.explore(v, 'page.svg')", ValueError, "must end in .html"),
+    ("mg.explore(v, 'page.html', title=3)", TypeError, "title must be a string"),
+    ("mg.explore(v, 'missing/page.html')", FileNotFoundError, "missing"),
+    (
+        "mg.explore(mg.losses.cross_entropy([v, w, v + w], 1), classes='ab')",
+        ValueError,
+        "softmaxes of 3 classes, not of 2",
+    ),
+    ("mg.explore(mg.losses.cross_entropy([v, w], 1), classes=['a', 7])", TypeError, "by a string, not by int: 7"),
+    ("mg.Recording([v], [[1, 2]])", TypeError, "of a Module"),
+    ("mg.Recording(m, [])", ValueError, "no inputs"),
+    ("mg.Recording(m, [[1, 2]], [1, 2])", ValueError, "1 inputs, but 2 targets"),
+    ("mg.Recording(m, [['a', 2]])", TypeError, "an input"),
+    ("mg.Recording(m, [[1, 2]], frames=1)", ValueError, "at least 2 frames"),
+    ("mg.explore(mg.Recording(m, [[1, 2]]), 'film.html')", ValueError, "nothing was recorded"),
+    ("fit(record=m)", TypeError, "record must be a Recording, not MLP"),
+    ("fit(noise=3)", TypeError, "noise must be a function, not int: 3"),
+    ("fit(noise=list, record=mg.Recording(m, [[1, 2]]))", ValueError, "leave out record or noise"),
     ("mg.scope(3)", TypeError, "a name or a function, not int: 3"),
     ("mg.scope('')", ValueError, "needs a name"),
     ("mg.scope(Value)", TypeError, "not the class Value: decorate its methods"),
