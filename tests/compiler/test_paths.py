@@ -190,15 +190,6 @@ def test_powers_and_taken_comparisons_may_be_asked():
     assert outcome(mg.compile(lambda x: W * int(x)), math.nan) == "cannot convert float NaN to integer"
 
 
-def test_a_primitive_that_is_not_pure_makes_no_call_go_on_for_ever():
-    numbers = itertools.cycle([1.0, -1.0])
-    flipping = mg.primitive("flipping_in_paths", "flip", lambda x: next(numbers), lambda g, out, x: g)
-    fast = mg.compile(lambda x: x * W if flipping(x) > 0 else -x * W, paths=4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert {abs(fast(3).data) for _ in range(30)} == {6.0}
-
-
 def test_a_path_that_raises_raises_as_it_does_eagerly():
     def f(x):
         if x < 0:
@@ -532,13 +523,6 @@ def test_explain_says_which_line_asks_and_how_often_each_answer_occurred():
     for x in range(9):
         many(float(x))
     assert "5 1 times, and 3 other answers" in many.explain()
-
-
-def test_a_number_of_paths_is_checked():
-    with pytest.raises(ValueError, match="paths must be at least 1, not 0"):
-        mg.compile(leaky, paths=0)
-    with pytest.raises(TypeError, match="paths must be an int"):
-        mg.compile(leaky, paths="many")
 
 
 class Kept:

@@ -92,7 +92,7 @@ def test_sums_of_few_terms_keep_their_order(tmp_path):
     np.testing.assert_array_equal(file.both(x, w)[1], slopes)
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_a_table_of_few_different_rows_is_short(precision, tmp_path):
     """Of 400 letters, each of eight bits, 20 are different: no table has a number for each bit."""
     rng = random.Random(4)
