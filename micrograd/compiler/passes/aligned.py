@@ -22,14 +22,14 @@ import numpy as np
 
 from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.repeats import Stretches, repeats, same_operands
+from micrograd.compiler.passes.repeats import better, repeats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
-    from micrograd.compiler.passes.repeats import Operands
+    from micrograd.compiler.passes.repeats import Operands, Stretches
 
 _MOST = 1 << 13  # nodes of an iteration: those beside the loop are looked at one by one
 
@@ -55,11 +55,7 @@ def aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Oper
     if moved is levels or not _is_order(graph, moved):
         return levels, stretches
     moved = np.searchsorted(distinct(moved), moved)
-    found = Stretches.of(graph, moved)
-    if found is None:
-        return levels, stretches
-    found = same_operands(graph, moved, found, operands)
-    return (moved, found) if found.of_iterations() > stretches.of_iterations() else (levels, stretches)
+    return better(graph, (levels, stretches), moved, operands)
 
 
 class _Relations(NamedTuple):
@@ -198,8 +194,7 @@ class _Order:
         iteration[self._nodes] = np.arange(iterations)[:, None] + shift
         inner[self._nodes] = depth
         for (row, position), node in self._beside.found.items():
-            if -before[position] <= row < iterations + after[position]:
-                iteration[node], inner[node] = row + shift[position], depth[position]
+            iteration[node], inner[node] = row + shift[position], depth[position]
         is_inside = (iteration >= begin) & (iteration < end)
         lowest = int(levels[is_inside].min())
         is_needed = self._needed(is_inside, levels, lowest)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.passes.aligned import aligned
-from micrograd.compiler.passes.repeats import Operands, Stretches, same_operands
+from micrograd.compiler.passes.repeats import Operands, Stretches, better, same_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,12 +49,7 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
         if first is None:
             break
         tried.add(first)
-        moved = _delayed(levels, operands, first)
-        found = Stretches.of(graph, moved)
-        if found is not None:
-            found = same_operands(graph, moved, found, operands)
-            if found.of_iterations() > stretches.of_iterations():
-                levels, stretches = moved, found
+        levels, stretches = better(graph, (levels, stretches), _delayed(levels, operands, first), operands)
     return aligned(graph, levels, stretches, operands)
 
 

@@ -151,10 +151,6 @@ class Stretches(NamedTuple):
         """How many nodes are in iterations."""
         return int(sum(self.starts[first + period * count] - self.starts[first] for first, period, count in self.found))
 
-    def on(self, level: int) -> Integers:
-        """The nodes of a level."""
-        return self.order[self.starts[level] : self.starts[level + 1]]
-
 
 def repeats(graph: Graph, levels: Integers, stretches: Stretches) -> list[Repeat]:
     """The iterations of stretches of levels that repeat, from the first to the last."""
@@ -184,6 +180,16 @@ def same_operands(graph: Graph, levels: Integers, stretches: Stretches, operands
         if times := _times(repeat.nodes, operands):
             found.append((first, period * times, iterations // times))
     return stretches._replace(found=found)
+
+
+def better(
+    graph: Graph, known: tuple[Integers, Stretches], moved: Integers, operands: Operands
+) -> tuple[Integers, Stretches]:
+    """Levels and their stretches: those that are known, or others of which more repeats."""
+    found = Stretches.of(graph, moved)
+    if found and (found := same_operands(graph, moved, found, operands)).of_iterations() > known[1].of_iterations():
+        return moved, found
+    return known
 
 
 def _times(nodes: Integers, operands: Operands) -> int:

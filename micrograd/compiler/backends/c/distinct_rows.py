@@ -116,10 +116,7 @@ class _Rows(NamedTuple):
 
     def numbered(self, sequences: Sequences) -> _Rows:
         """The same rows, where the different ones are numbered as in another table, and in its order."""
-        found = sequences.find(self.which)
-        if found is None:
-            return self
-        which, backwards = found
+        which, backwards = sequences.find(self.which) or (self.which, False)
         numbers = self.numbers[::-1] if backwards else self.numbers
         here = self.which[::-1] if backwards else self.which
         rows = np.repeat(self.distinct[:1], int(which.max()) + 1, axis=0)
