@@ -204,6 +204,13 @@ def test_sums_become_a_loop_that_sets_them_and_one_that_adds(from_zero):
     np.testing.assert_allclose(sums_of(block.kernels, memory), expected, rtol=1e-12)
 
 
+def test_sums_of_two_arrays_that_begin_with_short_ones_each_are_two_loops():
+    table = np.random.default_rng(1).permutation(120).tolist()
+    kernels = sums([11, 12, 13, 14, 15, 11, 12, 13, 14], table, 200)
+    (block,) = scattered([Block(1, tuple(kernels))], program_of(300), np.zeros(0, dtype=int))
+    assert [each.rows * each.columns for each in block.kernels] == [5, 65, 4, 50]
+
+
 def test_short_sums_whose_order_is_another_stay_in_it():
     order = [5, 3, 9, 1, 0, 8, 7, 2, 6, 4, 11, 10, 12, 15, 13, 14, 16, 19, 18, 17] * 3
     table = [3 * each + number // 20 for number, each in enumerate(order)]

@@ -49,11 +49,14 @@ def scattered(blocks: Sequence[Block], program: Program, gradients: Integers) ->
     found = []
     for block in blocks:
         if block.iterations == 1:
-            kernels, clusters = [*block.kernels], _clusters(block.kernels, region_of, array_of)
+            clusters = _clusters(block.kernels, region_of, array_of)
+            kernels = [*block.kernels]
             for cluster in clusters:
                 kernels = _beside(kernels, cluster, program.size)
             of_kernel = {id(kernel): number for number, cluster in enumerate(clusters) for kernel in cluster}
-            block = replace(block, kernels=tuple(_scattered(kernels, of_kernel, region_of, array_of)))
+            orders = [(block.kernels, {}), (kernels, of_kernel)][: 1 + bool(clusters)]
+            ways = [tuple(_scattered(order, numbers, region_of, array_of)) for order, numbers in orders]
+            block = replace(block, kernels=min(ways, key=lambda way: sum(map(_characters, way))))
         found.append(block)
     return found
 
@@ -186,15 +189,10 @@ class _Group:
         """Take a kernel, if it fits those before it; say whether it does."""
         if not isinstance(kernel, Reduction) or kernel.largest or kernel.rows * kernel.columns > _LARGE:
             return False
-        if (
-            kernel.rows * kernel.columns > 1
-            and not _is_uneven(kernel)
-            and not (self._kernels and kernel.terms >= _LONG_SUM)
-        ):
+        goes_on = self._kernels and kernel.terms >= _LONG_SUM
+        if kernel.rows * kernel.columns > 1 and not _is_uneven(kernel) and not goes_on:
             return False
-        if (
-            len(self._parts) == 1 and kernel.terms < self._kernels[-1].terms
-        ):  # others, which begin with short ones again
+        if len(self._parts) == 1 and kernel.terms < self._kernels[-1].terms:  # others begin with short ones again
             return False
         targets = kernel.target.positions(kernel.rows, kernel.columns, 1).ravel()
         target = int(self._array_of[targets[0]]), int(kernel.from_zero)
