@@ -1,4 +1,4 @@
-"""The table of primitives: what each one computes, and its derivative, one line each.
+"""The table of primitives: what each one computes, and its derivative, one entry each.
 
 An entry reads like a line in a list of derivatives. For the quotient ``out = x / y`` it says:
 
