@@ -28,12 +28,12 @@ _BESSEL = ((-713.0, 713.0),)
 
 
 def _bounded(x: Any, limit: float = 50.0) -> Any:
-    """X within bounds: a bell is 0 beyond them, where infinity times 0 is to be 0."""
+    """x, limited to bounds beyond which a bell is 0: the product is then 0 for an infinite x, too."""
     return maximum(minimum(x, limit), -limit)
 
 
 def _one_less_square(x: Any) -> Any:
-    """1 - x * x, in the form that is exact where it is used, and so is its slope."""
+    """1 - x * x, without cancellation near -1 and 1, also in its derivative."""
     return where(x * x < 0.25, 1 - x * x, (1 - x) * (1 + x))
 
 
