@@ -20,6 +20,7 @@ from micrograd.contexts.no_grad import no_grad
 from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.graph import draw_dot, save, trace
 from micrograd.engine.custom import operation, primitive
+from micrograd.engine.functions import *
 from micrograd.engine.lost_gradients import GradientWarning
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value

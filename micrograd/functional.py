@@ -1,7 +1,7 @@
 """Functions over Values and plain floats, and the small programs written with them.
 
-A function given plain numbers only gives a float; a Value among its operands makes the result a Value.
-The one-operand functions are methods too: ``v.tanh()`` is ``tanh(v)``.
+A function given plain numbers only gives a float; a Value among its operands makes the result a Value. Those that are
+public primitives are made in engine/functions.py. They are methods too: ``v.tanh()`` is ``tanh(v)``.
 """
 
 from __future__ import annotations
@@ -10,315 +10,49 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import micrograd.engine.functions as functions  # Pyright would read __all__ of the package "from" which it came
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.contexts.calls import observed
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.applying import applied_with
 from micrograd.engine.choices import note_choice
+from micrograd.engine.functions import *
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Protocol
 
     from numpy import ndarray
 
     from micrograd.engine.primitive import Primitive
 
-    class _OfOne(Protocol):
-        """The type of a function of one operand."""
-
-        def __call__(self, x: Scalar) -> Scalar: ...
-
-
 __all__ = [
-    "abs",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "betaln",
-    "ceil",
     "clip",
-    "cos",
-    "cosh",
     "degrees",
-    "detach",
-    "digamma",
     "dot",
     "elu",
     "entr",
-    "erf",
-    "erfc",
-    "erfinv",
-    "exp",
-    "exp2",
-    "expit",
-    "expm1",
-    "floor",
     "fma",
-    "gammaln",
-    "gelu",
-    "hypot",
-    "i0",
-    "i1",
     "leaky_relu",
-    "lgamma",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "log_ndtr",
     "logaddexp",
-    "logit",
     "logsumexp",
     "maximum",
     "mean",
     "minimum",
-    "ndtr",
-    "ndtri",
     "polygamma",
     "radians",
-    "rel_entr",
-    "relu",
-    "sigmoid",
-    "sign",
-    "silu",
-    "sin",
-    "sinc",
-    "sinh",
     "softmax",
-    "softplus",
-    "sqrt",
     "take",
-    "tan",
-    "tanh",
     "where",
-    "xlogy",
 ]
+__all__ += functions.__all__
 
 # What a function of one operand is given is what it gives; a float for an int.
 Scalar = TypeVar("Scalar", Value, float, "Value | float", "ndarray[Any, Any]")
-
 LARGEST = sys.float_info.max  # of the finite floats
-
-
-def _of_one(primitive: Primitive, about: str, example: str, raises: str = "", *, name: str = "") -> _OfOne:
-    """The public function of a primitive of one operand, with its docstring.
-
-    Args:
-        primitive: what it applies.
-        about: the first line of its docstring.
-        example: a call, and what it gives as a comment.
-        raises: an error, and for which operands.
-        name: of the function, if it is not that of the primitive.
-    """
-
-    def function(x: Scalar) -> Scalar:
-        return x._applied(primitive) if type(x) is Value else primitive(x)
-
-    call, _, result = example.partition("  # ")
-    parts = [about, "Args:\n    x: a number, a Value, or an array of them.", f"Example:\n    >>> {call}\n    {result}"]
-    if raises:
-        parts.insert(2, f"Raises:\n    {raises}")
-    function.__doc__ = "\n\n".join(parts)
-    function.__name__ = function.__qualname__ = name or primitive.name
-    return function
-
-
-# Exponentials, logarithms and roots
-exp = _of_one(primitives.exp, "e to the power of x.", "exp(0.0)  # 1.0", "OverflowError: for x above 709.78.")
-expm1 = _of_one(
-    primitives.expm1,
-    "exp(x) - 1, exact for small x too.",
-    "expm1(1e-12)  # 1.0000000000005e-12",
-    "OverflowError: for x above 709.78.",
-)
-exp2 = _of_one(
-    further_primitives.exp2, "2 to the power of x.", "exp2(3.0)  # 8.0", "OverflowError: for x of 1024 and above."
-)
-log = _of_one(primitives.log, "The natural logarithm of x.", "log(1.0)  # 0.0", "ValueError: for x of 0 or below.")
-log1p = _of_one(
-    primitives.log1p,
-    "log(1 + x), exact for small x too.",
-    "log1p(1e-12)  # 9.999999999995e-13",
-    "ValueError: for x of -1 or below.",
-)
-log2 = _of_one(
-    further_primitives.log2,
-    "The logarithm of x to base 2, exact for powers of 2.",
-    "log2(8.0)  # 3.0",
-    "ValueError: for x of 0 or below.",
-)
-log10 = _of_one(
-    further_primitives.log10,
-    "The logarithm of x to base 10.",
-    "log10(1000.0)  # 3.0",
-    "ValueError: for x of 0 or below.",
-)
-sqrt = _of_one(
-    primitives.sqrt,
-    "The square root of x. At 0 the derivative raises ZeroDivisionError.",
-    "sqrt(9.0)  # 3.0",
-    "ValueError: for x below 0.",
-)
-# Circular and hyperbolic functions
-sin = _of_one(primitives.sin, "The sine of x, in radians.", "sin(0.0)  # 0.0", "ValueError: for an infinite x.")
-cos = _of_one(primitives.cos, "The cosine of x, in radians.", "cos(0.0)  # 1.0", "ValueError: for an infinite x.")
-tan = _of_one(primitives.tan, "The tangent of x, in radians.", "tan(0.0)  # 0.0", "ValueError: for an infinite x.")
-asin = _of_one(
-    primitives.asin,
-    "The angle in [-pi/2, pi/2] whose sine is x. At -1 and 1 the derivative raises ZeroDivisionError.",
-    "asin(0.0)  # 0.0",
-    "ValueError: for x outside of [-1, 1].",
-)
-acos = _of_one(
-    primitives.acos,
-    "The angle in [0, pi] whose cosine is x. At -1 and 1 the derivative raises ZeroDivisionError.",
-    "acos(1.0)  # 0.0",
-    "ValueError: for x outside of [-1, 1].",
-)
-atan = _of_one(primitives.atan, "The angle in (-pi/2, pi/2) whose tangent is x.", "atan(0.0)  # 0.0")
-sinh = _of_one(
-    primitives.sinh,
-    "The hyperbolic sine of x.",
-    "sinh(0.0)  # 0.0",
-    "OverflowError: for x beyond 710.47 on either side.",
-)
-cosh = _of_one(
-    primitives.cosh,
-    "The hyperbolic cosine of x.",
-    "cosh(0.0)  # 1.0",
-    "OverflowError: for x beyond 710.47 on either side.",
-)
-tanh = _of_one(primitives.tanh, "The hyperbolic tangent of x.", "tanh(0.0)  # 0.0")
-asinh = _of_one(further_primitives.asinh, "The number whose hyperbolic sine is x.", "asinh(0.0)  # 0.0")
-acosh = _of_one(
-    further_primitives.acosh,
-    "The number of 0 and above whose hyperbolic cosine is x. At 1 the derivative raises ZeroDivisionError.",
-    "acosh(1.0)  # 0.0",
-    "ValueError: for x below 1.",
-)
-atanh = _of_one(
-    further_primitives.atanh,
-    "The number whose hyperbolic tangent is x.",
-    "atanh(0.0)  # 0.0",
-    "ValueError: for x outside of (-1, 1).",
-)
-sinc = _of_one(
-    further_primitives.sinc,
-    "sin(pi * x) / (pi * x), and 1 at 0, as in NumPy and PyTorch; accurate near whole numbers too.",
-    "sinc(0.0), sinc(0.5)  # (1.0, 0.6366197723675814)",
-)
-# Activations
-sigmoid = _of_one(
-    primitives.sigmoid,
-    "The logistic function 1 / (1 + exp(-x)); it neither overflows nor loses digits for any x.",
-    "sigmoid(0.0)  # 0.5",
-)
-softplus = _of_one(
-    primitives.softplus,
-    "log(1 + exp(x)), the smooth relu; it neither overflows nor loses digits for any x.",
-    "softplus(1e4)  # 10000.0",
-)
-relu = _of_one(primitives.relu, "x where it is positive, elsewhere 0. The derivative at 0 is 0.", "relu(-2.0)  # 0.0")
-silu = _of_one(primitives.silu, "x * sigmoid(x), also called swish.", "silu(0.0)  # 0.0")
-gelu = _of_one(
-    primitives.gelu,
-    "x times the normal distribution function of x (Hendrycks and Gimpel 2016, the exact form).",
-    "gelu(0.0)  # 0.0",
-)
-# Steps, and constants
-abs = _of_one(primitives.abs, "The absolute value of x. The derivative at 0 is 0.", "abs(-2.0)  # 2.0")
-sign = _of_one(
-    further_primitives.sign,
-    "1 where x is positive, -1 where it is negative, and 0 at 0. It has no gradient.",
-    "sign(-2.5)  # -1.0",
-)
-floor = _of_one(
-    further_primitives.floor,
-    "The highest whole number that is not above x, as a float (``math.floor(x)`` is an int). It has no gradient.",
-    "floor(-2.5)  # -3.0",
-)
-ceil = _of_one(
-    further_primitives.ceil,
-    "The lowest whole number that is not below x, as a float. It has no gradient.",
-    "ceil(-2.5)  # -2.0",
-)
-detach = _of_one(
-    primitives.detach,
-    "The number of x, as a constant that no gradient flows through.",
-    "detach(Value(2.0)).requires_grad  # False",
-)
-# The error function, the normal distribution, and gamma and Bessel functions, some of them by SciPy's names
-erf = _of_one(primitives.erf, "The error function of x.", "erf(0.0)  # 0.0")
-erfc = _of_one(
-    primitives.erfc, "1 - erf(x), with all its digits where erf(x) is nearly 1.", "erfc(10.0)  # 2.088487583762545e-45"
-)
-erfinv = _of_one(
-    further_primitives.erfinv,
-    "The inverse of erf.",
-    "erfinv(0.5)  # 0.4769362762044699",
-    "ValueError: for x outside of (-1, 1).",
-)
-ndtr = _of_one(
-    primitives.normal_cdf, "The probability that a normal variable is below x.", "ndtr(0.0)  # 0.5", name="ndtr"
-)
-log_ndtr = _of_one(
-    further_primitives.log_ndtr,
-    "The logarithm of ndtr(x), also where ndtr(x) is too small for a float.",
-    "log_ndtr(-100.0)  # -5005.524208694205",
-)
-ndtri = _of_one(
-    further_primitives.ndtri,
-    "The inverse of ndtr: the quantile of the normal distribution.",
-    "ndtri(0.975)  # 1.9599639845400536",
-    "ValueError: for x outside of (0, 1).",
-)
-expit = _of_one(
-    primitives.sigmoid, "The logistic function: sigmoid by SciPy's name.", "expit(0.0)  # 0.5", name="expit"
-)
-logit = _of_one(
-    further_primitives.logit,
-    "log(x / (1 - x)), the inverse of expit.",
-    "logit(0.5)  # 0.0",
-    "ValueError: for x outside of (0, 1).",
-)
-lgamma = _of_one(
-    further_primitives.lgamma,
-    "log(abs(gamma(x))), with all its digits near the roots at 1 and 2, which ``math.lgamma`` has not.",
-    "lgamma(3.0) == log(2.0), lgamma(2.0)  # (True, 0.0)",
-    "ValueError: for x of 0, -1, -2 and so on.",
-)
-gammaln = _of_one(
-    further_primitives.lgamma,
-    "log(abs(gamma(x))): lgamma by SciPy's name.",
-    "gammaln(1.0)  # 0.0",
-    "ValueError: for x of 0, -1, -2 and so on.",
-    name="gammaln",
-)
-digamma = _of_one(
-    further_primitives.digamma,
-    "The derivative of lgamma.",
-    "digamma(2.0) - digamma(1.0)  # 1.0",
-    "ZeroDivisionError: for x of 0, -1, -2 and so on.",
-)
-i0 = _of_one(
-    further_primitives.i0,
-    "The modified Bessel function of the first kind of order 0; infinite beyond 713.98 on either side.",
-    "i0(0.0)  # 1.0",
-)
-i1 = _of_one(
-    further_primitives.i1,
-    "The modified Bessel function of the first kind of order 1; infinite beyond 713.98 on either side.",
-    "i1(1.0)  # 0.565159103992485",
-)
 
 
 def logaddexp(x: Any, y: Any) -> Any:
@@ -329,16 +63,6 @@ def logaddexp(x: Any, y: Any) -> Any:
         1000.0
     """
     return logsumexp([x, y])
-
-
-def atan2(y: Any, x: Any) -> Any:
-    """The angle of the point (x, y) in radians, in [-pi, pi]. At (0, 0) it has no derivative: ZeroDivisionError.
-
-    Example:
-        >>> atan2(1.0, 0.0)
-        1.5707963267948966
-    """
-    return applied_with(y, further_primitives.atan2, x)
 
 
 def fma(x: Any, y: Any, z: Any) -> Any:
@@ -358,16 +82,6 @@ def fma(x: Any, y: Any, z: Any) -> Any:
         (5.551115123125783e-17, 0.0)
     """
     return further_primitives.fma(x, y, z)
-
-
-def hypot(x: Any, y: Any) -> Any:
-    """The length of the vector (x, y). At (0, 0) it has no derivative: ZeroDivisionError in backward.
-
-    Example:
-        >>> hypot(3.0, 4.0)
-        5.0
-    """
-    return applied_with(x, further_primitives.hypot, y)
 
 
 def degrees(x: Scalar) -> Scalar:
@@ -399,7 +113,7 @@ def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
         >>> leaky_relu(-2.0)
         -0.02
     """
-    return applied_with(x, primitives.leaky_relu, slope)
+    return applied_with(x, further_primitives.leaky_relu, slope)
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
@@ -409,7 +123,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
         >>> elu(0.0)
         0.0
     """
-    return applied_with(x, primitives.elu, alpha)
+    return applied_with(x, further_primitives.elu, alpha)
 
 
 def maximum(x: Any, y: Any = ..., *others: Any) -> Any:
@@ -535,32 +249,6 @@ def polygamma(n: int, x: Any) -> Any:
     return further_primitives.digamma_slope(x, order=int(n)) if n else further_primitives.digamma(x)
 
 
-def betaln(x: Any, y: Any) -> Any:
-    """The natural logarithm of the beta function of two positive numbers.
-
-    Raises:
-        ValueError: if one of them is 0.
-
-    Example:
-        >>> round(betaln(2.0, 1e9), 12)  # the difference of lgammas would keep 7 digits
-        -41.446531674893
-    """
-    return applied_with(x, further_primitives.betaln, y)
-
-
-def xlogy(x: Any, y: Any) -> Any:
-    """x * log(y), and 0 where x is 0, for any y.
-
-    Raises:
-        ValueError: for y of 0 or below, unless x is 0.
-
-    Example:
-        >>> xlogy(0.0, 0.0), xlogy(2.0, 1.0)
-        (0.0, 0.0)
-    """
-    return applied_with(x, further_primitives.xlogy, y)
-
-
 def entr(x: Any) -> Any:
     """-x * log(x), and 0 where x is 0: one term of an entropy.
 
@@ -572,20 +260,6 @@ def entr(x: Any) -> Any:
         (0.0, 0.0)
     """
     return 0.0 - applied_with(x, further_primitives.xlogy, x)
-
-
-def rel_entr(x: Any, y: Any) -> Any:
-    """x * log(x / y), and 0 where x is 0: one term of a relative entropy (Kullback-Leibler divergence).
-
-    Raises:
-        ValueError: if the quotient is below 0.
-        ZeroDivisionError: for y of 0.
-
-    Example:
-        >>> rel_entr(0.5, 0.5), rel_entr(0.0, 0.5)
-        (0.0, 0.0)
-    """
-    return applied_with(x, further_primitives.rel_entr, y)
 
 
 def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
@@ -764,3 +438,6 @@ def _largest(terms: Sequence[Any]) -> Any:
 _mean = observed(_mean_of, "mean")
 _logsumexp = observed(_logsumexp_of, "logsumexp")
 _softmax = observed(_softmax_of, "softmax")
+
+# Where doctest finds the examples of functions that no def statement of this module makes
+__test__ = {name: getattr(functions, name) for name in functions.__all__}

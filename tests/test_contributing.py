@@ -1,5 +1,6 @@
 """The page for contributors: its recipes, applied to a copy of the package, do what they say."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -42,6 +43,14 @@ RECIPES = {
 }
 
 
+def copy_to(folder):
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+
+
 def apply(block, folder):
     """Change a file as the text before the block says; False where it says nothing of a file."""
     if written := WRITTEN.fullmatch(block.before):
@@ -77,11 +86,7 @@ def run(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_does_what_it_says(recipe, tmp_path, run):
-    for name in COPIED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, tmp_path / name)
+    copy_to(tmp_path)
     printed = ""
     for block in RECIPES[recipe]:
         if apply(block, tmp_path):
@@ -92,7 +97,34 @@ def test_a_recipe_does_what_it_says(recipe, tmp_path, run):
             assert block.text == printed
         else:
             commands = [shlex.split(line) for line in block.text.splitlines()]
-            printed = "".join(run("-m", *words) for words in commands)
+            printed = "".join(run("-m", *words[2 * (words[0] == "python") :]) for words in commands)
+
+
+USES_SECH = """
+import micrograd as mg
+from typing_extensions import assert_type
+
+x = mg.Value(0.0)
+print(assert_type(mg.sech(x), mg.Value).data, assert_type(x.sech(), mg.Value).data, assert_type(mg.sech(0.0), float))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
+def test_a_primitive_is_declared_in_one_file_and_documented_in_another(tmp_path, run):
+    """Its function, method, public names, types and docstring follow; the file of types is written by a command."""
+    copy_to(tmp_path)
+    recipe = RECIPES["a primitive"]
+    edited = {found["file"] for block in recipe if (found := apply(block, tmp_path))}
+    assert edited == {"micrograd/engine/primitives.py", "docs/api.md"}
+    run("-m", "tests.function_types")
+    files = [path for name in COPIED for path in (tmp_path / name).rglob("*.*") if "__pycache__" not in path.parts]
+    names = [path.relative_to(tmp_path).as_posix() for path in files if path.is_file()]
+    changed = {name for name in names if (tmp_path / name).read_bytes() != (ROOT / name).read_bytes()}
+    assert changed == {*edited, "micrograd/engine/functions.pyi"}
+    (tmp_path / "program.py").write_text(USES_SECH)
+    assert run("program.py") == "1.0 1.0 1.0\n"
+    run("-m", "mypy", "program.py")
 
 
 def test_there_are_four_recipes():
@@ -178,10 +210,20 @@ def test_the_textbook_calls_contributions_and_visits_by_these_names():
     assert [entry for entry in found if entry[1]] == []
 
 
+def test_the_scripts_of_pages_use_the_field_s_words_too():
+    """Names and texts: page data has the scripts' names, and what Python writes for pages is in these scripts."""
+    suffixes = {".js", ".css", ".html"}
+    scripts = [path for path in (ROOT / "micrograd").rglob("*") if path.suffix in suffixes]
+    assert len(scripts) > 50
+    for path in [*scripts, ROOT / "micrograd" / "pages" / "page.py", ROOT / "micrograd" / "pages" / "passes.py"]:
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"(?i)films?(?![a-z])|(?<![a-z])shares?(?![a-z])|Shares?(?-i:[A-Z])", text) == [], path.name
+
+
 def test_the_pages_use_the_field_s_words_and_not_those_that_they_replaced():
     """Outside of code: in the textbook a valley has walks, and exercises have titles."""
     gone = r"anew|aloud|quietly|films?|one's own|whoever|walk(?:s|ed)?|box|boxes|handed (?:to|over)|gives? back"
-    kept = {"| film |", "| box |", "![the graph of kernels: 9 boxes]", "box is a package"}
+    kept = {"| box |", "![the graph of kernels: 9 boxes]", "box is a package"}
     found = []
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         text = re.sub(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)

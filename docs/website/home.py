@@ -38,7 +38,7 @@ def recorded(code, width):
         ValueError: if the page could not train it.
     """
     import micrograd as mg
-    from micrograd.pages.film import film
+    from micrograd.pages.recording import of_recording
 
     tree = ast.parse(code.replace(MARK, f"[{width}, {width}, 1]"))
     call = next(node for node in ast.walk(tree.body.pop()) if ast.unparse(getattr(node, "func", node)) == "mg.fit")
@@ -49,12 +49,12 @@ def recorded(code, width):
     recording = names["recording"] = mg.Recording(names["model"], list(places), list(sides), frames=2)
     call.keywords.append(ast.keyword("record", ast.Name("recording", ast.Load())))
     eval(compile(ast.fix_missing_locations(ast.Expression(call)), "the home page", "eval"), names)
-    made = film(recording)
-    if reason := made["film"]["training"].get("reason"):
+    made = of_recording(recording)
+    if reason := made["recording"]["training"].get("reason"):
         raise ValueError(f"the home page cannot train its network: {reason}")
-    made["film"]["parameters"] = [None] * len(made["film"]["parameters"])  # the page shows no graph of Values
+    made["recording"]["parameters"] = [None] * len(made["recording"]["parameters"])  # the page shows no graph of Values
     loss = {"kind": "leaf", "label": "loss", "hint": "", "data": 0, "primitive": None, "operands": [], "group": None}
-    kept = {name: made[name] for name in ("primitives", "composites", "film")}
+    kept = {name: made[name] for name in ("primitives", "composites", "recording")}
     return {"root": 0, "nodes": [{**loss, "terms": "", "indices": []}], "groups": [], **kept}
 
 
@@ -70,7 +70,7 @@ def write(site, code):
     own = (HERE / "moons.js").read_text(encoding="utf-8")
     (site / "live" / "moons.js").write_text(f"{BEGIN}{scripts}{own}}}\n", encoding="utf-8")
     palette = package.joinpath("page.css").read_text("utf-8").partition("* { box-sizing")[0]
-    styles = palette + package.joinpath("film.css").read_text("utf-8")
+    styles = palette + package.joinpath("recording.css").read_text("utf-8")
     styles = re.sub(r":root(\[[^\]]*\])?", lambda found: f":host({found[1]})" if found[1] else ":host", styles)
     style = styles + (HERE / "home.css").read_text(encoding="utf-8")
     (site / "live" / "home.css").write_text(style, encoding="utf-8")

@@ -99,7 +99,7 @@ def _page(page):
 def _methods(kind):
     """The public methods and properties of a class that say what they do.
 
-    Those that only point to a function of the same name, as the methods of Value do, are left to that function.
+    Those that are functions too, or point to one, as the methods of Value do, are left to that function.
     """
     found = []
     for name in sorted(dir(kind)):
@@ -108,7 +108,8 @@ def _methods(kind):
             continue
         text = inspect.getdoc(item) or ""
         ours = getattr(item, "__module__", None) or getattr(getattr(item, "fget", None), "__module__", "")
-        if text and str(ours).startswith("micrograd") and not text.startswith("See micrograd."):
+        is_function = text.startswith("See micrograd.") or ours == "micrograd.functional"
+        if text and str(ours).startswith("micrograd") and not is_function:
             found.append((name, item))
     return found
 

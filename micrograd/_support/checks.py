@@ -90,7 +90,7 @@ def is_unknown(value: object) -> bool:
 
 
 def are_all(kind: type, items: Iterable[object]) -> bool:
-    """Whether all items are instances of a class: of many, their classes are asked, which are few."""
+    """Whether all items are instances of a class. Each type among them is checked once, as there are few."""
     return all(issubclass(each, kind) for each in set(map(type, items)))
 
 
@@ -105,7 +105,7 @@ def is_whole(value: object) -> bool:
 
 
 def check_class(value: Any, replacing: str) -> None:
-    """Refuse a Value of a class of the user's, where another Value takes its place and would lose what is its own.
+    """Refuse an instance of a user's subclass of Value, where another Value replaces it without what the subclass adds.
 
     Args:
         value: the Value.
@@ -121,14 +121,14 @@ def check_class(value: Any, replacing: str) -> None:
 
 @lru_cache(256)
 def _own_name(kind: type) -> str | None:
-    """A name that a user's class gives its Values, beside how they are made and shown; None where there is none."""
+    """A name that a user's subclass adds, other than those of construction and display; None if there is none."""
     users = takewhile(lambda base: base.__module__.partition(".")[0] != "micrograd", kind.__mro__)
     return min(own_names(kind, tuple(users)), default=None)
 
 
 @lru_cache(256)
 def own_names(kind: type, bases: tuple[type, ...]) -> tuple[str, ...]:
-    """The names that some bases of a class give it, beside how its instances are made and shown."""
+    """The names that some bases of a class add, other than those of construction and display."""
     return tuple(name for base in bases for name in vars(base).keys() - _OF_EVERY_CLASS)
 
 

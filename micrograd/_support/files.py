@@ -127,7 +127,7 @@ def read_text(path: StrPath, encoding: str = "utf-8") -> bytes:
 
 
 def _refuse_no_text(data: bytes) -> None:
-    """Refuse what tables are often kept in, and is no text; say what to do with it."""
+    """Refuse the binary formats that tables often have, and say how to make text of them."""
     import zipfile
 
     if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):

@@ -66,7 +66,7 @@ def _lives(process: int) -> bool:
 
 @lru_cache(maxsize=1)
 def _machine() -> str:
-    """What tells apart machines, their starts, and containers, whose processes are counted apart; only Linux says."""
+    """Identifies the boot of a machine, and the container, within which process numbers are unique; on Linux only."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             start = file.read().decode().strip().replace("-", "")

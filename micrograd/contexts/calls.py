@@ -109,7 +109,7 @@ def _call(record: tuple[Any, ...]) -> Call:
 
 
 def _remember(result: Any, call: tuple[Any, ...]) -> None:
-    """A call is over: let the results that came out remember it, alone or after those inside of it."""
+    """Record a finished call on its results, after the calls inside it that they have already."""
     kind = type(result)
     for value in result if kind is list or kind is tuple else (result,):
         if type(value) is Value:
@@ -121,7 +121,7 @@ def _remember(result: Any, call: tuple[Any, ...]) -> None:
 
 
 def _came_out(name: str | None, of: Any, inputs: Any, start: float, result: Any) -> Any:
-    """A call is over: give its result, which remembers it."""
+    """Record a finished call on its result, and return the result."""
     if type(result) is Value and not result._calls:  # as most; it costs less than _remember, which does the same
         primitive = result._primitive
         if primitive is not LEAF and primitive is not CONSTANT:
@@ -192,7 +192,7 @@ def _observed(function: AnyFunction, name: str | None) -> AnyFunction:
 
 
 def with_parameters_of(method: Any, *functions: Any) -> Any:
-    """That of some functions which has as many parameters as a method, when they have the names of the method's.
+    """The function that has as many parameters as a method, after it was given the names of the method's parameters.
 
     None where no function has as many, or the method has others: with defaults, or for names or positions only.
     """
@@ -210,7 +210,7 @@ def with_parameters_of(method: Any, *functions: Any) -> Any:
 
 
 def neuron_called(output: Any, neuron: Any, given: Any) -> None:
-    """A neuron was called with a list of inputs, and gave an output."""
+    """Record the call of a neuron with a list of inputs on its output."""
     if type(output) is Value:
         if not output._calls and (primitive := output._primitive) is not LEAF and primitive is not CONSTANT:
             _clock[0] = end = _clock[0] + 1.0
@@ -220,7 +220,7 @@ def neuron_called(output: Any, neuron: Any, given: Any) -> None:
 
 
 def observed_iterations(function: Callable[..., Any], name: str, given: Any) -> Callable[[Sequence[Any]], None]:
-    """What a loop hands the results of its iterations to, when it is over: it lets each remember its iteration.
+    """A function that a loop calls at its end with the results of all iterations; it records the iteration on each.
 
     Args:
         function: what is called iteration after iteration.
@@ -251,7 +251,7 @@ def _is_remembering() -> bool:
 
 
 def _contents(cells: Iterable[Any]) -> list[Any]:
-    """What a function has from around it."""
+    """The values that a function closes over."""
     contents = []
     for cell in cells:
         with suppress(ValueError):  # a variable that is assigned later
@@ -288,7 +288,7 @@ def _values(nested: Any, depth: int = 1) -> list[Value]:
 
 
 def _inside(container: Any) -> Iterable[Any]:
-    """What is right inside of a container; nothing for what is none."""
+    """The items of a container, without those of nested ones; nothing for what is no container."""
     if isinstance(container, (list, tuple)):
         return container
     if isinstance(container, dict):

@@ -5,13 +5,17 @@ The operators in value.py do the same for one and two operands. Value gets these
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from micrograd.engine import primitives
+from micrograd.engine.functions import publish
 from micrograd.engine.node import NUMBER, Node
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.stored import SPECIAL
-from micrograd.engine.value import Value, _new, _node, _recorder
+from micrograd.engine.value import Value, _new, _node, _recorder, function_of_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def apply(primitive: Primitive, *operands: Any) -> Any:
@@ -58,6 +62,40 @@ def applied_with(first: Any, primitive: Primitive, second: Any) -> Any:
     return _node(primitive, data, *operands, x, y)
 
 
+def public_function(name: str, primitive: Primitive, doc: tuple[str, ...]) -> Callable[..., Any]:
+    """The function and method of a public primitive of one or two operands.
+
+    Args:
+        name: what it is called.
+        primitive: what it applies.
+        doc: the first line of its docstring, an example with its result as a comment, and what it raises and when.
+    """
+    function: Callable[..., Any]
+    if len(primitive.derivatives) == 1:
+        function, operands = function_of_one(primitive), "x: a number, a Value, or an array of them."
+    else:
+        function, operands = _function_of_two(primitive), "x, y: numbers, Values, or arrays of them."
+    about, example, *raises = doc
+    call, _, result = example.partition("  # ")
+    parts = [about, f"Args:\n    {operands}", f"Example:\n    >>> {call}\n    {result}"]
+    if raises:
+        parts.insert(2, "Raises:" + "".join(f"\n    {error}" for error in raises))
+    function.__doc__ = "\n\n".join(parts)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "micrograd.functional"  # where users find it, and a pickle of it
+    return function
+
+
+def _function_of_two(primitive: Primitive) -> Callable[[Any, Any], Any]:
+    def function(x: Any, y: Any) -> Any:
+        return applied_with(x, primitive, y)
+
+    # The operands have the names that the rules give them, also as keywords: y and x for atan2.
+    names = primitive.first.__code__.co_varnames[2:4]
+    function.__code__ = function.__code__.replace(co_varnames=names)
+    return function
+
+
 def picked(chosen: Any, other: Any) -> Any:
     """What ``where(1.0, chosen, other)`` gives, faster where the other one alone requires a gradient."""
     if SPECIAL or other._primitive is CONSTANT:
@@ -71,6 +109,7 @@ def picked(chosen: Any, other: Any) -> Any:
     return node
 
 
+publish(public_function)
 Value._apply = staticmethod(apply)  # a primitive that is called with a Value calls this
 Value._applied_with = applied_with
 Value._picked = staticmethod(picked)

@@ -9,9 +9,9 @@ from micrograd.engine.commit import ABOVE, changing_gradients, commit, traversal
 
 
 def clear(root: Any, floor: int) -> None:
-    """Take from all nodes under root what a traversal that failed has left, and go back to the floor that it had.
+    """Clear the counts, and the gradients of results, that a failed traversal left under root; then restore its floor.
 
-    It has left counts, and gradients of results.
+    Leaves keep their gradients.
     """
     seen, stack = {root}, [root]
     while stack:

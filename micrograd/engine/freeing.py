@@ -34,7 +34,7 @@ def free_in_turns(platform: str) -> None:
 
 
 def _hand_on(node: Node) -> None:
-    """Put what a node holds into the list, and empty the list, unless a call further out is doing so."""
+    """Queue what a node refers to. Then free the queue, unless an outer call is already doing so."""
     try:
         _waiting.append((node._primitive, node._first, node._second, node._x, node._grad))
     except AttributeError:  # it was refused before it had operands

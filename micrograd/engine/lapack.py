@@ -45,7 +45,7 @@ _kept: tuple[_Factors, ...] = ()
 
 
 def _factors_of(a: Any) -> tuple[_Factors, bool]:
-    """The factors of a matrix, or of the transposed one; and whether it is that of the two."""
+    """The factors of a matrix or of its transpose, and whether they are those of the transpose."""
     global _kept  # one tuple takes the place of another, so that threads need no lock
     is_transposed = not a.flags.c_contiguous and a.flags.f_contiguous
     rows = np.ascontiguousarray(a.T if is_transposed else a)

@@ -586,7 +586,7 @@ def _rule_of_pinv(gradients: Any, results: Any, operands: Any, needed: Any) -> l
 
 
 def _has_full_rank(a: Any) -> bool:
-    """Whether it is known to have."""
+    """Whether every matrix of an array is known to have full rank."""
     if not isinstance(a, np.ndarray):
         return False
     if any(is_unknown(x) for x in a.flat if a.dtype == object):

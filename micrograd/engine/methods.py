@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, real_number
 from micrograd.engine import further_primitives, primitives
+from micrograd.engine.functions import FunctionMethods
 from micrograd.engine.lost_gradients import compared_with_number, float_taken, rounded
 from micrograd.engine.node import Node
-from micrograd.engine.primitive import CONSTANT, method, named
+from micrograd.engine.primitive import CONSTANT, named
 from micrograd.engine.recorder import float_read
 from micrograd.engine.stored import SPECIAL, looked_at
 from micrograd.engine.tracer import tracer_on_top
@@ -76,72 +77,23 @@ def _operators(primitive: Primitive) -> tuple[Any, Any]:
     return named(operator, primitive), named(reflected, primitive)
 
 
-def method_of_two(primitive: Primitive) -> Callable[[Any, Any], Any]:
-    """The method that applies a primitive of two operands."""
-    applied: Callable[[Any, Any], Any] = named(lambda self, other: self._applied_with(primitive, other), primitive)
-    return applied
-
-
-class Methods(Node):
-    """What Value inherits from here. Value has _applied and _applied_with, which these call."""
+class Methods(FunctionMethods):
+    """What Value inherits from here. Value has _applied_with."""
 
     __slots__ = ()
 
-    _applied: Callable[[Primitive], Any]
     _applied_with: Any
 
     # Numbers of SymPy would make a float of a Value, and lose its gradient; they leave to it what has a priority.
     _op_priority = math.inf
 
-    exp = method(primitives.exp)
-    expm1 = method(primitives.expm1)
-    log = method(primitives.log)
-    log1p = method(primitives.log1p)
-    exp2 = method(further_primitives.exp2)
-    log2 = method(further_primitives.log2)
-    log10 = method(further_primitives.log10)
-    sqrt = method(primitives.sqrt)
-    erf = method(primitives.erf)
-    erfc = method(primitives.erfc)
-    sin = method(primitives.sin)
-    cos = method(primitives.cos)
-    tan = method(primitives.tan)
-    asin = method(primitives.asin)
-    acos = method(primitives.acos)
-    atan = method(primitives.atan)
-    arcsin, arccos, arctan = asin, acos, atan  # what NumPy calls them
-    sinh = method(primitives.sinh)
-    cosh = method(primitives.cosh)
-    tanh = method(primitives.tanh)
-    asinh = method(further_primitives.asinh)
-    acosh = method(further_primitives.acosh)
-    atanh = method(further_primitives.atanh)
-    arcsinh, arccosh, arctanh = asinh, acosh, atanh
-    sinc = method(further_primitives.sinc)
-    lgamma = method(further_primitives.lgamma)
-    digamma = method(further_primitives.digamma)
-    i0 = method(further_primitives.i0)
-    i1 = method(further_primitives.i1)
-    erfinv = method(further_primitives.erfinv)
-    ndtri = method(further_primitives.ndtri)
-    log_ndtr = method(further_primitives.log_ndtr)
-    logit = method(further_primitives.logit)
-    abs = method(primitives.abs)
-    sign = method(further_primitives.sign)
-    floor = method(further_primitives.floor)
-    ceil = method(further_primitives.ceil)
-    sigmoid = method(primitives.sigmoid)
-    softplus = method(primitives.softplus)
-    relu = method(primitives.relu)
-    silu = method(primitives.silu)
-    gelu = method(primitives.gelu)
-    maximum = method_of_two(primitives.maximum)
-    minimum = method_of_two(primitives.minimum)
-    atan2 = arctan2 = method_of_two(further_primitives.atan2)
-    hypot = method_of_two(further_primitives.hypot)
-    betaln = method_of_two(further_primitives.betaln)
-    xlogy = method_of_two(further_primitives.xlogy)
-    rel_entr = method_of_two(further_primitives.rel_entr)
+    def maximum(self, other: Any) -> Any:
+        """See micrograd.maximum."""
+        return self._applied_with(primitives.maximum, other)
+
+    def minimum(self, other: Any) -> Any:
+        """See micrograd.minimum."""
+        return self._applied_with(primitives.minimum, other)
 
     __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
     __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
@@ -222,18 +174,6 @@ class Methods(Node):
         """
         return self.data
 
-    def detach(self) -> Any:
-        """The number as a constant Value, through which no gradient flows; see micrograd.detach.
-
-        Example:
-            >>> from micrograd import Value
-            >>> x = Value(3.0)
-            >>> (x * x.detach()).backward()
-            >>> x.grad
-            3.0
-        """
-        return self._applied(primitives.detach)
-
     def zero_grad(self: Any) -> None:
         """Set ``grad`` to 0. Those of a whole model are set by ``model.zero_grad()``, all of them or none.
 
@@ -267,8 +207,8 @@ class Methods(Node):
 
     def leaky_relu(self, slope: Any = 0.01) -> Any:
         """See micrograd.leaky_relu."""
-        return self._applied_with(primitives.leaky_relu, slope)
+        return self._applied_with(further_primitives.leaky_relu, slope)
 
     def elu(self, alpha: Any = 1.0) -> Any:
         """See micrograd.elu."""
-        return self._applied_with(primitives.elu, alpha)
+        return self._applied_with(further_primitives.elu, alpha)

@@ -19,9 +19,10 @@ from micrograd.engine.primitive_base import PrimitiveBase
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.engine.primitive_base import Interval, Rule, Self
+    from micrograd.engine.primitive_base import Interval, Rule
 
 PRIMITIVES: dict[str, Primitive] = {}
+PUBLIC: dict[str, tuple[Primitive, tuple[str, ...]]] = {}  # what is a function and a method, by name, with its doc
 REAL_LINE = (-math.inf, math.inf)
 
 
@@ -147,6 +148,7 @@ def define(
     symbol: str | None = None,
     domain: tuple[Interval, ...] = (),
     c: str | None = None,
+    doc: tuple[str, ...] = (),
 ) -> Primitive:
     """Make a primitive of the table and register it; its symbol is its name where none is given.
 
@@ -155,6 +157,8 @@ def define(
     shown = name if symbol is None else symbol
     PRIMITIVES[name] = made = Primitive(name, shown, forward, *derivatives, domain=domain, c=c)
     setattr(FLOATS, name, made.forward)
+    if doc:
+        PUBLIC[name] = made, doc
     return made
 
 
@@ -171,12 +175,6 @@ def named(method: Any, primitive: Primitive) -> Any:
     method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
     method.__doc__ = f"See micrograd.{primitive.name}."
     return method
-
-
-def method(primitive: Primitive) -> Callable[[Self], Self]:
-    """The method that applies a primitive of one operand."""
-    applied: Callable[[Self], Self] = named(lambda self: self._applied(primitive), primitive)
-    return applied
 
 
 # Rules of sums and products, which are most nodes: backward() knows these by identity, and does not call them.

@@ -21,13 +21,14 @@ from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.history import History
 from micrograd.engine.methods import Methods
 from micrograd.engine.node import NUMBER, forget
-from micrograd.engine.primitive import CONSTANT, LEAF, Primitive, method, named
+from micrograd.engine.primitive import CONSTANT, LEAF, Primitive, named
 from micrograd.engine.recorder import recording_in_use
 from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from micrograd.engine.primitive_base import Self
     from micrograd.engine.recorder import Recorder
 
 _new = object.__new__
@@ -102,6 +103,23 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     return named(operator, primitive), named(reflected, primitive)
 
 
+def function_of_one(primitive: Primitive) -> Callable[[Self], Self]:
+    """The function that applies a primitive of one operand. It is the method, too."""
+    forward, variadic = primitive.forward, primitive.variadic
+
+    def function(x: Any) -> Any:
+        if type(x) is not Value or SPECIAL or variadic:
+            return x._apply(primitive, x) if isinstance(x, Value) else primitive(x)
+        number = x._data
+        try:
+            data = forward(number)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, primitive, (number,), (x,)) from error
+        return _node(primitive, data, x, NUMBER, number, 0.0)
+
+    return named(function, primitive)
+
+
 class Value(Methods, History):
     """One float, its gradient, and how it was made.
 
@@ -145,18 +163,8 @@ class Value(Methods, History):
     __mul__, __rmul__ = _operators(primitives.mul)
     __truediv__, __rtruediv__ = _operators(primitives.div)
     __pow__, __rpow__ = _operators(primitives.pow)
-    __neg__, __pos__ = method(primitives.neg), method(primitives.identity)
-    __abs__ = method(primitives.abs)
-
-    def _applied(self, primitive: Primitive) -> Any:  # as apply does, for one operand
-        if SPECIAL or primitive.variadic:
-            return self._apply(primitive, self)
-        x = self._data
-        try:
-            data = primitive.forward(x)
-        except (ArithmeticError, ValueError) as error:
-            raise explained(error, primitive, (x,), (self,)) from error
-        return _node(primitive, data, self, NUMBER, x, 0.0)
+    __neg__, __pos__ = function_of_one(primitives.neg), function_of_one(primitives.identity)
+    __abs__ = function_of_one(primitives.abs)
 
     _applied_with: Any  # handed over, like the next two, by applying.py
     _picked: ClassVar[Callable[[Any, Any], Any]]

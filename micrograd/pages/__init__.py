@@ -3,11 +3,11 @@
     explore(loss)                      # in a notebook
     explore(loss, "loss.html")
     explore(fast, "kernels.html")      # the last call of a compiled function
-    explore(recording, "film.html")    # after fit(..., record=recording)
+    explore(recording, "training.html")    # after fit(..., record=recording)
 
 kernels.py opens the results of compiled functions, and kernel_values.py runs their kernels on Values. formulas.py turns
 the derivative rules into formulas, and passes.py writes both passes down, with the tree of boxes of
-micrograd/draw/folding. film.py adds a training run and laboratory.py what a page needs to train on by itself,
+micrograd/draw/folding. recording.py adds a training run and laboratory.py what a page needs to train on by itself,
 softmaxes.py, lookups.py, blocks.py and sequences.py find what a program that reads letters or words is made of,
 arrangement.py has Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and
 scripts that it lists. They are written by hand and need no build. inline.py is a page in
@@ -111,11 +111,11 @@ def explore(
     from micrograd._support.files import write_atomically
     from micrograd.draw.array_steps import opened_arrays
     from micrograd.pages.arrangement import arrange
-    from micrograd.pages.film import film
     from micrograd.pages.inline import InlinePage
     from micrograd.pages.kernels import opened_calls
     from micrograd.pages.page import page
     from micrograd.pages.passes import NO_INPUTS, passes
+    from micrograd.pages.recording import of_recording
 
     inputs, classes = NO_INPUTS if inputs is None else inputs, [] if classes is None else list(classes)
     if not isinstance(title, str):
@@ -130,7 +130,7 @@ def explore(
     if isinstance(root, Recording):
         if tokens:
             raise TypeError("tokens are for the page of a Value: that of a Recording shows its longest example")
-        title, data = title or "Training, step by step", film(root, inputs, classes)
+        title, data = title or "Training, step by step", of_recording(root, inputs, classes)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
         with opened_arrays(root), opened_calls(root, NODE_LIMIT) as opened:

@@ -1,15 +1,15 @@
-// ---- You compute it: before a turn the page asks for one of its shares, and says what a wrong answer was made of --------
+// ---- You compute it: before a turn the page asks for one of its contributions, and says what a wrong answer was made of --------
 
-const canAsk = passes.backward && !passes.film;
+const canAsk = passes.backward && !passes.recording;
 let isAsking = false;
 let question = null; // the step that comes after its answer, the place of the operand, and how often it was tried
 const score = { asked: 0, right: 0 };
 
-/** The share that a step asks for; null where it has none, or is taken together with others in a closed group. */
+/** The contribution that a step asks for; null where it has none, or is taken together with others in a closed group. */
 function questionAt(step) {
   const { phase, turn: number, node } = steps[step];
   if (phase !== "backward" || itemsOf[node]?.[0] === "g") return null;
-  const places = turns[number].shares.flatMap((share, place) => (share === null || turns[number].locals[place] === null ? [] : [place]));
+  const places = turns[number].contributions.flatMap((contribution, place) => (contribution === null || turns[number].locals[place] === null ? [] : [place]));
   return places.length ? { step, place: places[number % places.length], tries: 0 } : null;
 }
 
@@ -45,20 +45,20 @@ function asked() {
   const turn = turns[steps[question.step].turn];
   const { place } = question;
   const operand = nodes[turn.node].operands[place];
-  return { node: nodes[turn.node], operand, place, gradient: gradients[turn.node], local: turn.locals[place], share: turn.shares[place], shares: turn.shares };
+  return { node: nodes[turn.node], operand, place, gradient: gradients[turn.node], local: turn.locals[place], contribution: turn.contributions[place], contributions: turn.contributions };
 }
 
 /** What a wrong answer was probably made of. */
-function mistakeIn(answer, { node, operand, place, gradient, local, share, shares }) {
+function mistakeIn(answer, { node, operand, place, gradient, local, contribution, contributions }) {
   const [own, name] = [nameOf(node.index), operandNames(node)[place]];
   if (Number.isNaN(answer)) return "That is no number. Write one such as 0.5, or a product such as 2 * -3.";
-  if (isNear(answer, -share)) return "The size is right, the sign is not.";
+  if (isNear(answer, -contribution)) return "The size is right, the sign is not.";
   if (isNear(answer, local)) return `That is the local derivative alone. Multiply it by the gradient of ${own}, ${readable(gradient)}.`;
   if (isNear(answer, gradient)) return `That is the gradient of ${own} alone. Multiply it by the local derivative.`;
   if (isNear(answer, gradient + local)) return "Gradient and local derivative are multiplied, not added.";
-  if (isNear(answer, gradients[operand] + share)) return `That is what ${name} has afterwards. Asked is the share that ${own} adds.`;
-  const other = shares.findIndex((each, index) => index !== place && each !== null && isNear(answer, each));
-  if (other >= 0) return `That is the share of ${operandNames(node)[other]}.`;
+  if (isNear(answer, gradients[operand] + contribution)) return `That is what ${name} has afterwards. Asked is the contribution that ${own} adds.`;
+  const other = contributions.findIndex((each, index) => index !== place && each !== null && isNear(answer, each));
+  if (other >= 0) return `That is the contribution of ${operandNames(node)[other]}.`;
   return `Not ${readable(answer)}. It is the gradient of ${own}, ${readable(gradient)}, times the local derivative ${partial(own, name)}.`;
 }
 
@@ -66,9 +66,9 @@ function checkAnswer(event) {
   event.preventDefault();
   const answer = numberOf(answerBox().value);
   const about = asked();
-  const { gradient, local, share, place, node } = about;
+  const { gradient, local, contribution, place, node } = about;
   if (!Number.isNaN(answer)) question.tries++;
-  if (isNear(answer, share)) return settle(question.tries === 1, `Right: ${inBrackets(gradient)} × ${inBrackets(local)} = ${readable(share)}.`);
+  if (isNear(answer, contribution)) return settle(question.tries === 1, `Right: ${inBrackets(gradient)} × ${inBrackets(local)} = ${readable(contribution)}.`);
   const { text } = question.tries > 1 ? localFormula(node, place) : { text: "" };
   told(mistakeIn(answer, about) + (text && !Number.isNaN(answer) ? ` The local derivative is ${text}.` : ""), "warning");
   answerBox().select();
@@ -102,7 +102,7 @@ function questionForm() {
     label,
     html("div", { class: "answer" }, html("input", { id: "answer", type: "text", autocomplete: "off" }),
       html("button", { type: "submit", class: "primary" }, "Check"),
-      html("button", { type: "button", onclick: () => settle(false, `It was ${readable(asked().share)}.`) }, "Show it")));
+      html("button", { type: "button", onclick: () => settle(false, `It was ${readable(asked().contribution)}.`) }, "Show it")));
 }
 
 const askingButton = html("button", { type: "button", "aria-pressed": "false", onclick: () => setAsking(!isAsking) }, "You compute it");
@@ -119,7 +119,7 @@ function setAsking(on) {
   if (on) find("step").before(askingPanel); // on a small screen the question would be out of sight
   else find("order").after(askingPanel);
   askingButton.focus();
-  told(on ? "Press Next: the page asks for a share before it shows it." : "The page asks for the shares of the backward pass.", "soft");
+  told(on ? "Press Next: the page asks for a contribution before it shows it." : "The page asks for the contributions of the backward pass.", "soft");
   showAsking();
 }
 
@@ -133,5 +133,5 @@ function showAsking() {
   askingPlace.dataset.step = String(question?.step);
   askingPlace.replaceChildren(...(question ? [questionForm()] : []));
 }
-told("The page asks for the shares of the backward pass.", "soft");
+told("The page asks for the contributions of the backward pass.", "soft");
 

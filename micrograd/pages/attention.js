@@ -13,17 +13,17 @@ function attentionMaps() {
     heads.get(key).push(each);
   }
   return [...heads].map(([name, rows]) => {
-    const share = attentionMap(`${name}: which share each token takes of which`, rows, (index) => (isComputed(index) ? nodes[index].data : null), shareColour, percent);
-    const gradient = attentionMap(`${name}: the gradients of these shares`, rows, (index) => (hasGradient(index) ? gradients[index] : null), gradientColour, readable);
+    const weight = attentionMap(`${name}: attention weights`, rows, (index) => (isComputed(index) ? nodes[index].data : null), weightColour, percent);
+    const gradient = attentionMap(`${name}: the gradients of these weights`, rows, (index) => (hasGradient(index) ? gradients[index] : null), gradientColour, readable);
     const said = html("p", { class: "said", "aria-hidden": "true" });
-    for (const map of [share, gradient]) map.onSay = (text) => (said.textContent = text);
+    for (const map of [weight, gradient]) map.onSay = (text) => (said.textContent = text);
     const element = html("figure", { class: "head" }, html("figcaption", {}, name.replace(/head (\d+)$/, "Head $1").replace("layer", "Layer")),
-      html("div", { class: "pair" }, html("div", {}, html("p", { class: "what" }, "shares"), share.element), html("div", {}, html("p", { class: "what" }, "gradients"), gradient.element)), said);
-    return { element, paint() { share.paint(); gradient.paint(); } };
+      html("div", { class: "pair" }, html("div", {}, html("p", { class: "what" }, "weights"), weight.element), html("div", {}, html("p", { class: "what" }, "gradients"), gradient.element)), said);
+    return { element, paint() { weight.paint(); gradient.paint(); } };
   });
 }
 
-const shareColour = (share) => `rgb(var(--share) / ${(0.04 + 0.96 * Math.min(1, share)).toFixed(2)})`;
+const weightColour = (weight) => `rgb(var(--weight) / ${(0.04 + 0.96 * Math.min(1, weight)).toFixed(2)})`;
 const gradientColour = (gradient, largest) => {
   const level = Math.abs(levelOf(gradient, largest));
   return level ? `rgb(var(${gradient > 0 ? "--positive" : "--negative"}) / ${(0.12 + (0.88 * level) / LEVELS).toFixed(2)})` : "";
@@ -40,7 +40,7 @@ function attentionMap(label, rows, numberOf, colour, written) {
     const place = row.to.indexOf(position);
     const text = html("span", { class: "unseen" });
     const cell = html("td", { tabindex: "-1", class: place < 0 ? "none" : "" }, text);
-    places.push({ cell, text, x, y, from: row.from, to: position, share: place < 0 ? null : row.shares[place] });
+    places.push({ cell, text, x, y, from: row.from, to: position, weight: place < 0 ? null : row.weights[place] });
     return cell;
   })));
   places[0].cell.tabIndex = 0;
@@ -60,13 +60,13 @@ function attentionMap(label, rows, numberOf, colour, written) {
     html("thead", {}, html("tr", {}, html("td", {}, html("span", { class: "unseen" }, "from, to")), ...columns.map((position) => heading(position, "col")))), html("tbody", {}, ...body));
   map.paint = () => {
     for (const { cell, from, to } of places) cell.hidden = Math.max(from, to) >= used;
-    const numbers = places.map(({ share }) => (share === null ? null : numberOf(share)));
+    const numbers = places.map(({ weight }) => (weight === null ? null : numberOf(weight)));
     const largest = largestOf(numbers);
     places.forEach((place, index) => {
       const number = numbers[index];
       const pair = `${tokenName(place.from)} (${place.from + 1}) → ${tokenName(place.to)} (${place.to + 1})`;
-      place.said = place.share === null ? `${pair}: cannot be read` : `${pair}: ${number === null ? "not computed yet" : `${written(number)}${written === percent ? `, ${readable(number)}` : ""}`}`;
-      place.text.textContent = place.share === null ? "none" : number === null ? "not computed yet" : written(number);
+      place.said = place.weight === null ? `${pair}: cannot be read` : `${pair}: ${number === null ? "not computed yet" : `${written(number)}${written === percent ? `, ${readable(number)}` : ""}`}`;
+      place.text.textContent = place.weight === null ? "none" : number === null ? "not computed yet" : written(number);
       place.cell.title = place.said;
       place.cell.style.backgroundColor = number === null ? "" : colour(number, largest);
     });

@@ -2,7 +2,7 @@
 
 const MOST_NAMED = 4; // that are named in words
 
-/** The first number that was given so, the first result, and the first share or sum of a gradient, each with its step. */
+/** The first number that was given so, the first result, and the first contribution or sum of a gradient, each with its step. */
 function findBirths() {
   const found = [];
   const given = nodes.find((node) => node.primitive === null && !Number.isFinite(node.data) && (node.kind === "leaf" || node.label || isHarmed()));
@@ -15,7 +15,7 @@ function findBirths() {
 }
 
 /** Whether the result or a gradient is not finite: else a constant that is not, as the −∞ of a mask, does no harm. */
-const isHarmed = () => !Number.isFinite(nodes[root].data) || turns.some(({ shares }) => shares.some((share) => share !== null && !Number.isFinite(share)));
+const isHarmed = () => !Number.isFinite(nodes[root].data) || turns.some(({ contributions }) => contributions.some((contribution) => contribution !== null && !Number.isFinite(contribution)));
 
 /** A result with its numbers in the place of its operands. */
 function computation(node) {
@@ -23,22 +23,22 @@ function computation(node) {
   return call(node, inputs.length > MOST_NAMED ? [...inputs.slice(0, MOST_INPUTS), "…"] : inputs);
 }
 
-/** The first turn in which a share is not finite, or a sum of shares, although all that it was computed from is. */
+/** The first turn in which a contribution is not finite, or a sum of contributions, although all that it was computed from is. */
 function backwardBirth() {
   const sums = new Float64Array(nodes.length);
   sums[root] = 1;
-  for (const [index, { node, shares, locals }] of turns.entries()) {
+  for (const [index, { node, contributions, locals }] of turns.entries()) {
     const made = nodes[node];
     const inputs = [sums[node], made.data, ...made.operands.map((operand) => nodes[operand].data)];
-    for (const [place, share] of shares.entries()) {
-      if (share === null) continue;
+    for (const [place, contribution] of contributions.entries()) {
+      if (contribution === null) continue;
       const operand = made.operands[place];
       const [before, name] = [sums[operand], partial(rootName, nameOf(operand))];
-      sums[operand] += share;
+      sums[operand] += contribution;
       const step = seed + 1 + index;
       const product = locals[place] === null ? "" : `${inBrackets(sums[node])} × ${inBrackets(locals[place])} = `;
-      if (isBorn(share, inputs)) return { node, step, words: `Backward: ${nameOf(node)} adds ${product}${readable(share)} to ${name}, and what this is computed from is finite.` };
-      if (isBorn(sums[operand], [before, share])) return { node, step, words: `Backward: ${nameOf(node)} adds ${readable(share)} to ${name}, which was ${readable(before)}. The sum is ${readable(sums[operand])}.` };
+      if (isBorn(contribution, inputs)) return { node, step, words: `Backward: ${nameOf(node)} adds ${product}${readable(contribution)} to ${name}, and what this is computed from is finite.` };
+      if (isBorn(sums[operand], [before, contribution])) return { node, step, words: `Backward: ${nameOf(node)} adds ${readable(contribution)} to ${name}, which was ${readable(before)}. The sum is ${readable(sums[operand])}.` };
     }
   }
   return null;

@@ -100,9 +100,9 @@ function blockTable(choose, look) {
       let said = `${resultsOf[cell].length} ${resultsOf[cell].length === 1 ? "number" : "numbers"}`;
       if (prediction >= 0) {
         const { target, scores } = predictions[prediction];
-        const share = isDone && scores.every(isComputed) && target !== null ? percent(probabilitiesOf(predictions[prediction])[target]) : "";
-        text.replaceChildren(...(target === null ? [] : [html("b", {}, bdi(className(target)))]), html("span", {}, share));
-        said = share ? `${className(target)} has probability ${share}` : said;
+        const probability = isDone && scores.every(isComputed) && target !== null ? percent(probabilitiesOf(predictions[prediction])[target]) : "";
+        text.replaceChildren(...(target === null ? [] : [html("b", {}, bdi(className(target)))]), html("span", {}, probability));
+        said = probability ? `${className(target)} has probability ${probability}` : said;
       }
       button.setAttribute("aria-label", `${cellNamed(cell)}: ${isDone ? said : "not computed yet"}${isPassed ? ", with gradients" : ""}${button.classList.contains("depends") ? ", depends on the token" : ""}`);
     }
@@ -133,9 +133,9 @@ function wordsOf(cell) {
   const count = resultsOf[cell].length;
   if (name === "embedding") return [html("p", {}, bdi(tokenName(position)), ` is row ${tokens[position].row} of `, bdi(sequence.table), ` and becomes ${count} numbers.`)];
   if (blocks[kind].kind === "head") {
-    const head = sequence.heads.find(({ shares }) => membersOf[cell].includes(shares[0]));
-    const read = head.to.map((to, place) => [to, nodes[head.shares[place]].data]).sort(([, one], [, other]) => other - one);
-    return [html("p", {}, "It takes a share of the values of each token that it reads:"), html("dl", {}, ...read.flatMap(([to, share]) => [html("dt", {}, bdi(tokenName(to)), ` (${to + 1})`), html("dd", {}, percent(share))]))];
+    const head = sequence.heads.find(({ weights }) => membersOf[cell].includes(weights[0]));
+    const read = head.to.map((to, place) => [to, nodes[head.weights[place]].data]).sort(([, one], [, other]) => other - one);
+    return [html("p", {}, "It takes a part of the values of each token that it reads:"), html("dl", {}, ...read.flatMap(([to, weight]) => [html("dt", {}, bdi(tokenName(to)), ` (${to + 1})`), html("dd", {}, percent(weight))]))];
   }
   if (blocks[kind].kind === "before") return [html("p", {}, `${count} numbers: what this token asks for, what it is found by, and what it gives to those that read it.`)];
   if (blocks[kind].kind === "scores") return [html("p", {}, `${count} scores, one for each class. Their softmax are the probabilities.`)];

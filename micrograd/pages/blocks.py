@@ -34,7 +34,7 @@ class Positions:
         of: for each Value the positions it depends on, as bits.
         takers: the Values that rows of tokens go into.
         of_head: the position that each head works for.
-        read_by: for each head the positions that its shares are for; None where a mask has put a number in its place.
+        read_by: for each head the positions that its weights are for; None where a mask has put a number in its place.
         place_of_head: its layer, and its number in it.
     """
 

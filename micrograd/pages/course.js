@@ -1,8 +1,8 @@
 // ---- A training in time: the moments of a recording, and those that the page adds by training itself --------------------
 
 const MOST_MOMENTS = 400; // of a training in the page; beyond, every other one is dropped
-const { film } = passes;
-const lessons = film.training; // what it takes to train here; or only the reason why not
+const { recording } = passes;
+const lessons = recording.training; // what it takes to train here; or only the reason why not
 
 /** Floats that came in base64. */
 function decoded(text) {
@@ -11,16 +11,16 @@ function decoded(text) {
 
 /** The moments of the recording: each the numbers of the parameters, the optimiser's state, and the batch of the next step. */
 function recordedMoments() {
-  const count = film.parameters.length;
-  const numbers = decoded(film.numbers);
-  const states = film.states.map(decoded);
-  const row = (column, index) => (column.length === film.frames.length ? new Float64Array(count).fill(column[index]) : column.subarray(index * count, (index + 1) * count));
-  return film.frames.map((frame, index) => ({
+  const count = recording.parameters.length;
+  const numbers = decoded(recording.numbers);
+  const states = recording.states.map(decoded);
+  const row = (column, index) => (column.length === recording.frames.length ? new Float64Array(count).fill(column[index]) : column.subarray(index * count, (index + 1) * count));
+  return recording.frames.map((frame, index) => ({
     ...frame, rate: frame.rate === null ? null : Number(frame.rate), numbers: numbers.subarray(index * count, (index + 1) * count), states: states.map((column) => row(column, index)),
   }));
 }
 
-const recorded = { moments: recordedMoments(), losses: film.losses.map(([step, loss]) => [step, Number(loss)]) };
+const recorded = { moments: recordedMoments(), losses: recording.losses.map(([step, loss]) => [step, Number(loss)]) };
 const rates = recorded.moments.filter(({ rate }) => rate !== null);
 const asRecorded = { data: "recorded", noise: 0.1, batch: lessons.batch, optimizer: 0, rate: null, activation: null, seed: lessons.seed ?? 0 };
 const course = { moments: [...recorded.moments], losses: [...recorded.losses], now: 0, isLive: false, settings: { ...asRecorded }, own: { points: [], kinds: [] }, weights: null };
@@ -40,7 +40,7 @@ function pointsNow() {
   return data === "own" ? course.own : datasetOf(data, noise, seed);
 }
 
-/** What the examples of the recording's first class share, or of its last: these stand for the two kinds of points. */
+/** What the examples of the recording's first class have in common, or of its last: these stand for the two kinds of points. */
 const classOf = (kind) => lessons.classes[kind ? lessons.classes.length - 1 : 0];
 
 let made = null; // the examples, the batches and the trainer for the present settings
@@ -68,7 +68,7 @@ function stepAfter(moment) {
   const batch = moment.batch ?? training.batchOf?.(moment.step);
   if (!batch) return null;
   const next = { moment, batch, rate, optimizer };
-  next.shares = (parameter) => batch.map((example) => training.trainer.gradient([example], training.examples, moment.numbers).gradients[parameter]);
+  next.contributions = (parameter) => batch.map((example) => training.trainer.gradient([example], training.examples, moment.numbers).gradients[parameter]);
   try {
     Object.assign(next, training.trainer.gradient(batch, training.examples, moment.numbers));
     Object.assign(next, updated(moment, next.gradients, rate, optimizer, lessons.trained));

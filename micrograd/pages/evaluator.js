@@ -132,7 +132,7 @@ function forwardPass(data, refused = refuse) {
   }
 }
 
-/** The shares and local derivatives of every turn, from the rules. */
+/** The contributions and local derivatives of every turn, from the rules. */
 function backwardPass(data, refused = refuse) {
   const gradients = new Float64Array(nodes.length);
   gradients[root] = 1;
@@ -140,16 +140,16 @@ function backwardPass(data, refused = refuse) {
     const node = nodes[turn.node];
     const inputs = inputsOf(node, data);
     const { rules, symbol } = primitives[node.primitive];
-    const shares = turn.shares.map(() => null);
-    const locals = turn.shares.map(() => null);
-    turn.shares.forEach((share, place) => {
-      if (share === null) return;
-      shares[place] = evaluate(rules[place], gradients[node.index], data[node.index], inputs);
+    const contributions = turn.contributions.map(() => null);
+    const locals = turn.contributions.map(() => null);
+    turn.contributions.forEach((contribution, place) => {
+      if (contribution === null) return;
+      contributions[place] = evaluate(rules[place], gradients[node.index], data[node.index], inputs);
       locals[place] = evaluate(rules[place], 1, data[node.index], inputs);
-      refused(shares[place], [...inputs, gradients[node.index]], () => `the derivative of ${symbol} at ${inputs.map(readable).join(", ")} is not finite`);
-      gradients[node.operands[place]] += shares[place];
+      refused(contributions[place], [...inputs, gradients[node.index]], () => `the derivative of ${symbol} at ${inputs.map(readable).join(", ")} is not finite`);
+      gradients[node.operands[place]] += contributions[place];
     });
-    return { node: turn.node, shares, locals };
+    return { node: turn.node, contributions, locals };
   });
 }
 

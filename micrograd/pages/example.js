@@ -18,8 +18,8 @@ function exampleNow() {
 
 /** What the network is given at the example in the graph; where its inputs are not known, the first of the recording. */
 function inputsNow() {
-  const example = film.inputs.length ? trainingNow()?.examples[exampleNow()] : undefined;
-  return example?.slice(1) ?? film.first;
+  const example = recording.inputs.length ? trainingNow()?.examples[exampleNow()] : undefined;
+  return example?.slice(1) ?? recording.first;
 }
 
 /** Look at one step with this example. */
@@ -36,14 +36,14 @@ function chooseExample(index) {
 /** Give the graph the numbers of the present moment, at the example that is shown. */
 function showStep() {
   const { numbers } = momentNow();
-  const leaves = new Map(film.parameters.flatMap((node, place) => (node === null ? [] : [[node, numbers[place]]])));
+  const leaves = new Map(recording.parameters.flatMap((node, place) => (node === null ? [] : [[node, numbers[place]]])));
   const training = trainingNow();
   const index = exampleNow();
   if (index !== null) {
     const [{ nodes: shape, varying }] = lessons.programs;
     const example = training.examples[index];
-    shape.forEach(([kind, place], node) => kind === "x" && leaves.set(film.nodes[node], example[1 + place]));
-    varying.forEach((node, place) => leaves.set(film.nodes[node], Number(example[example.length - varying.length + place])));
+    shape.forEach(([kind, place], node) => kind === "x" && leaves.set(recording.nodes[node], example[1 + place]));
+    varying.forEach((node, place) => leaves.set(recording.nodes[node], Number(example[example.length - varying.length + place])));
     showExample(index, training.examples.length);
   }
   exampleRow.hidden = index === null;
@@ -70,7 +70,7 @@ function exchangeActivation() {
   activationShown = activation;
   const [{ nodes: shape, activations }] = lessons.programs;
   for (const index of activations) {
-    const node = nodes[film.nodes[index]];
+    const node = nodes[recording.nodes[index]];
     node.primitive = activation === null ? shape[index][0] : lessons.activations[activation];
     program.find((each) => each.index === node.index).forward = forwardOf(primitives[node.primitive]);
   }
@@ -85,7 +85,7 @@ function addUpdates() {
   const isKnown = Boolean(next?.numbers && passes.backward);
   if (isKnown) {
     steps.push({ phase: "batch" });
-    for (const parameter of lessons.trained) steps.push({ phase: "update", parameter, node: film.parameters[parameter] ?? undefined });
+    for (const parameter of lessons.trained) steps.push({ phase: "update", parameter, node: recording.parameters[parameter] ?? undefined });
   }
   at = Math.min(at, steps.length - 1);
   find("slider").max = String(steps.length - 1);
@@ -95,7 +95,7 @@ function addUpdates() {
 }
 
 /** The steps after both passes in words: the gradient of the batch, and the step of each parameter. */
-function explainFilmStep(step) {
+function explainTrainingStep(step) {
   const next = stepAfter(momentNow());
   if (step.phase === "update") return explainParameter(step.parameter, next);
   const { batch, loss, moment, optimizer, rate } = next;

@@ -9,7 +9,7 @@ function explainStep() {
   const sum = (text) => [html("p", { class: "eyebrow" }, text)];
   const parts = [];
   const group = step.node === undefined ? null : groupOf(itemsOf[step.node]);
-  if (step.phase === "batch" || step.phase === "update") parts.push(...explainFilmStep(step));
+  if (step.phase === "batch" || step.phase === "update") parts.push(...explainTrainingStep(step));
   else if (group && step.phase !== "seed") parts.push(...explainGroup(step, group));
   else if (step.phase === "given") {
     parts.push(...sum("Start"), html("h2", {}, "What is given"));
@@ -71,7 +71,7 @@ function explainQuestion(group) {
 }
 const openIt = (group) => html("button", { type: "button", class: "link", onclick: () => toggle(group.index) }, "Open it, to go through it step by step");
 
-const MOST_SHARES = 12;
+const MOST_CONTRIBUTIONS = 12;
 
 function explainTurn(step) {
   const turn = turns[step.turn];
@@ -85,20 +85,20 @@ function explainTurn(step) {
   ];
   parts.push(...explainHaste(turn));
   const { before, after, left } = effects(turn);
-  const places = turn.shares.flatMap((share, place) => (share === null ? [] : [place]));
-  for (const place of places.slice(0, MOST_SHARES)) parts.push(explainShare(node, turn, place, gradient, before[place], after[place], left[place]));
-  if (places.length > MOST_SHARES) parts.push(html("p", { class: "soft" }, `and ${places.length - MOST_SHARES} more operands in the same way`));
+  const places = turn.contributions.flatMap((contribution, place) => (contribution === null ? [] : [place]));
+  for (const place of places.slice(0, MOST_CONTRIBUTIONS)) parts.push(explainContribution(node, turn, place, gradient, before[place], after[place], left[place]));
+  if (places.length > MOST_CONTRIBUTIONS) parts.push(html("p", { class: "soft" }, `and ${places.length - MOST_CONTRIBUTIONS} more operands in the same way`));
   const whole = isWrong ? rightTurns.find((each) => each.node === turn.node) : turn; // the wrong order may cut a turn in two
-  const idle = node.operands.filter((_, place) => whole.shares[place] === null && nodes[node.operands[place]].kind !== "constant");
+  const idle = node.operands.filter((_, place) => whole.contributions[place] === null && nodes[node.operands[place]].kind !== "constant");
   if (idle.length && primitives[node.primitive].rules.length) parts.push(html("p", { class: "soft" }, "No gradient flows to ", bdi(idle.map(nameOf).join(", ")), "."));
   return parts;
 }
 
-function explainShare(node, turn, place, gradient, before, after, left) {
+function explainContribution(node, turn, place, gradient, before, after, left) {
   const operand = node.operands[place];
   const [name, own] = [operandNames(node)[place], nameOf(node.index)];
   const local = turn.locals[place];
-  const share = turn.shares[place];
+  const contribution = turn.contributions[place];
   const rows = [];
   if (local !== null) {
     const { text, reasons } = localFormula(node, place);
@@ -106,12 +106,12 @@ function explainShare(node, turn, place, gradient, before, after, left) {
     const middle = text && text !== value ? ["= ", bdi(text), ` = `] : ["= "];
     rows.push(html("dt", {}, "local derivative"), html("dd", { class: "math local" }, bdi(partial(own, name)), " ", ...middle, value,
       reasons.length ? html("span", { class: "soft" }, `, as ${reasons.join(", ")}`) : null));
-    rows.push(html("dt", {}, "times gradient"), html("dd", { class: "math product" }, `${inBrackets(gradient)} × ${inBrackets(local)} = ${readable(share)}`));
-  } else rows.push(html("dt", {}, "its own rule gives"), html("dd", { class: "math product" }, readable(share)));
-  rows.push(html("dt", {}, "added to grad"), html("dd", { class: "math sum" }, `${readable(before)} + ${inBrackets(share)} = `, html("span", { class: "outcome" }, readable(after))));
-  const more = left ? `${left} more ${left === 1 ? "share" : "shares"} to come.` : "Complete.";
+    rows.push(html("dt", {}, "times gradient"), html("dd", { class: "math product" }, `${inBrackets(gradient)} × ${inBrackets(local)} = ${readable(contribution)}`));
+  } else rows.push(html("dt", {}, "its own rule gives"), html("dd", { class: "math product" }, readable(contribution)));
+  rows.push(html("dt", {}, "added to grad"), html("dd", { class: "math sum" }, `${readable(before)} + ${inBrackets(contribution)} = `, html("span", { class: "outcome" }, readable(after))));
+  const more = left ? `${left} more ${left === 1 ? "contribution" : "contributions"} to come.` : "Complete.";
   const again = node.operands.indexOf(operand) < place ? ", once more" : "";
-  return html("div", { class: "share" }, html("h3", {}, "To ", bdi(name), again), html("dl", {}, ...rows), html("p", { class: "soft left" }, more), explainWrongSum(operand, after, left));
+  return html("div", { class: "contribution" }, html("h3", {}, "To ", bdi(name), again), html("dl", {}, ...rows), html("p", { class: "soft left" }, more), explainWrongSum(operand, after, left));
 }
 
 /** What each operand had before and has after a turn, which is the one that was played last. */
@@ -119,22 +119,22 @@ function effects(turn) {
   const [before, after, left] = [[], [], []];
   const has = new Map(receivers(turn).map((operand) => [operand, 0]));
   const missing = new Map();
-  turn.shares.forEach((share, place) => {
-    if (share !== null) missing.set(nodes[turn.node].operands[place], (missing.get(nodes[turn.node].operands[place]) ?? 0) + 1);
+  turn.contributions.forEach((contribution, place) => {
+    if (contribution !== null) missing.set(nodes[turn.node].operands[place], (missing.get(nodes[turn.node].operands[place]) ?? 0) + 1);
   });
   for (const operand of has.keys()) has.set(operand, operand === root ? 1 : 0);
   for (let index = 0; index <= steps[at].turn; index++) {
     const earlier = turns[index];
-    earlier.shares.forEach((share, place) => {
+    earlier.contributions.forEach((contribution, place) => {
       const operand = nodes[earlier.node].operands[place];
-      if (share === null || !has.has(operand)) return;
+      if (contribution === null || !has.has(operand)) return;
       if (earlier === turn) {
         before[place] = has.get(operand);
         missing.set(operand, missing.get(operand) - 1);
         left[place] = expected[operand] - heard[operand] + missing.get(operand);
-        after[place] = has.get(operand) + share;
+        after[place] = has.get(operand) + contribution;
       }
-      has.set(operand, has.get(operand) + share);
+      has.set(operand, has.get(operand) + contribution);
     });
   }
   return { before, after, left };
@@ -170,13 +170,13 @@ function nodePanel(index) {
     node.kind === "result" ? html("button", { type: "button", class: "link", onclick: () => go(node.forward) }, "Its forward step") : null,
     node.backward ? html("button", { type: "button", class: "link", onclick: () => go(node.backward) }, "Its backward step") : null,
   ];
-  const shares = html("div", { id: "shares" });
+  const contributions = html("div", { id: "contributions" });
   find("node").replaceChildren(
     html("p", { class: "eyebrow" }, "Value"), title, ...(node.operands.length ? [] : [editor(node)]),
-    html("dl", {}, ...rows.flatMap(([key, value]) => [html("dt", {}, key), value])), shares, ...buttons.filter(Boolean));
+    html("dl", {}, ...rows.flatMap(([key, value]) => [html("dt", {}, key), value])), contributions, ...buttons.filter(Boolean));
   const update = () => {
     title.textContent = fullNameOf(index);
-    shares.replaceChildren(...explainShares(index));
+    contributions.replaceChildren(...explainContributions(index));
     data.textContent = node.terms || (isComputed(index) ? exact(node.data) : "not computed yet");
     if (node.terms) return (grad.textContent = "those of its results");
     grad.textContent = hasGradient(index) ? exact(gradients[index]) + remark(index, exact)

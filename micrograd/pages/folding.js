@@ -62,7 +62,7 @@ const READABLE = 0.67; // the scale at which the smallest text of a card is 8 pi
 function openWhatFits() {
   const { width, height } = bounds();
   const isReadable = () => scaleFor(arrange(0), width, height) >= READABLE;
-  const isSmall = nodes.length <= OPEN_UNASKED && !passes.film;
+  const isSmall = nodes.length <= OPEN_UNASKED && !passes.recording;
   const isWorth = (group) => !isQuestion(group) && (isSmall ? !isOfLeaves(group) : isWorthOpening(group));
   const wait = groups.filter((group) => group.parent === null && isWorth(group));
   for (let tries = 0; wait.length && (isSmall || tries < 40); tries++) {

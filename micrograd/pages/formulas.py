@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd._support.checks import Operand
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.operations import Operations
 
@@ -122,7 +122,7 @@ FOR_READING: dict[str, tuple[Callable[..., Any] | None, ...]] = {
     "tanh": (lambda g, out, x: g * (1 - out**2),),
     "sigmoid": (lambda g, out, x: g * (out * (1 - out)),),
     "silu": (lambda g, out, x: g * (primitives.sigmoid(x) + out * (1 - primitives.sigmoid(x))),),
-    "gelu": (lambda g, out, x: g * (primitives.normal_cdf(x) + x * primitives.normal_pdf(x)),),
+    "gelu": (lambda g, out, x: g * (further_primitives.normal_cdf(x) + x * further_primitives.normal_pdf(x)),),
     "erf": (lambda g, out, x: g * (2 / math.sqrt(math.pi) * primitives.exp(-(x**2))),),
     "erfc": (lambda g, out, x: -g * (2 / math.sqrt(math.pi) * primitives.exp(-(x**2))),),
     "pow": (None, lambda g, out, x, y: g * (out * primitives.log(x))),
@@ -145,7 +145,7 @@ def forward_formula(primitive: Primitive) -> Formula | None:
     """The forward function as a formula, where it is a composite of primitives of the library.
 
     Example:
-        >>> forward_formula(primitives.gelu), forward_formula(primitives.exp)
+        >>> forward_formula(further_primitives.gelu), forward_formula(primitives.exp)
         (['mul', ['maximum', '0', -50.0], ['normal_cdf', '0']], None)
     """
     operands = [Quantity(str(position)) for position in range(len(primitive.derivatives))]

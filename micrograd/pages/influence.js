@@ -14,12 +14,12 @@ function gradientFrom({ result }, position) {
   const takers = new Set(tokens[position].takers.flat());
   const values = valuesOf(position);
   const row = new Float64Array(values.length);
-  for (const { node, locals, shares } of turns) {
+  for (const { node, locals, contributions } of turns) {
     if (own[node] === 0) continue;
     const { primitive, operands, data } = nodes[node];
     const inputs = operands.map((operand) => nodes[operand].data);
-    shares.forEach((share, place) => {
-      if (share === null) return;
+    contributions.forEach((contribution, place) => {
+      if (contribution === null) return;
       const passed = isKnown(primitives[primitive].rules[place]) ? evaluate(primitives[primitive].rules[place], own[node], data, inputs) : own[node] * locals[place];
       own[operands[place]] += passed;
       const column = takers.has(node) ? values.indexOf(operands[place]) : -1;
@@ -47,8 +47,8 @@ function explainToken(position) {
     html("p", {}, `Row ${row} of `, bdi(sequence.table), `: ${valuesOf(position).length} numbers.`)];
   const readers = readersOf(position);
   if (readers.length) {
-    parts.push(html("h3", {}, "Forward: who reads it"), html("dl", {}, ...readers.flatMap(({ by, shares }) =>
-      [html("dt", {}, bdi(by)), html("dd", {}, shares.map(([head, share]) => `${head} ${percent(share)}`).join(", "))])));
+    parts.push(html("h3", {}, "Forward: who reads it"), html("dl", {}, ...readers.flatMap(({ by, weights }) =>
+      [html("dt", {}, bdi(by)), html("dd", {}, weights.map(([head, weight]) => `${head} ${percent(weight)}`).join(", "))])));
   }
   const dependents = dependentsOf(position);
   const reached = predictions.filter((prediction) => isUsed(prediction) && prediction.scores.some((score) => dependents.has(score)));
@@ -67,14 +67,14 @@ function explainToken(position) {
   return parts;
 }
 
-/** The positions that read a token by attention, with the share of each head. */
+/** The positions that read a token by attention, with the weight of each head. */
 function readersOf(position) {
   const readers = new Map();
   for (const head of sequence.heads) {
     const place = head.to.indexOf(position);
-    if (head.from >= used || place < 0 || !isComputed(head.shares[place])) continue;
+    if (head.from >= used || place < 0 || !isComputed(head.weights[place])) continue;
     if (!readers.has(head.from)) readers.set(head.from, []);
-    readers.get(head.from).push([headName(head), nodes[head.shares[place]].data]);
+    readers.get(head.from).push([headName(head), nodes[head.weights[place]].data]);
   }
-  return [...readers].map(([from, shares]) => ({ by: `${tokenName(from)}, token ${from + 1}`, shares }));
+  return [...readers].map(([from, weights]) => ({ by: `${tokenName(from)}, token ${from + 1}`, weights }));
 }

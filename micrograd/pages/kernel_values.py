@@ -226,10 +226,10 @@ class Terms:
             stop = start + factors[0].shape[1]
             own = weights[:, start:stop] if self._largest else weights
             for number, factor in enumerate(factors):
-                shares = np.broadcast_to(own * coefficient, factor.shape)
+                contributions = np.broadcast_to(own * coefficient, factor.shape)
                 if len(factors) == 2:
-                    shares = shares * self.numbers[factors[1 - number]]
-                found += np.bincount(factor.ravel(), shares.ravel(), len(found))
+                    contributions = contributions * self.numbers[factors[1 - number]]
+                found += np.bincount(factor.ravel(), contributions.ravel(), len(found))
             start = stop
         return found
 

@@ -75,12 +75,12 @@ function paintBoundary(canvas, maps, threshold, colours) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-const threshold = film.network && primitives[film.network.nodes[film.network.outputs[0]][0]]?.name === "sigmoid" ? 0.5 : 0; // between two classes
+const threshold = recording.network && primitives[recording.network.nodes[recording.network.outputs[0]][0]]?.name === "sigmoid" ? 0.5 : 0; // between two classes
 let programShown = null;
 /** The program of the network, with the activation that is chosen. */
 function networkProgram() {
   const { activation } = course.settings;
-  const { network } = film;
+  const { network } = recording;
   if (programShown?.activation !== activation) programShown = { activation, made: runnable({ ...network, root: network.outputs[0] }, activation === null ? null : lessons.activations[activation]) };
   return programShown.made;
 }
@@ -90,7 +90,7 @@ function showNetwork(board, picture, numbers, inputs) {
   const colours = classColours();
   const made = networkProgram();
   const wanted = picture ? picture.cells.map(({ node }) => node) : [];
-  if (board) board.paint(mapsOf(made, film.network.outputs, numbers, board.bounds(), SIDE), threshold, colours);
+  if (board) board.paint(mapsOf(made, recording.network.outputs, numbers, board.bounds(), SIDE), threshold, colours);
   const maps = board && picture ? mapsOf(made, wanted, numbers, board.bounds(), SMALL) : null;
   for (const [index, place] of made.inputs) made.data[index] = inputs[place];
   for (const [index, parameter] of made.parameters) made.data[index] = numbers[parameter];

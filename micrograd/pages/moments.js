@@ -5,9 +5,9 @@ const isTraining = () => document.body.dataset.mode === "training";
 const blocksButton = html("button", { type: "button", "aria-pressed": "false", onclick: () => viewBlocks() }, "Blocks");
 const madeUpPanel = html("section", { id: "made-up", "aria-label": "Words made up at this moment", hidden: "" });
 
-/** Let a film show the blocks at each moment of the training, and offer the steps through them. */
-function joinFilm() {
-  find("film").after(madeUpPanel);
+/** Let a recording show the blocks at each moment of the training, and offer the steps through them. */
+function joinRecording() {
+  find("recording").after(madeUpPanel);
   watchers.push(() => isTraining() && showMoment());
   afterMode = (training) => {
     playBlocks(false);
@@ -25,7 +25,7 @@ function joinFilm() {
   };
 }
 
-/** Let the controls of a film go by blocks, at the moment that is shown. */
+/** Let the controls of a recording go by blocks, at the moment that is shown. */
 function viewBlocks() {
   setMode(false);
   setView(true);

@@ -24,8 +24,8 @@ function columnsOf({ nodes: made, layers }) {
 
 /** What a parameter is called: its label, or the way that leads to it from the model. */
 function parameterName(parameter) {
-  const index = film.parameters[parameter];
-  return (index !== null && nodes[index].label) || film.names[parameter];
+  const index = recording.parameters[parameter];
+  return (index !== null && nodes[index].label) || recording.names[parameter];
 }
 
 /** The picture of the network. choose is called with the cell that is clicked. */
@@ -86,9 +86,9 @@ function networkView(network, choose) {
     const widest = Math.max(2, Math.min(8, 40 / Math.sqrt(drawn.length)));
     const most = drawn.reduce((largest, { parameter }) => Math.max(largest, Math.abs(numbers[parameter]) || 0), 1);
     for (const { element: path, parameter } of drawn) {
-      const share = Number.isFinite(numbers[parameter]) ? Math.abs(numbers[parameter]) / most : 1;
-      path.style.strokeWidth = `${(0.4 + widest * share).toFixed(2)}px`;
-      path.style.stroke = Number.isFinite(numbers[parameter]) ? `rgb(var(${numbers[parameter] > 0 ? "--positive" : "--negative"}) / ${(0.35 + 0.5 * share).toFixed(2)})` : "rgb(var(--not-a-number))";
+      const fraction = Number.isFinite(numbers[parameter]) ? Math.abs(numbers[parameter]) / most : 1;
+      path.style.strokeWidth = `${(0.4 + widest * fraction).toFixed(2)}px`;
+      path.style.stroke = Number.isFinite(numbers[parameter]) ? `rgb(var(${numbers[parameter] > 0 ? "--positive" : "--negative"}) / ${(0.35 + 0.5 * fraction).toFixed(2)})` : "rgb(var(--not-a-number))";
     }
     cells.forEach((cell, index) => {
       if (maps) paintNeuron(cell.canvas, maps[index], colours);

@@ -4,11 +4,11 @@ let rightTurns = turns;
 let isWrong = false; // whether the turns that are played are in the wrong order
 let rightGradients = null; // in the end; while the order is wrong
 
-/** Results that hear more than one share: each has to wait for the last, or it passes on too little. */
+/** Results that hear more than one contribution: each has to wait for the last, or it passes on too little. */
 const waiting = nodes.filter((node) => node.backward && expected[node.index] > 1);
-const canGoWrong = waiting.length > 0 && !passes.film && !unknown.length;
+const canGoWrong = waiting.length > 0 && !passes.recording && !unknown.length;
 
-/** The turns where each result passes on what it has as soon as it hears a first share, in the midst of a turn. */
+/** The turns where each result passes on what it has as soon as it hears a first contribution, in the midst of a turn. */
 function hastyTurns() {
   const right = new Map(rightTurns.map((turn) => [turn.node, turn]));
   const sums = new Float64Array(nodes.length);
@@ -18,19 +18,19 @@ function hastyTurns() {
   const stack = [{ index: root, place: 0, turn: null }];
   while (stack.length) {
     const top = stack[stack.length - 1];
-    const { shares, locals } = right.get(top.index);
-    if (top.place === shares.length) {
+    const { contributions, locals } = right.get(top.index);
+    if (top.place === contributions.length) {
       stack.pop();
       continue;
     }
     const place = top.place++;
-    if (shares[place] === null) continue;
+    if (contributions[place] === null) continue;
     const node = nodes[top.index];
-    if (top.turn === null) made.push((top.turn = { node: top.index, shares: shares.map(() => null), locals }));
-    const share = evaluate(primitives[node.primitive].rules[place], sums[top.index], node.data, node.operands.map((operand) => nodes[operand].data));
+    if (top.turn === null) made.push((top.turn = { node: top.index, contributions: contributions.map(() => null), locals }));
+    const contribution = evaluate(primitives[node.primitive].rules[place], sums[top.index], node.data, node.operands.map((operand) => nodes[operand].data));
     const operand = node.operands[place];
-    top.turn.shares[place] = share;
-    sums[operand] += share;
+    top.turn.contributions[place] = contribution;
+    sums[operand] += contribution;
     if (begun.has(operand) || !right.has(operand)) continue;
     begun.add(operand);
     stack.push({ index: operand, place: 0, turn: null });
@@ -50,7 +50,7 @@ function setTurns(next) {
 function sumOf(all) {
   const sums = new Float64Array(nodes.length);
   sums[root] = 1;
-  for (const { node, shares } of all) shares.forEach((share, place) => share !== null && (sums[nodes[node].operands[place]] += share));
+  for (const { node, contributions } of all) contributions.forEach((contribution, place) => contribution !== null && (sums[nodes[node].operands[place]] += contribution));
   return sums;
 }
 
@@ -69,7 +69,7 @@ function setOrder(wrong) {
   say(orderWords());
 }
 
-/** Whether a Value has all its shares, and together they are not the gradient that it ought to have. */
+/** Whether a Value has all its contributions, and together they are not the gradient that it ought to have. */
 function isOff(index) {
   if (!isWrong || !isComplete(index)) return false;
   const [found, right] = [gradients[index], rightGradients[index]];
@@ -83,7 +83,7 @@ function orderWords() {
   if (!isWrong) return "Each Value waits until all that use it have passed their gradients on to it.";
   const off = nodes.filter(({ index }) => isOff(index)).length;
   const count = off ? `${off} ${off === 1 ? "gradient is" : "gradients are"} wrong so far.` : at === steps.length - 1 ? "By chance, no gradient is wrong." : "No gradient is wrong so far.";
-  return `Wrong order: each Value passes on what it has when it hears its first share, and never again. ${count}`;
+  return `Wrong order: each Value passes on what it has when it hears its first contribution, and never again. ${count}`;
 }
 
 const orderButton = html("button", { type: "button", "aria-pressed": "false", onclick: () => setOrder(!isWrong) }, "Wrong order");
@@ -99,17 +99,17 @@ function explainHaste(turn) {
   const [name, gradient] = [partial(rootName, nameOf(turn.node)), gradients[turn.node]];
   if (isHasty(turn.node)) {
     const left = expected[turn.node] - heard[turn.node];
-    return [html("p", { class: "warning" }, "Too early: ", bdi(nameOf(turn.node)), ` has heard ${heard[turn.node]} of its ${expected[turn.node]} shares. It passes ${readable(gradient)} on as `, bdi(name),
-      `, where ${readable(rightGradients[turn.node])} is right. The ${left === 1 ? "share" : `${left} shares`} to come will change its own gradient, and go no further.`)];
+    return [html("p", { class: "warning" }, "Too early: ", bdi(nameOf(turn.node)), ` has heard ${heard[turn.node]} of its ${expected[turn.node]} contributions. It passes ${readable(gradient)} on as `, bdi(name),
+      `, where ${readable(rightGradients[turn.node])} is right. The ${left === 1 ? "contribution" : `${left} contributions`} to come will change its own gradient, and go no further.`)];
   }
   if (!isOff(turn.node)) return [];
   return [html("p", { class: "warning" }, `It passes on ${readable(gradient)}, where ${readable(rightGradients[turn.node])} is right: one that uses it did not wait.`)];
 }
 
-/** What is wrong with what an operand has after a share. */
+/** What is wrong with what an operand has after a contribution. */
 function explainWrongSum(operand, after, left) {
   const parts = [];
-  if (isWrong && nodes[operand].backward < at) parts.push("It has had its turn, and does not pass this share on.");
+  if (isWrong && nodes[operand].backward < at) parts.push("It has had its turn, and does not pass this contribution on.");
   if (!left && isOff(operand)) parts.push(`${readable(after)} is wrong, ${readable(rightGradients[operand])} is right.`);
   return parts.length ? html("p", { class: "off left" }, parts.join(" ")) : null;
 }

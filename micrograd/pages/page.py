@@ -35,10 +35,10 @@ SCRIPTS = (
     "drawing",  # the items in their places
     "strips",  # many numbers as colours
     "painting",  # what the step changes in the drawing
-    "shares",  # where a gradient comes from
+    "contributions",  # where a gradient comes from
     "explanation",  # the step and the Value in words
     "editing",  # another number for a leaf
-    "asking",  # for shares, before they are shown
+    "asking",  # for contributions, before they are shown
     "playing",  # going from step to step
     "stacks",  # which member is on top
     "view",  # pan, zoom, fit
@@ -58,7 +58,7 @@ SEQUENCE = (  # before the start of a page with a softmax that predicts
     "moments",  # the same at each moment of a training, with words that are made up
     "sequence",  # all of it, and what the controls move
 )
-FILM = (  # before the start of a page that shows a training
+RECORDING = (  # before the start of a page that shows a training
     "random",  # Python's random numbers
     "training",  # what fit does, from the formulas
     "datasets",  # points to train on
@@ -71,7 +71,7 @@ FILM = (  # before the start of a page that shows a training
     "laboratory",  # the settings of a training in the page
     "timeline",  # going through the moments of a training
     "example",  # one step: the graph with the numbers of a moment
-    "film",  # what is shown of a training, and what the controls move
+    "recording",  # what is shown of a training, and what the controls move
 )
 
 
@@ -91,7 +91,7 @@ def page(title: str, data: dict[str, Any]) -> str:
     """
     folder = files("micrograd.pages")
     template = folder.joinpath("page.html").read_text("utf-8")
-    parts = [(name, scripts) for name, scripts in (("sequence", SEQUENCE), ("film", FILM)) if data.get(name)]
+    parts = [(name, scripts) for name, scripts in (("sequence", SEQUENCE), ("recording", RECORDING)) if data.get(name)]
     styles = ["page", *(name for name, _ in parts)]
     scripts = [*SCRIPTS[:-1], *(script for _, added in parts for script in added), SCRIPTS[-1]]
     style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in styles)
@@ -164,7 +164,7 @@ def without_results(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The turns of a backward pass without the shares that the page can compute, to the last bit.
+    """The turns of a backward pass without the contributions that the page can compute, to the last bit.
 
     Those are the ones whose rules are sums, products and choices of what is there: IEEE 754 rounds them alike in every
     language. Here each is computed, and left out where it is what the engine gave.
@@ -173,7 +173,7 @@ def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
         data: of a page, as passes() gives it.
 
     Returns:
-        The turns; of those that follow, the shares are True where there is one, and the local derivatives None.
+        The turns; of those that follow, the contributions are True where there is one, and the local derivatives None.
     """
     nodes, gradients = data["nodes"], [0.0] * len(data["nodes"])
     gradients[data["root"]] = 1.0
@@ -181,15 +181,16 @@ def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
     for turn in data["turns"]:
         node = nodes[turn["node"]]
         out, *inputs = (float(nodes[place]["data"]) for place in (turn["node"], *node["operands"]))
-        shares: list[Any] = [None if share is None else float(share) for share in turn["shares"]]
+        contributions: list[Any] = [None if each is None else float(each) for each in turn["contributions"]]
         rules, gradient = data["primitives"][node["primitive"]]["rules"], gradients[turn["node"]]
-        wanted = [place for place, share in enumerate(shares) if share is not None]
+        wanted = [place for place, each in enumerate(contributions) if each is not None]
         found = [[_exact(rules[place], g, out, inputs) for place in wanted] for g in (gradient, 1.0)] if rules else []
-        if [*map(repr, found)] == [repr([row[place] for place in wanted]) for row in (shares, turn["locals"])]:
-            turn = {"node": turn["node"], "shares": [share is not None or None for share in shares], "locals": None}
+        if [*map(repr, found)] == [repr([row[place] for place in wanted]) for row in (contributions, turn["locals"])]:
+            wanted_later = [each is not None or None for each in contributions]
+            turn = {"node": turn["node"], "contributions": wanted_later, "locals": None}
         turns.append(turn)
         for place in wanted:
-            gradients[node["operands"][place]] += shares[place]
+            gradients[node["operands"][place]] += contributions[place]
     return turns
 
 
@@ -212,7 +213,7 @@ _EXACT: dict[str, Any] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
-    "div": lambda x, y: x / y if y else math.nan,  # no share of the engine: it raises
+    "div": lambda x, y: x / y if y else math.nan,  # no contribution of the engine: it raises
     "neg": operator.neg,
     "where": lambda condition, x, y: x if condition != 0.0 else y,
     "<": operator.lt,

@@ -7,8 +7,8 @@ function tint(gradient, largest) {
   if (Number.isNaN(gradient)) return "rgb(var(--not-a-number) / 0.6)";
   if (gradient === 0) return "";
   const decades = Number.isFinite(gradient) ? Math.log10(largest / Math.abs(gradient)) : 0;
-  const share = 0.5 - 0.38 * Math.min(decades / 3, 1);
-  return `rgb(var(${gradient > 0 ? "--positive" : "--negative"}) / ${share.toFixed(2)})`;
+  const opacity = 0.5 - 0.38 * Math.min(decades / 3, 1);
+  return `rgb(var(${gradient > 0 ? "--positive" : "--negative"}) / ${opacity.toFixed(2)})`;
 }
 
 let present = { receiving: new Set(), born: new Set(), off: new Set() }; // what the step says about items, for paint
@@ -98,7 +98,7 @@ function gradientText(index) {
   return texts.find((text) => text.length <= MOST_COMPARED && new Set(text.split(" ≠ ")).size === 2) ?? `≠ ${readable(pair[1])}`;
 }
 
-const receivers = (turn) => nodes[turn.node].operands.filter((_, place) => turn.shares[place] !== null);
+const receivers = (turn) => nodes[turn.node].operands.filter((_, place) => turn.contributions[place] !== null);
 function activePairs({ phase, node, turn }) {
   if (phase === "forward") return nodes[node].operands.map((operand) => [operand, node]);
   return phase === "backward" ? receivers(turns[turn]).map((operand) => [operand, node]) : [];

@@ -2,7 +2,7 @@
 
 The numbers are the engine's own. Its backpropagation runs once and says in which order the Values took
 their turns; what each turn gave to each operand then comes from the same derivative rules. Adding these
-shares up in that order gives the gradients after every step, to the last bit.
+contributions up in that order gives the gradients after every step, to the last bit.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def passes(
     Example:
         >>> from micrograd import Value
         >>> x = Value(3.0, label="x")
-        >>> [(turn["node"], turn["shares"]) for turn in passes(x * x)[0]["turns"]]
+        >>> [(turn["node"], turn["contributions"]) for turn in passes(x * x)[0]["turns"]]
         [(1, [3.0, 3.0])]
     """
     elements = opened.elements
@@ -228,16 +228,16 @@ def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
 def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, Any]:
     """What a Value gives to each of its operands, and the local derivatives, where these are known."""
     operands = node._operands()
-    shares: list[Any] = [None] * len(operands)
+    contributions: list[Any] = [None] * len(operands)
     locals_: list[Any] = [None] * len(operands)
     place = 0
-    for operand, share in node._primitive.contributions(node, gradient):
+    for operand, contribution in node._primitive.contributions(node, gradient):
         while operands[place] is not operand or not _receives(node, place):
             place += 1
-        shares[place] = jsonable(share)
+        contributions[place] = jsonable(contribution)
         locals_[place] = _local(node, place)
         place += 1
-    return {"node": number[node], "shares": shares, "locals": locals_}
+    return {"node": number[node], "contributions": contributions, "locals": locals_}
 
 
 def _receives(node: Value, place: int) -> bool:

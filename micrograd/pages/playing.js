@@ -97,7 +97,7 @@ function manual(step) {
 }
 
 const PASSES = { go: manual, previous: () => manual(beatBefore(at)), next: () => asks(beatAfter(at)) || manual(beatAfter(at)), last: () => steps.length - 1, play: () => play(!playing) };
-let controls = PASSES; // what the buttons, the slider and the keys move: in a film, also the time of training
+let controls = PASSES; // what the buttons, the slider and the keys move: in a recording, also the time of training
 
 /** Look at a Value; opens the groups around it where asked. */
 function select(index, inSight) {

@@ -11,8 +11,8 @@ let areAllBars = false;
 const className = (index) => sequence.classes[index] ?? String(index);
 /** What a token is called: as classes are, where there are as many of them. */
 const rowName = (row) => (sequence.rows.length === sequence.classes.length ? sequence.classes[row] : String(row));
-/** A share as a percentage, in few digits. */
-const percent = (share) => (Number.isFinite(share) ? `${share >= 0.0995 || share === 0 ? Math.round(100 * share) : Number((100 * share).toPrecision(1))} %` : readable(share));
+/** A fraction as a percentage, in few digits. */
+const percent = (fraction) => (Number.isFinite(fraction) ? `${fraction >= 0.0995 || fraction === 0 ? Math.round(100 * fraction) : Number((100 * fraction).toPrecision(1))} %` : readable(fraction));
 
 /** The softmax of scores, at the temperature that is set. */
 function softmaxOf(scores) {
@@ -58,11 +58,11 @@ function chooserOfPredictions() {
 }
 
 function barsOf({ scores, target, result }) {
-  const shares = probabilitiesOf(predictions[predicted]);
-  const order = shares.map((_, index) => index).sort((one, other) => shares[other] - shares[one]);
+  const probabilities = probabilitiesOf(predictions[predicted]);
+  const order = probabilities.map((_, index) => index).sort((one, other) => probabilities[other] - probabilities[one]);
   const isSmall = scores.length <= MOST_BARS + 2;
   const shown = areAllBars || isSmall ? order : order.filter((index, place) => place < MOST_BARS || index === target);
-  const list = html("ol", { class: "bars", "aria-labelledby": "predicts" }, ...shown.map((index) => barOf(index, shares[index], shares[order[0]], index === target, scores[index])));
+  const list = html("ol", { class: "bars", "aria-labelledby": "predicts" }, ...shown.map((index) => barOf(index, probabilities[index], probabilities[order[0]], index === target, scores[index])));
   const parts = [list];
   if (!isSmall) {
     const all = html("button", { type: "button", class: "link", "aria-expanded": String(areAllBars), onclick: () => {
@@ -76,11 +76,11 @@ function barsOf({ scores, target, result }) {
   return parts;
 }
 
-function barOf(index, share, largest, isRight, score) {
+function barOf(index, probability, largest, isRight, score) {
   const bar = html("span", { class: "bar" });
-  bar.style.width = `${((100 * share) / largest || 0).toFixed(1)}%`;
+  bar.style.width = `${((100 * probability) / largest || 0).toFixed(1)}%`;
   const pushed = hasGradient(score) ? `, gradient of its score ${readable(gradients[score])}` : "";
-  return html("li", { class: isRight ? "right" : "", title: `score ${readable(nodes[score].data)}, probability ${readable(share)}${pushed}` },
+  return html("li", { class: isRight ? "right" : "", title: `score ${readable(nodes[score].data)}, probability ${readable(probability)}${pushed}` },
     html("span", { class: "class" }, bdi(className(index))), html("span", { class: "track" }, bar),
-    html("span", { class: "number" }, percent(share), ...(isRight ? [html("strong", {}, " ✓"), html("span", { class: "unseen" }, " the correct one")] : [])));
+    html("span", { class: "number" }, percent(probability), ...(isRight ? [html("strong", {}, " ✓"), html("span", { class: "unseen" }, " the correct one")] : [])));
 }

@@ -21,11 +21,11 @@ function madeUp(draw, data) {
   for (let position = 0; position < tokens.length && !isWhole; position++) {
     setRow(position, position ? word[position - 1] : markBefore[0]);
     computeAll(data);
-    const shares = softmaxOf(predictionAt(position).scores.map((index) => data[index]));
+    const probabilities = softmaxOf(predictionAt(position).scores.map((index) => data[index]));
     let left = draw();
-    const next = shares.findIndex((share) => (left -= share) < 0);
+    const next = probabilities.findIndex((probability) => (left -= probability) < 0);
     isWhole = next === markAfter[0];
-    if (!isWhole && word.length < MOST_LETTERS) word.push(next < 0 ? shares.length - 1 : next);
+    if (!isWhole && word.length < MOST_LETTERS) word.push(next < 0 ? probabilities.length - 1 : next);
   }
   before.forEach((row, position) => setRow(position, row));
   return { rows: [...markBefore, ...word, ...markAfter], isWhole };

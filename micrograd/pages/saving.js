@@ -106,7 +106,7 @@ async function pixelsOf(text, { width, height }) {
 /** The name of a file: letters and digits of the title, and what the picture shows. */
 const fileName = (words, suffix) => `${[...`${document.title} ${words}`.matchAll(/[\p{L}\p{N}]+/gu)].join("-").slice(0, 80)}.${suffix}`;
 
-const PICTURES = { seen: graphPicture }; // what is seen, as a picture: a film puts that of its network here
+const PICTURES = { seen: graphPicture }; // what is seen, as a picture: a recording puts that of its network here
 
 async function savePicture(suffix, draw) {
   const words = find("count").textContent;

@@ -28,7 +28,7 @@ function startSequence() {
   document.body.dataset.blocks = "";
   find("find").addEventListener("submit", () => isByBlocks && matches.length && setView(false), true); // before it is found
   block = lastBlock;
-  if (passes.film) return joinFilm();
+  if (passes.recording) return joinRecording();
   find("transport").before(html("div", { id: "modes", role: "group", "aria-label": "What the controls move" }, ...viewButtons));
   setView(true);
 }
@@ -111,7 +111,7 @@ function lookAt(position) {
 /** Show the scalars of a cell in the graph, at the step that is shown. */
 function openBlock(cell) {
   const index = resultsOf[cell][0];
-  (passes.film ? setMode : setView)(false);
+  (passes.recording ? setMode : setView)(false);
   if (reveal(index)) draw();
   select(index, true);
 }

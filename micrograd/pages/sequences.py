@@ -133,13 +133,13 @@ def _turns(nodes: Sequence[Value], grouping: Grouping) -> dict[Value, object]:
 
 def _head(head: Head, positions: Positions, number: dict[Value, int]) -> dict[str, Any]:
     layer, place = positions.place_of_head[head]
-    read = [pair for pair in zip(positions.read_by[head], head.shares, strict=True) if pair[0] is not None]
+    read = [pair for pair in zip(positions.read_by[head], head.weights, strict=True) if pair[0] is not None]
     return {
         "layer": layer,
         "head": place,
         "from": positions.of_head[head],
         "to": [position for position, _ in read],
-        "shares": [number[share] for _, share in read],
+        "weights": [number[weight] for _, weight in read],
     }
 
 

@@ -1,11 +1,11 @@
 """Softmaxes in a graph, found by what they compute, whoever wrote them: heads of attention, and predictions.
 
-A softmax is numbers that are divided by one total, the sum of their exponentials. Where each of its shares multiplies
+A softmax is numbers that are divided by one total, the sum of their exponentials. Where each of its weights multiplies
 a row of other numbers, and the products are added up, it is a head of attention:
 
-    mixed[c] = share[0] * rows[0][c] + share[1] * rows[1][c] + ...
+    mixed[c] = weight[0] * rows[0][c] + weight[1] * rows[1][c] + ...
 
-Where a share, or a score less the logarithm of the total, becomes a loss, it is a prediction: cross_entropy is one,
+Where a weight, or a score less the logarithm of the total, becomes a loss, it is a prediction: cross_entropy is one,
 and so is -log(softmax(scores)[target]).
 """
 
@@ -28,14 +28,14 @@ class Head:
 
     Attributes:
         scores: what goes into the softmax; None for one that is a plain number, as where a mask hides a position.
-        shares: what comes out, as many.
-        rows: for each share the numbers that it multiplies.
+        weights: what comes out, as many.
+        rows: for each weight the numbers that it multiplies.
         mixed: the sums of the products.
         core: all Values from the scores, without them, to the sums.
     """
 
     scores: list[Value | None]
-    shares: list[Value]
+    weights: list[Value]
     rows: list[list[Value]]
     mixed: list[Value]
     core: frozenset[Value]
@@ -48,7 +48,7 @@ class Prediction:
     Attributes:
         scores: one for each class.
         target: the right class; None where the program has none.
-        result: the loss, or the first share where there is no target.
+        result: the loss, or the first weight where there is no target.
         core: the Values from the scores, without them, to the result.
     """
 
@@ -87,12 +87,12 @@ def softmaxes(nodes: Sequence[Value], users: Mapping[Value, Sequence[Value]]) ->
         exponentials = _exponentials(node)
         if not exponentials or _is_part_of_a_total(node, users):
             continue
-        shares = [user for user in users[node] if user._primitive.name == "div" and user._operands()[1] is node]
-        if shares:
-            is_whole = _is_whole(node, shares)
-            if is_whole and (head := _head(shares, users, rank)):
+        weights = [user for user in users[node] if user._primitive.name == "div" and user._operands()[1] is node]
+        if weights:
+            is_whole = _is_whole(node, weights)
+            if is_whole and (head := _head(weights, users, rank)):
                 found.heads.append(head)
-            elif prediction := _of_shares(shares, exponentials, users):
+            elif prediction := _of_weights(weights, exponentials, users):
                 found.predictions.append(prediction)
         elif prediction := _of_logarithm(node, exponentials, users, rank):
             found.predictions.append(prediction)
@@ -122,9 +122,9 @@ def _exponentials(node: Value) -> list[Value]:
     return exponentials if all(term._primitive.name == "exp" or _is_number(term) for term in terms) else []
 
 
-def _is_whole(total: Value, shares: list[Value]) -> bool:
-    """Whether each term of a total has its share: 1 / (1 + exp(-x)) is no softmax."""
-    terms, parts = _terms(total), [share._operands()[0] for share in shares]
+def _is_whole(total: Value, weights: list[Value]) -> bool:
+    """Whether each term of a total has its weight: 1 / (1 + exp(-x)) is no softmax."""
+    terms, parts = _terms(total), [weight._operands()[0] for weight in weights]
     return len(terms) == len(parts) and {term for term in terms if not _is_number(term)} <= set(parts)
 
 
@@ -160,36 +160,36 @@ def _core(results: Iterable[Value], stop: Iterable[Value]) -> frozenset[Value]:
     return frozenset(core)
 
 
-def _head(shares: list[Value], users: Mapping[Value, Sequence[Value]], rank: Mapping[Value, int]) -> Head | None:
-    """The head whose shares these are; None where they do not multiply rows that are then added up."""
-    shares = sorted(shares, key=rank.__getitem__)
+def _head(weights: list[Value], users: Mapping[Value, Sequence[Value]], rank: Mapping[Value, int]) -> Head | None:
+    """The head whose weights these are; None where they do not multiply rows that are then added up."""
+    weights = sorted(weights, key=rank.__getitem__)
     products = [
-        sorted((user for user in users[share] if user._primitive.name == "mul"), key=rank.__getitem__)
-        for share in shares
+        sorted((user for user in users[weight] if user._primitive.name == "mul"), key=rank.__getitem__)
+        for weight in weights
     ]
     if not products[0] or len({len(each) for each in products}) > 1:
         return None
     owner = {product: place for place, each in enumerate(products) for product in each}
-    rows: list[list[Value]] = [[] for _ in shares]
+    rows: list[list[Value]] = [[] for _ in weights]
     mixed = []
     for product in products[0]:
-        if (total := _sum_of_all(product, owner, len(shares), users)) is None:
+        if (total := _sum_of_all(product, owner, len(weights), users)) is None:
             return None
         mixed.append(total)
         for term in _terms(total):
             if term in owner:
                 place = owner[term]
                 first, second = term._operands()
-                rows[place].append(second if first is shares[place] else first)
-    scores = [_score(share._operands()[0]) for share in shares]
+                rows[place].append(second if first is weights[place] else first)
+    scores = [_score(weight._operands()[0]) for weight in weights]
     stop = {score for score in scores if score is not None} | {value for row in rows for value in row}
-    return Head(scores, shares, rows, mixed, _core(mixed, stop))
+    return Head(scores, weights, rows, mixed, _core(mixed, stop))
 
 
 def _sum_of_all(
     product: Value, owner: Mapping[Value, int], count: int, users: Mapping[Value, Sequence[Value]]
 ) -> Value | None:
-    """The sum that a product of a share goes into, with one product of each share."""
+    """The sum that a product of a weight goes into, with one product of each weight."""
     total = product
     while len({owner[term] for term in _terms(total) if term in owner}) < count:
         sums = [user for user in users[total] if user._primitive.name == "add"]
@@ -199,21 +199,21 @@ def _sum_of_all(
     return total
 
 
-def _of_shares(
-    shares: list[Value], exponentials: list[Value], users: Mapping[Value, Sequence[Value]]
+def _of_weights(
+    weights: list[Value], exponentials: list[Value], users: Mapping[Value, Sequence[Value]]
 ) -> Prediction | None:
-    """The prediction of a softmax, with the class whose share goes into a logarithm as its target."""
+    """The prediction of a softmax, with the class whose weight goes into a logarithm as its target."""
     scores = [score for each in exponentials if (score := _score(each)) is not None]
     place = {exponential: index for index, exponential in enumerate(exponentials)}
-    of = [(share, place[share._operands()[0]]) for share in shares if share._operands()[0] in place]
+    of = [(weight, place[weight._operands()[0]]) for weight in weights if weight._operands()[0] in place]
     if len(scores) < 2 or not of:
         return None
-    for share, target in of:
-        for user in users[share]:
+    for weight, target in of:
+        for user in users[weight]:
             if user._primitive.name == "log":
                 result = next((after for after in users[user] if after._primitive.name == "neg"), user)
-                return Prediction(scores, target, result, _core([result, *shares], scores))
-    return Prediction(scores, None, shares[0], _core(shares, scores))
+                return Prediction(scores, target, result, _core([result, *weights], scores))
+    return Prediction(scores, None, weights[0], _core(weights, scores))
 
 
 THROUGH = ("where", "log", "add")  # from the total of exponentials to its logarithm, with what was taken off

@@ -15,19 +15,19 @@ function start() {
       svg("path", { class: `tip ${kind}`, d: "M0 0.5 8 4 0 7.5z" })))));
   noteBirths();
   replay();
-  shareRoom();
+  divideRoom();
   openWhatFits();
   draw();
   show();
   if (passes.sequence) startSequence();
-  if (passes.film) startFilm();
+  if (passes.recording) startRecording();
   firstView();
   isShown = true;
   let width = bounds().width;
   new ResizeObserver(() => {
     if (graph.hasAttribute("viewBox")) return; // it has one while it is printed
     if (bounds().width !== width) {
-      shareRoom();
+      divideRoom();
       draw(); // rows are wrapped elsewhere
     }
     width = bounds().width;

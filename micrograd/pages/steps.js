@@ -7,20 +7,20 @@ nodes.forEach((node) => {
 const forwardSteps = steps.length - 1;
 const seed = passes.backward ? steps.push({ phase: "seed", node: root }) - 1 : Infinity;
 const allData = nodes.map(({ data }) => data);
-let turns = withShares(passes.turns);
-/** The turns with all their numbers: of a large page, shares that follow from the rules to the last bit were left out. */
-function withShares(given) {
+let turns = withContributions(passes.turns);
+/** The turns with all their numbers: of a large page, contributions that follow from the rules to the last bit were left out. */
+function withContributions(given) {
   const sums = new Float64Array(nodes.length);
   sums[root] = 1;
-  return given.map(({ node, shares, locals }) => {
-    const computed = (gradient) => shares.map((share, place) => share && evaluate(primitives[nodes[node].primitive].rules[place], gradient, nodes[node].data, inputsOf(nodes[node], allData)));
+  return given.map(({ node, contributions, locals }) => {
+    const computed = (gradient) => contributions.map((contribution, place) => contribution && evaluate(primitives[nodes[node].primitive].rules[place], gradient, nodes[node].data, inputsOf(nodes[node], allData)));
     const numbers = (values) => values.map((value) => value && Number(value));
-    const turn = { node, shares: locals ? numbers(shares) : computed(sums[node]), locals: locals ? numbers(locals) : computed(1) };
-    turn.shares.forEach((share, place) => (sums[nodes[node].operands[place]] += share ?? 0));
+    const turn = { node, contributions: locals ? numbers(contributions) : computed(sums[node]), locals: locals ? numbers(locals) : computed(1) };
+    turn.contributions.forEach((contribution, place) => (sums[nodes[node].operands[place]] += contribution ?? 0));
     return turn;
   });
 }
-const expected = new Int32Array(nodes.length); // shares that a Value gets
+const expected = new Int32Array(nodes.length); // contributions that a Value gets
 /** Put a step for each turn after those of the forward pass. */
 function layTurns() {
   steps.length = Math.min(steps.length, seed + 1);
@@ -29,8 +29,8 @@ function layTurns() {
   turns.forEach((turn, index) => {
     const step = steps.push({ phase: "backward", node: turn.node, turn: index }) - 1;
     nodes[turn.node].backward ??= step;
-    turn.shares.forEach((share, place) => {
-      if (share === null) return;
+    turn.contributions.forEach((contribution, place) => {
+      if (contribution === null) return;
       const operand = nodes[turn.node].operands[place];
       expected[operand]++;
       nodes[operand].complete = step;
@@ -53,11 +53,11 @@ function replay() {
   for (let index = 0; index < Math.min(at - seed, turns.length); index++) add(turns[index], () => true);
 }
 function add(turn, each) {
-  turn.shares.forEach((share, place) => {
-    if (share === null) return;
+  turn.contributions.forEach((contribution, place) => {
+    if (contribution === null) return;
     const operand = nodes[turn.node].operands[place];
-    each(place, operand, gradients[operand], share);
-    gradients[operand] += share;
+    each(place, operand, gradients[operand], contribution);
+    gradients[operand] += contribution;
     heard[operand]++;
   });
 }

@@ -41,12 +41,12 @@ function cells(rows, columns, x, y, width, height, { isImage = false, isOnTop = 
 /** The largest size of these numbers, without those that are not finite. */
 const largestOf = (numbers) => numbers.reduce((most, number) => (number !== null && Number.isFinite(number) ? Math.max(most, Math.abs(number)) : most), 0);
 
-/** From −LEVELS to LEVELS, by the share of the largest; NaN for what is not a number. */
+/** From −LEVELS to LEVELS, by the fraction of the largest; NaN for what is not a number. */
 function levelOf(number, largest) {
   if (number === null || number === 0) return 0;
   if (Number.isNaN(number)) return NaN;
-  const share = Number.isFinite(number) && largest ? Math.sqrt(Math.abs(number) / largest) : 1;
-  return Math.sign(number) * Math.max(1, Math.ceil(share * LEVELS));
+  const fraction = Number.isFinite(number) && largest ? Math.sqrt(Math.abs(number) / largest) : 1;
+  return Math.sign(number) * Math.max(1, Math.ceil(fraction * LEVELS));
 }
 
 /** The strips, or the heat maps side by side, of a closed box: its numbers and its gradients; of an image, one on top. */

@@ -21,7 +21,7 @@ class Total:
     Attributes:
         of: the sum.
         places: for each loss the addition that it goes into, and as which operand.
-        count: the number that the sum is divided by, or the share that it is multiplied by; None for a sum.
+        count: the number that the sum is divided by, or the factor that it is multiplied by; None for a sum.
     """
 
     of: Value
@@ -45,8 +45,8 @@ def total_of(root: Value, losses: Sequence[Value]) -> Total | None:
     total, count = root, None
     if root._primitive.name in ("div", "mul"):
         total, count = root._operands()
-        share = len(losses) if root._primitive.name == "div" else 1 / len(losses)
-        if count.requires_grad or not count.is_leaf or count.data != share:
+        factor = len(losses) if root._primitive.name == "div" else 1 / len(losses)
+        if count.requires_grad or not count.is_leaf or count.data != factor:
             return None
     places: dict[Value, tuple[Value, int]] = {}
     stack = [total]

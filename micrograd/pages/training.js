@@ -12,7 +12,7 @@ const SILENT = new Set(["add", "sub", "mul", "neg"]); // of finite numbers, Pyth
 
 /** A program that can be run: see laboratory.py for what it is made of. The activation takes the place of that of the neurons. */
 function runnable({ nodes: made, activations, root: result }, activation = null) {
-  const program = { data: new Float64Array(made.length), shares: new Float64Array(made.length), operations: [], parameters: [], inputs: [], result };
+  const program = { data: new Float64Array(made.length), contributions: new Float64Array(made.length), operations: [], parameters: [], inputs: [], result };
   const reached = made.map(() => false); // by a parameter
   made.forEach(([kind, ...operands], index) => {
     if (kind === "p") program.parameters.push([index, operands[0]]);
@@ -39,16 +39,16 @@ function run({ data, operations }, until = Infinity) {
 }
 
 /** Add the gradients of a program's result, times a scale, to those of the parameters. */
-function addGradients({ data, shares, operations, parameters, result }, scale, gradients) {
-  shares.fill(0);
-  shares[result] = scale;
+function addGradients({ data, contributions, operations, parameters, result }, scale, gradients) {
+  contributions.fill(0);
+  contributions[result] = scale;
   for (let step = operations.length - 1; step >= 0; step--) {
     const { index, operands, rules, inputs } = operations[step];
-    const gradient = shares[index];
+    const gradient = contributions[index];
     for (let place = 0; place < operands.length; place++) inputs[place] = data[operands[place]];
-    for (let place = 0; place < operands.length; place++) if (rules[place]) shares[operands[place]] += rules[place](gradient, data[index], inputs);
+    for (let place = 0; place < operands.length; place++) if (rules[place]) contributions[operands[place]] += rules[place](gradient, data[index], inputs);
   }
-  for (const [index, parameter] of parameters) gradients[parameter] += shares[index];
+  for (const [index, parameter] of parameters) gradients[parameter] += contributions[index];
 }
 
 /** Where a number that is not finite was born, in words; "" where there is none that the engine would refuse. */

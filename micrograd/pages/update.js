@@ -58,18 +58,18 @@ function explainParameter(parameter, next) {
   const inputs = [moment.numbers[parameter], all[parameter], rate, ...optimizer.state.map((_, place) => moment.states[place]?.[parameter] ?? 0)];
   return [
     html("p", { class: "eyebrow" }, `Update, ${lessons.trained.indexOf(parameter) + 1} of ${lessons.trained.length}`), html("h2", {}, bdi(parameterName(parameter)), " takes its step"),
-    html("div", { class: "share" }, html("h3", {}, "Its gradient"), ...explainGradient(parameter, next)),
-    html("div", { class: "share" }, html("h3", {}, optimizer.name), ...explainUpdate(optimizer, inputs)),
+    html("div", { class: "contribution" }, html("h3", {}, "Its gradient"), ...explainGradient(parameter, next)),
+    html("div", { class: "contribution" }, html("h3", {}, optimizer.name), ...explainUpdate(optimizer, inputs)),
     math("w: ", readable(inputs[0]), " → ", html("span", { class: "outcome" }, readable(numbers[parameter]))),
   ];
 }
 
 /** Where the gradient of a parameter comes from: the mean over the batch, and who gives most of it. */
-function explainGradient(parameter, { batch, shares, gradients: all }) {
+function explainGradient(parameter, { batch, contributions, gradients: all }) {
   const total = html("span", { class: "outcome" }, readable(all[parameter]));
   if (batch.length === 1) return [math("gradient = ", total)];
-  const given = shares(parameter);
-  const largest = given.reduce((best, share, place) => (Math.abs(share) > Math.abs(given[best]) ? place : best), 0);
+  const given = contributions(parameter);
+  const largest = given.reduce((best, contribution, place) => (Math.abs(contribution) > Math.abs(given[best]) ? place : best), 0);
   return [
     math(`mean over ${batch.length} examples = `, total),
     html("p", { class: "soft left" }, `Example ${batch[largest] + 1} gives most: its own gradient is ${readable(given[largest])}, and 1/${batch.length} of it counts.`),

@@ -52,10 +52,10 @@ const low = matchMedia("(max-height: 480px) and (max-width: 820px)"); // the pag
 const tools = () => (low.matches ? room() : narrow.matches ? 58 : 64); // the room below, where buttons lie on the graph
 
 /** On a phone, a graph that cannot be read as a whole otherwise gets some of the room of the words. */
-function shareRoom() {
+function divideRoom() {
   document.body.classList.remove("roomy");
   const { width, height } = bounds();
-  document.body.classList.toggle("roomy", !passes.film && scaleFor(arrange(0), width, height) < READABLE);
+  document.body.classList.toggle("roomy", !passes.recording && scaleFor(arrange(0), width, height) < READABLE);
 }
 
 /** Everything where that can be read, else as much as can be: the upper part, or the step's place. */
@@ -67,7 +67,7 @@ function readableView() {
   if (left >= room()) return moveTo({ scale: READABLE, x: left, y: room() });
   centre(visible.get(itemsOf[steps[Math.min(Math.max(at, 1), steps.length - 1)].node ?? root]));
 }
-const firstView = () => (passes.film ? fit() : readableView());
+const firstView = () => (passes.recording ? fit() : readableView());
 
 function centre(shown) {
   const { width, height } = bounds();
@@ -89,11 +89,11 @@ function moveTo(target) {
   }
   const start = performance.now();
   const frame = (now) => {
-    const share = Math.min(1, Math.max(0, now - start) / MOVE);
-    const eased = share * share * (3 - 2 * share);
+    const fraction = Math.min(1, Math.max(0, now - start) / MOVE);
+    const eased = fraction * fraction * (3 - 2 * fraction);
     for (const key of ["scale", "x", "y"]) view[key] = from[key] + (target[key] - from[key]) * eased;
     look();
-    moving = share < 1 ? requestAnimationFrame(frame) : 0;
+    moving = fraction < 1 ? requestAnimationFrame(frame) : 0;
   };
   moving = requestAnimationFrame(frame);
 }

@@ -59,8 +59,8 @@ function squeezed({ places, routes }) {
     const after = spans.findIndex(({ end }) => x <= end);
     const [span, before] = [spans[after] ?? spans[spans.length - 1], spans[after - 1]];
     if (!before || x >= span.start) return x - span.moved;
-    const share = (x - before.end) / (span.start - before.end);
-    return before.end - before.moved + share * (span.start - span.moved - before.end + before.moved);
+    const fraction = (x - before.end) / (span.start - before.end);
+    return before.end - before.moved + fraction * (span.start - span.moved - before.end + before.moved);
   };
   const factor = nearness(places);
   const moved = places.map(([x, y, w, h]) => [across(x), y * factor, w, h]);

@@ -17,6 +17,7 @@ from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.compiler.training.steps import Task
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
+from micrograd.engine.primitive import find
 from micrograd.engine.stored import changing
 from micrograd.losses import binary_cross_entropy, cross_entropy
 from micrograd.nn import ACTIVATIONS, MLP
@@ -156,7 +157,7 @@ def activated(activation: str, sums: Floats) -> Floats:
     function = FUNCTIONS[activation]
     _, *settings = signature(function).parameters.values()  # elu has one
     with np.errstate(all="ignore"):  # a formula computes what it then does not choose
-        forward = on_arrays(getattr(primitives, function.__name__))
+        forward = on_arrays(find(function.__name__))
         result: Floats = forward(sums, *(setting.default for setting in settings))
     return result
 

@@ -58,13 +58,13 @@ def data_of(path):
         node = data["nodes"][turn["node"]]
         if turn["locals"] is None:  # they follow from the rules
             out, *inputs = (data["nodes"][place]["data"] for place in (turn["node"], *node["operands"]))
-            rules, wanted = data["primitives"][node["primitive"]]["rules"], turn["shares"]
+            rules, wanted = data["primitives"][node["primitive"]]["rules"], turn["contributions"]
             of_gradients = [
                 [share and computed(rules[place], g, out, inputs) for place, share in enumerate(wanted)]
                 for g in (gradients[turn["node"]], 1.0)
             ]
-            turn["shares"], turn["locals"] = of_gradients
-        for operand, share in zip(node["operands"], turn["shares"], strict=True):
+            turn["contributions"], turn["locals"] = of_gradients
+        for operand, share in zip(node["operands"], turn["contributions"], strict=True):
             gradients[operand] += float(share or 0.0)
     return data
 
@@ -158,7 +158,7 @@ class TestTape:
         gradients = [0.0] * len(nodes)
         gradients[data["root"]] = 1.0
         for turn in data["turns"]:
-            for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["shares"], strict=True):
+            for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["contributions"], strict=True):
                 gradients[operand] += 0.0 if share is None else float(share)
         for node in nodes:
             if node.is_leaf:
@@ -232,7 +232,7 @@ class TestTape:
         steep = mg.engine.primitive.Primitive("steep", "s", lambda x: 0.5, lambda g, out, x: math.ldexp(g, 1030))
         data, _ = passes(steep(x) * 2.0**-20)
         turn = data["turns"][1]
-        assert (turn["locals"], turn["shares"]) == ([None], [2.0**1010])
+        assert (turn["locals"], turn["contributions"]) == ([None], [2.0**1010])
         assert data["backward"]
 
     def test_operations_by_hand_and_by_decorator_give_their_shares(self):
@@ -245,13 +245,13 @@ class TestTape:
 
         out._backward = backward
         data, _ = passes(out)
-        assert data["turns"][0]["shares"] == [12.0, 4.0, None]
+        assert data["turns"][0]["contributions"] == [12.0, 4.0, None]
 
         @mg.operation
         def scaled(a, b):
             return a * b, lambda g: (None, g * a)
 
-        assert passes(scaled(x, y))[0]["turns"][0]["shares"] == [0.0, 2.0]
+        assert passes(scaled(x, y))[0]["turns"][0]["contributions"] == [0.0, 2.0]
 
 
 def tangle(count):
@@ -681,19 +681,19 @@ class TestRecording:
         before = [(parameter.data, parameter.grad) for parameter in model.parameters()]
         data = explored(recording, tmp_path)
         assert [(parameter.data, parameter.grad) for parameter in model.parameters()] == before
-        assert len(data["film"]["frames"]) == len(recording.frames())
-        assert data["film"]["losses"] == [[step, loss] for step, loss in enumerate(recording.losses, 1)]
-        raw = base64.b64decode(data["film"]["numbers"])
+        assert len(data["recording"]["frames"]) == len(recording.frames())
+        assert data["recording"]["losses"] == [[step, loss] for step, loss in enumerate(recording.losses, 1)]
+        raw = base64.b64decode(data["recording"]["numbers"])
         numbers = struct.unpack(f"<{len(raw) // 8}d", raw)[: len(model.parameters())]
-        assert [*numbers] == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
+        assert [*numbers] == [data["nodes"][node]["data"] for node in data["recording"]["parameters"]]
 
     def test_the_film_of_a_large_network_has_fewer_frames_the_first_and_the_last_among_them(
         self, tmp_path, monkeypatch
     ):
         model, recording, history, _ = trained()
-        whole = explored(recording, tmp_path)["film"]["frames"]
-        monkeypatch.setattr(sys.modules["micrograd.pages.film"], "MOST_NUMBERS", 3 * len(model.parameters()))
-        steps = [frame["step"] for frame in explored(recording, tmp_path)["film"]["frames"]]
+        whole = explored(recording, tmp_path)["recording"]["frames"]
+        monkeypatch.setattr(sys.modules["micrograd.pages.recording"], "MOST_NUMBERS", 3 * len(model.parameters()))
+        steps = [frame["step"] for frame in explored(recording, tmp_path)["recording"]["frames"]]
         assert 2 < len(steps) <= 4 < len(whole)
         assert (steps[0], steps[-1]) == (0, len(history.steps))
 

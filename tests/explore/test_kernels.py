@@ -50,7 +50,7 @@ def all_gradients(data):
     found = [0.0] * len(data["nodes"])
     found[data["root"]] = 1.0
     for turn in data["turns"]:
-        for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["shares"], strict=True):
+        for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["contributions"], strict=True):
             found[operand] += share or 0.0
     return zip(data["nodes"], found, strict=True)
 

@@ -17,9 +17,9 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.pages import film as film_of
 from micrograd.pages import laboratory as made_of
 from micrograd.pages import page
+from micrograd.pages import recording as recordings
 from tests.explore.test_explore import explored
 
 
@@ -41,7 +41,7 @@ def hinge(model):
 
 
 def training_of(recording, folder):
-    return explored(recording, folder)["film"]["training"]
+    return explored(recording, folder)["recording"]["training"]
 
 
 def floats(text):
@@ -102,7 +102,7 @@ class TestFilm:
     def test_has_the_numbers_and_the_state_as_floats(self, tmp_path):
         model = mg.nn.MLP(2, [2, 1])
         recording = recorded(hinge, points_of(4), model, mg.optim.Adam(model.parameters(), 0.1), batch_size=3)
-        film = explored(recording, tmp_path)["film"]
+        film = explored(recording, tmp_path)["recording"]
         moments = recording.moments()
         assert floats(film["numbers"]) == [number for moment in moments for number in moment.numbers]
         means, squares, counts = map(floats, film["states"])
@@ -112,22 +112,22 @@ class TestFilm:
 
     def test_of_a_machine_with_the_highest_byte_first_is_the_same(self, tmp_path, monkeypatch):
         recording = recorded(hinge, points_of(2))
-        here = floats(explored(recording, tmp_path)["film"]["numbers"])
+        here = floats(explored(recording, tmp_path)["recording"]["numbers"])
         monkeypatch.setattr("sys.byteorder", "big" if struct.pack("=h", 1) == struct.pack("<h", 1) else "little")
-        swapped = base64.b64decode(explored(recording, tmp_path)["film"]["numbers"])
+        swapped = base64.b64decode(explored(recording, tmp_path)["recording"]["numbers"])
         assert list(struct.unpack(f">{len(swapped) // 8}d", swapped)) == here
 
     def test_has_what_is_not_finite(self, tmp_path):
         recording = recorded(hinge, points_of(2))
         recording.model.layers[1].neurons[0].b.data = math.inf
         recording.step(math.nan)
-        film = explored(recording, tmp_path)["film"]
+        film = explored(recording, tmp_path)["recording"]
         assert film["losses"][-1] == [3, "NaN"]
         assert floats(film["numbers"])[-1] == math.inf
 
     def test_of_a_loss_has_that_as_its_root_and_the_inputs_as_leaves(self, tmp_path):
         data = explored(recorded(hinge, points_of(4)), tmp_path)
-        film, nodes = data["film"], data["nodes"]
+        film, nodes = data["recording"], data["nodes"]
         assert nodes[data["root"]]["hint"] == "loss"
         assert [nodes[index]["label"] for index in film["inputs"]] == ["x1", "x2"]
         program = film["training"]["programs"][0]
@@ -156,9 +156,9 @@ class TestFilm:
 
     def test_of_a_very_large_network_has_no_map(self, tmp_path, monkeypatch):
         recording = recorded(hinge, points_of(2))
-        assert explored(recording, tmp_path)["film"]["network"]["layers"]
-        monkeypatch.setattr(film_of, "MOST_OF_NETWORK", 10)
-        assert explored(recording, tmp_path)["film"]["network"] is None
+        assert explored(recording, tmp_path)["recording"]["network"]["layers"]
+        monkeypatch.setattr(recordings, "MOST_OF_NETWORK", 10)
+        assert explored(recording, tmp_path)["recording"]["network"] is None
 
 
 class TestExamples:
@@ -234,7 +234,7 @@ class TestExamples:
             return lambda name, place, pair: hinge(model)(place, len(pair) % 2)
 
         points = [("a", [0.0, 1.0], [1, 2, 3]), ("b", [1.0, 0.5], [4, 5, 6, 7])]
-        film = explored(recorded(named, points), tmp_path)["film"]
+        film = explored(recorded(named, points), tmp_path)["recording"]
         assert [example[1:3] for example in film["training"]["examples"]] == [[0.0, 1.0], [1.0, 0.5]]
 
     def test_that_are_no_pairs_have_no_targets(self, tmp_path):
@@ -258,15 +258,15 @@ class TestExamples:
             return lambda place, kind: hinge(model)([float.__mul__(x, 2.0) for x in place], kind)
 
         data = explored(recorded(scaled, points_of(3)), tmp_path)
-        assert data["film"]["inputs"] == []
-        assert data["film"]["training"]["classes"] == []
-        assert len(data["film"]["training"]["examples"]) == 3
+        assert data["recording"]["inputs"] == []
+        assert data["recording"]["training"]["classes"] == []
+        assert len(data["recording"]["training"]["examples"]) == 3
 
     def test_whose_inputs_are_not_found_are_constants(self, tmp_path):
         def flat(model):
             return lambda kind, x, y, more: hinge(model)([x, y], kind)
 
-        film = explored(recorded(flat, [(1, 0.5, 0.25, [7]), (0, 0.125, 2.0, [7])]), tmp_path)["film"]
+        film = explored(recorded(flat, [(1, 0.5, 0.25, [7]), (0, 0.125, 2.0, [7])]), tmp_path)["recording"]
         assert film["inputs"] == []
         assert {0.5, 0.25} < set(film["training"]["examples"][0])
         assert {0.125, 2.0} < set(film["training"]["examples"][1])
@@ -276,7 +276,7 @@ class TestExamples:
             return lambda place, kind: mg.relu(hinge(model)(place, kind) * 1.0 - mg.maximum(Value(-math.inf), place[0]))
 
         data = explored(recorded(odd, points_of(2)), tmp_path)
-        assert ["c", "-Infinity"] in data["film"]["training"]["programs"][0]["nodes"] or any(
+        assert ["c", "-Infinity"] in data["recording"]["training"]["programs"][0]["nodes"] or any(
             node["data"] == "-Infinity" for node in data["nodes"]
         )
 
@@ -313,7 +313,7 @@ class TestReasons:
         recording = mg.Recording(mg.nn.MLP(2, [1]), [[1.0, 2.0]])
         recording.step(1.0)
         data = explored(recording, tmp_path)
-        assert data["film"]["training"]["reason"] == "the loss function was not recorded, as mg.fit does"
+        assert data["recording"]["training"]["reason"] == "the loss function was not recorded, as mg.fit does"
         assert data["nodes"][data["root"]]["hint"] == "output"
 
     def test_a_loss_with_dropout(self, tmp_path):
@@ -341,7 +341,7 @@ class TestReasons:
         assert self.reason(recording, tmp_path) == "4 examples are too many for a loss this large"
         monkeypatch.setattr(made_of, "MOST_NUMBERS", 11)
         data = explored(recording, tmp_path)
-        assert data["film"]["training"]["reason"] == "4 examples of 2 inputs are more than fit into a page"
+        assert data["recording"]["training"]["reason"] == "4 examples of 2 inputs are more than fit into a page"
         assert data["nodes"][data["root"]]["hint"] == "loss"
 
     def test_optimisers_that_a_page_cannot_run(self, tmp_path):
@@ -384,9 +384,9 @@ def test_pages_of_values_have_no_script_of_films(tmp_path):
 def test_the_scripts_of_a_page_declare_each_name_once():
     """They are one text, so a name that two of them declare ends all of them."""
     folder, names = files("micrograd.pages"), []
-    for script in (*page.SCRIPTS, *page.FILM):
+    for script in (*page.SCRIPTS, *page.RECORDING):
         text = folder.joinpath(f"{script}.js").read_text(encoding="utf-8")
         for declared in re.findall(r"^(?:const|let|function|class) ([\w$]+|[{\[][^=]*)", text, re.MULTILINE):
             names += re.findall(r"[\w$]+", declared)
     assert [name for name, count in Counter(names).items() if count > 1] == []
-    assert {"nodes", "network", "points", "MOST_NEURONS", "PythonRandom", "startFilm"} <= set(names)
+    assert {"nodes", "network", "points", "MOST_NEURONS", "PythonRandom", "startRecording"} <= set(names)

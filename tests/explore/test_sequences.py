@@ -9,10 +9,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.pages import film as films
 from micrograd.pages import laboratory
-from micrograd.pages.film import film
+from micrograd.pages import recording as recordings
 from micrograd.pages.passes import passes
+from micrograd.pages.recording import of_recording
 from micrograd.pages.totals import total_of
 from tests.explore.reader import ALPHABET, Plain, Reader
 from tests.folders import DEMOS
@@ -47,7 +47,7 @@ def test_each_head_says_who_reads_whom_and_its_shares_are_those_of_the_softmax(n
     assert [(head["head"], head["from"]) for head in heads] == [(head, at) for at in range(4) for head in range(4)]
     for head in heads:
         assert head["to"] == list(range(head["from"] + 1))
-        assert sum(nodes[share].data for share in head["shares"]) == pytest.approx(1)
+        assert sum(nodes[share].data for share in head["weights"]) == pytest.approx(1)
 
 
 def test_predictions_have_their_scores_in_the_order_of_the_classes_and_the_right_class(names):
@@ -229,25 +229,30 @@ class TestAFilm:
 
     def test_shows_the_longest_example_that_is_not_too_large(self, monkeypatch):
         recording = self.recorded(["ab", "cab", "b"])
-        assert [token["row"] for token in film(recording, classes=ALPHABET)["sequence"]["tokens"]] == [0, 3, 1, 2]
+        assert [token["row"] for token in of_recording(recording, classes=ALPHABET)["sequence"]["tokens"]] == [
+            0,
+            3,
+            1,
+            2,
+        ]
         monkeypatch.setattr(laboratory, "MOST_OF_EXAMPLE", 1500)
-        assert [token["row"] for token in film(recording, classes=ALPHABET)["sequence"]["tokens"]] == [0, 2]
+        assert [token["row"] for token in of_recording(recording, classes=ALPHABET)["sequence"]["tokens"]] == [0, 2]
 
     def test_of_examples_without_a_length_shows_the_first(self):
         recording = self.recorded(["ab", "cab"], bytes)
-        assert len(film(recording)["sequence"]["tokens"]) == 3
+        assert len(of_recording(recording)["sequence"]["tokens"]) == 3
 
     def test_plays_the_parameters_of_each_moment_and_does_not_train(self):
         recording = self.recorded(["ab", "cab"])
-        shown = film(recording)["film"]
+        shown = of_recording(recording)["recording"]
         assert "each length has a graph of its own" in shown["training"]["reason"]
         assert shown["network"] is None
         assert shown["states"] == []
         assert [frame["step"] for frame in shown["frames"]] == [0, 1, 2]
 
     def test_of_a_large_program_has_fewer_moments(self, monkeypatch):
-        monkeypatch.setattr(films, "MOST_NUMBERS_OF_TOKENS", 600)
-        assert [frame["step"] for frame in film(self.recorded(["ab", "cab"]))["film"]["frames"]] == [0, 2]
+        monkeypatch.setattr(recordings, "MOST_NUMBERS_OF_TOKENS", 600)
+        assert [frame["step"] for frame in of_recording(self.recorded(["ab", "cab"]))["recording"]["frames"]] == [0, 2]
 
     def test_of_no_inputs_and_no_loss_has_nothing_to_show(self):
         recording = mg.Recording(Reader())

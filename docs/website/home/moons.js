@@ -1,7 +1,7 @@
 // ---- The moons: a small network that trains on the home page, and the chain rule of one of its neurons in words ---------
 // It stands below the scripts of explore that train: see home.py. They, and this, are the inside of a function.
 
-const { network, points } = film;
+const { network, points } = recording;
 const say = () => {}; // the page says what it has to say beside the controls
 const LAST = 600; // steps: then the moons are told apart, and the page comes to rest
 const board = plane({ add: () => {}, pick: choose });
@@ -48,13 +48,13 @@ function hardest(numbers) {
   return losses.indexOf(Math.max(...losses));
 }
 
-const times = (share, by) => `${inBrackets(share)} × ${inBrackets(by)}`;
+const times = (contribution, by) => `${inBrackets(contribution)} × ${inBrackets(by)}`;
 const line = (...parts) => html("p", { class: "line" }, ...parts);
 const strong = (text) => html("strong", {}, text);
 
 /** The chain rule of a neuron at an example, in words and numbers. */
 function chainRule(cell, number, numbers) {
-  const { data, shares, operations, result } = passesOf(number, numbers);
+  const { data, contributions, operations, result } = passesOf(number, numbers);
   const { sum, result: out } = neurons.get(cell);
   const inputOf = ([from]) => (cellOf.get(from).weights.length ? data[neurons.get(cellOf.get(from)).result] : inputs[cellOf.get(from).place]);
   const inputs = points[number];
@@ -65,18 +65,18 @@ function chainRule(cell, number, numbers) {
   ];
   const operation = operations.find(({ index }) => index === out);
   if (out !== sum) parts.push(line(`Its ${operation.name} makes `, strong(readable(data[out])), " of that."));
-  const feeds = [...neurons].flatMap(([other, places]) => other.weights.filter(([from]) => from === cell.node).map(([, parameter]) => [other, parameter, shares[places.sum]]));
+  const feeds = [...neurons].flatMap(([other, places]) => other.weights.filter(([from]) => from === cell.node).map(([, parameter]) => [other, parameter, contributions[places.sum]]));
   if (feeds.length) {
-    const listed = feeds.map(([, parameter, share]) => times(share, numbers[parameter])).join(" + ");
-    parts.push(line(`The loss is ${readable(data[result])}. ${feeds.length === 1 ? "One neuron uses this one" : `${feeds.length} neurons use this one, and their shares add`}: ${listed} = `, strong(readable(shares[out])), ". That is what the loss changes by for each unit of this neuron."));
-  } else parts.push(line(`The loss is ${readable(data[result])}. For each unit of this neuron it changes by `, strong(readable(shares[out])), "."));
+    const listed = feeds.map(([, parameter, contribution]) => times(contribution, numbers[parameter])).join(" + ");
+    parts.push(line(`The loss is ${readable(data[result])}. ${feeds.length === 1 ? "One neuron uses this one" : `${feeds.length} neurons use this one, and their contributions add`}: ${listed} = `, strong(readable(contributions[out])), ". That is what the loss changes by for each unit of this neuron."));
+  } else parts.push(line(`The loss is ${readable(data[result])}. For each unit of this neuron it changes by `, strong(readable(contributions[out])), "."));
   if (out !== sum) {
     const local = operation.rules[0](1, data[out], [data[sum]]);
-    parts.push(line(`The slope of ${operation.name} is ${readable(local)} here, so the sum passes on ${times(shares[out], local)} = `, strong(readable(shares[sum])), "."));
+    parts.push(line(`The slope of ${operation.name} is ${readable(local)} here, so the sum passes on ${times(contributions[out], local)} = `, strong(readable(contributions[sum])), "."));
   }
   const rows = cell.weights.map((weight, place) => [`w${place + 1}`, weight[1], inputOf(weight), cellOf.get(weight[0]).name]);
-  const weights = rows.map(([name, parameter, input, from]) => html("tr", {}, html("th", { scope: "row" }, name), html("td", {}, `${times(shares[sum], input)} = ${readable(shares[sum] * input)}`), html("td", {}, from), html("td", {}, direction(shares[sum] * input))));
-  weights.push(html("tr", {}, html("th", { scope: "row" }, "b"), html("td", {}, readable(shares[sum])), html("td", {}, "nothing"), html("td", {}, direction(shares[sum]))));
+  const weights = rows.map(([name, parameter, input, from]) => html("tr", {}, html("th", { scope: "row" }, name), html("td", {}, `${times(contributions[sum], input)} = ${readable(contributions[sum] * input)}`), html("td", {}, from), html("td", {}, direction(contributions[sum] * input))));
+  weights.push(html("tr", {}, html("th", { scope: "row" }, "b"), html("td", {}, readable(contributions[sum])), html("td", {}, "nothing"), html("td", {}, direction(contributions[sum]))));
   const head = html("tr", {}, ...["weight", "its gradient", "times", "a step makes it"].map((name) => html("th", { scope: "col" }, name)));
   parts.push(html("table", {}, html("thead", {}, head), html("tbody", {}, ...weights)));
   return parts;
@@ -151,7 +151,7 @@ function set(settings) {
   setRunning(true);
 }
 
-const kinds = film.targets.map((target) => Number(target > 0));
+const kinds = recording.targets.map((target) => Number(target > 0));
 board.set({ points, kinds, own: false }, square(points));
 restart(settings);
 new IntersectionObserver(([{ isIntersecting }]) => {

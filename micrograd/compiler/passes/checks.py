@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _SAFE = {
     *(primitives.identity, primitives.detach, primitives.is_zero, primitives.equal, primitives.less),
     *(primitives.less_equal, primitives.where, primitives.neg, primitives.add, primitives.sub, primitives.mul),
-    *(primitives.relu, primitives.abs, primitives.maximum, primitives.minimum, primitives.atan, primitives.tanh),
-    *(primitives.erf, primitives.erfc, further_primitives.asinh, further_primitives.atan2, further_primitives.hypot),
-    *(further_primitives.floor, DIFFERENTIATED_AS),
+    *(primitives.relu, primitives.abs, primitives.maximum, primitives.minimum, primitives.tanh),
+    *(further_primitives.erf, further_primitives.erfc, further_primitives.asinh, further_primitives.atan),
+    *(further_primitives.atan2, further_primitives.hypot, further_primitives.floor, DIFFERENTIATED_AS),
 }
 _RAISING = {
     *(primitives.lower_power, further_primitives.lgamma, further_primitives.digamma, further_primitives.hurwitz_zeta),
@@ -49,8 +49,8 @@ _RAISING = {
 # Primitives that give nothing finite where their first operand is not finite.
 _PASSING = {
     *(primitives.identity, primitives.detach, primitives.abs, primitives.div, primitives.sqrt, primitives.log),
-    *(primitives.log1p, primitives.sin, primitives.cos, primitives.tan, primitives.asin, primitives.acos),
-    *(primitives.sinh, primitives.cosh),
+    *(primitives.log1p, primitives.sin, primitives.cos, primitives.sinh, primitives.cosh),
+    *(further_primitives.tan, further_primitives.asin, further_primitives.acos),
 }
 
 

@@ -126,7 +126,7 @@ class TestNotFused:
     def test_primitives_in_python_and_with_settings(self, own_registry):
         python = mg.primitive("doubled", "doubled", lambda x: 2 * float(x), lambda g, out, x: 2 * g)
         self.stays(of(python, A, X), of(neg, B, A))
-        settings = mg.engine.primitives.leaky_relu.with_settings(slope=0.5)
+        settings = mg.engine.further_primitives.leaky_relu.with_settings(slope=0.5)
         self.stays(of(exp, A, X), of(settings, B, A))
 
     def test_what_would_have_too_many_operands(self):

@@ -46,7 +46,7 @@ def test_every_share_that_is_asked_for_is_known_and_the_numbers_wait_for_the_ans
         assert learner.question().startswith("How much does ")
         page.locator("#next").click()  # an answer is waited for
         assert learner.count() == before
-        share = page.evaluate("asked().share")
+        share = page.evaluate("asked().contribution")
         assert learner.answer(repr(share)).startswith("Right: ")
         assert learner.count() != before
         asked += 1
@@ -64,13 +64,13 @@ def test_a_wrong_answer_is_told_what_it_was_made_of(show):
     learner = Learner(page := show(graph()))
     page.keyboard.press("ArrowRight")
     while "s add" not in learner.question():
-        learner.answer(str(page.evaluate("asked().share")))
+        learner.answer(str(page.evaluate("asked().contribution")))
         page.keyboard.press("Enter")
     # s = x * y, with a gradient of -12: x gets -12 * -3, or y gets -12 * 2
     about = page.evaluate("({...asked(), name: nameOf(asked().operand), so: gradients[asked().operand]})")
     assert about["gradient"] == -12
     told = {
-        str(-about["share"]): "The size is right, the sign is not.",
+        str(-about["contribution"]): "The size is right, the sign is not.",
         str(about["local"]): "That is the local derivative alone. Multiply it by the gradient of s, −12.",
         "-12": "That is the gradient of s alone. Multiply it by the local derivative.",
         str(about["local"] - 12): "Gradient and local derivative are multiplied, not added.",

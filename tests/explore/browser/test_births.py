@@ -49,7 +49,7 @@ def test_backward_it_is_the_first_share_or_sum_of_finite_numbers(show):
     ]
     page.locator("#births button").click()
     assert page.locator("#step h2").inner_text() == "y passes its gradient on"
-    assert page.locator(".share .product").inner_text() == "1e+220 × 1e+200 = ∞"
+    assert page.locator(".contribution .product").inner_text() == "1e+220 × 1e+200 = ∞"
 
     a = Value(0.0, label="a")
     total = a * 1.5e308 + a * 1.5e308

@@ -281,8 +281,10 @@ class TestTheQuestionsOfAStranger:
         page.keyboard.press("/")
         page.keyboard.type("layers[0].neurons[1].w[0]")
         page.keyboard.press("Enter")
-        names = page.locator("#shares dt").all_inner_texts()
-        shares = [text.rpartition("= ")[2].replace("−", "-") for text in page.locator("#shares dd").all_inner_texts()]
+        names = page.locator("#contributions dt").all_inner_texts()
+        shares = [
+            text.rpartition("= ")[2].replace("−", "-") for text in page.locator("#contributions dd").all_inner_texts()
+        ]
         loss.backward()
         weight = model.layers[0].neurons[1].w[0]
         uses = [node for node in mg.topological_order(loss) if weight in node._operands()]
@@ -292,10 +294,10 @@ class TestTheQuestionsOfAStranger:
         assert [float(share) for share in shares] == pytest.approx([*by_hand, weight.grad], rel=1e-3)
         assert names[-1] == "sum"
         assert sorted(name.partition(",")[0] for name in names[:-1]) == [f"Sample {k}" for k in (1, 2, 3, 4)]
-        page.locator("#shares button").first.click()
+        page.locator("#contributions button").first.click()
         assert page.locator("#stacks span").inner_text() == f"{names[0].partition(',')[0]} of 4"
         assert page.locator("#step h2").inner_text() == f"{names[0].partition(', ')[2]} passes its gradient on"
-        assert page.locator(".share .product").first.inner_text().endswith(f"= {shares[0].replace('-', '−')}")
+        assert page.locator(".contribution .product").first.inner_text().endswith(f"= {shares[0].replace('-', '−')}")
         assert page.locator("#node h2").inner_text() == "layers[0].neurons[1].w[0]"
 
     def test_many_shares_are_summed_by_sample(self, show):
@@ -308,21 +310,24 @@ class TestTheQuestionsOfAStranger:
         page = show(sum(mg.exp(often(Value(0.1 * k))) for k in range(1, 9)))
         page.keyboard.press("End")
         page.locator('.item[aria-label^="weight,"]').click()
-        names, sums = page.locator("#shares dt").all_inner_texts(), page.locator("#shares dd").all_inner_texts()
+        names, sums = (
+            page.locator("#contributions dt").all_inner_texts(),
+            page.locator("#contributions dd").all_inner_texts(),
+        )
         assert names == [*(f"Sample {k}" for k in (8, 7, 6, 5, 4, 3)), "2 more", "sum"]
-        assert all(text.startswith("4 shares, together ") for text in sums[:6])
+        assert all(text.startswith("4 contributions, together ") for text in sums[:6])
         numbers = [float(text.rpartition(" ")[2]) for text in sums]
         assert sum(numbers[:-1]) == pytest.approx(numbers[-1], rel=1e-3)
         page.keyboard.press("Home")
-        assert page.locator("#shares").inner_text() == ""
+        assert page.locator("#contributions").inner_text() == ""
 
     def test_a_share_that_is_no_number_comes_first(self, show):
         x = Value(0.0, label="x")
         page = show(x * 2.0 + x * 1e308 * 10.0 + x * 3.0)
         page.keyboard.press("End")
         page.locator('.item[aria-label^="x,"]').click()
-        assert page.locator("#shares dd").first.inner_text() == "10 × 1e+308 = ∞"
-        assert page.locator("#shares dd").last.inner_text() == "∞"
+        assert page.locator("#contributions dd").first.inner_text() == "10 × 1e+308 = ∞"
+        assert page.locator("#contributions dd").last.inner_text() == "∞"
 
     def test_what_does_the_softmax_of_attention_pass_back(self, show, word):
         page = show(word)

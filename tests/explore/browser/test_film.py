@@ -67,7 +67,7 @@ def test_the_loss_and_the_step_are_shown(show, training):
     page = show(recording)
     turn_to(page, 17)
     assert page.get_by_label("Training step", exact=True).get_attribute("aria-valuetext") == "Step 17 of 40, recorded"
-    caption = page.locator("#film figcaption").nth(1).inner_text()
+    caption = page.locator("#recording figcaption").nth(1).inner_text()
     assert number(caption.split()[1].rstrip(",")) == pytest.approx(recording.losses[17], rel=1e-3)
 
 
@@ -77,7 +77,7 @@ def test_the_boundary_is_the_networks(show, training):
     turn_to(page, 40)
     image = page.evaluate(
         """() => {
-            const [left, right, low, high] = square(passes.film.points);
+            const [left, right, low, high] = square(passes.recording.points);
             const drawn = document.querySelector("#boundary canvas").getContext("2d");
             const pixels = drawn.getImageData(0, 0, SIDE, SIDE).data;
             return { square: [left, right, low, high], side: SIDE, pixels: [...pixels] };
@@ -137,9 +137,9 @@ def test_a_network_of_other_inputs_has_no_boundary_and_an_unknown_activation_a_n
     page.get_by_role("button", name="Training", exact=True).click()
     assert (
         "This page replays the training, but cannot go on with it: this page cannot compute squared"
-        in page.locator("#film").inner_text()
+        in page.locator("#recording").inner_text()
     )
-    assert "Only the parameters move: this page cannot compute squared" in page.locator("#film").inner_text()
+    assert "Only the parameters move: this page cannot compute squared" in page.locator("#recording").inner_text()
 
 
 def test_the_step_of_the_optimiser_is_shown_in_words_and_numbers(show, training):

@@ -117,7 +117,7 @@ class TestTrainingInThePage:
         page.locator("#last").click()
         for _ in range(len(long.losses) - len(short.losses)):
             page.locator("#next").click()
-        assert page.locator("#film h2").inner_text() == "Step 15, trained in this page"
+        assert page.locator("#recording h2").inner_text() == "Step 15, trained in this page"
         numbers = page.evaluate("[...momentNow().numbers]")
         assert numbers == pytest.approx(long.frames()[-1][1], **CLOSE)
 
@@ -203,11 +203,11 @@ class TestTrainingInThePage:
         page = show(recording)
         page.locator("#slider").fill("4")
         choose(page, "Rate", 0)
-        assert page.locator("#film h2").inner_text() == "Step 4, trained in this page"
+        assert page.locator("#recording h2").inner_text() == "Step 4, trained in this page"
         page.locator("#next").click()
         assert page.evaluate("[...momentNow().numbers]") == recording.frames()[4][1]
         page.get_by_role("button", name="Back to the recording").click()
-        assert page.locator("#film h2").inner_text() == "Step 0 of 12, recorded"
+        assert page.locator("#recording h2").inner_text() == "Step 0 of 12, recorded"
         page.locator("#last").click()
         assert page.evaluate("[...momentNow().numbers]") == recording.frames()[-1][1]
 
@@ -275,7 +275,7 @@ class TestWhatIsNoNumber:
         for _ in range(4):
             if page.locator("#next").is_enabled():
                 page.locator("#next").click()
-        warning = page.locator("#film .warning").first.inner_text()
+        warning = page.locator("#recording .warning").first.inner_text()
         assert warning.startswith("Step 2 cannot be made: the loss of example ")
         assert "∞" in warning
         assert "mg.fit raises an error" in warning
@@ -285,7 +285,7 @@ class TestWhatIsNoNumber:
         page.keyboard.press("Home")
         page.get_by_role("button", name="Training", exact=True).click()
         page.get_by_role("button", name="Start again").click()
-        assert page.locator("#film .warning").first.is_hidden()
+        assert page.locator("#recording .warning").first.is_hidden()
 
     def test_a_training_that_fit_gave_up_goes_on_to_the_number_that_ended_it(self, show):
         random.seed(1)
@@ -299,7 +299,7 @@ class TestWhatIsNoNumber:
         for _ in range(9):
             if page.locator("#next").is_enabled():
                 page.locator("#next").click()
-        warning = page.locator("#film .warning").first.inner_text()
+        warning = page.locator("#recording .warning").first.inner_text()
         assert warning.startswith(f"Step {len(recording.losses) + 1} cannot be made: the loss of example ")
         assert " × " in warning
         assert " is ∞. mg.fit raises an error there." in warning
@@ -311,7 +311,7 @@ class TestWhatIsNoNumber:
         page = show(recorded(model, squares, points, mg.optim.SGD(model.parameters(), 1e-6)))
         choose(page, "Rate", 1e308)
         assert page.locator("#next").is_disabled()
-        warning = page.locator("#film .warning").first.inner_text()
+        warning = page.locator("#recording .warning").first.inner_text()
         assert warning.startswith("Step 1 cannot be made: the step would set layers[0].neurons[")
         assert "∞, as its gradient is" in warning
 
@@ -321,7 +321,7 @@ class TestWhatIsNoNumber:
         recording.step(math.inf)
         page = show(recording)
         page.locator("#last").click()
-        assert "After step 13, layers[0].neurons[1].b is NaN" in page.locator("#film .warning").first.inner_text()
+        assert "After step 13, layers[0].neurons[1].b is NaN" in page.locator("#recording .warning").first.inner_text()
         page.get_by_role("button", name="One step").click()
         page.keyboard.press("End")
         assert page.locator(".item").count() > 3
@@ -332,7 +332,7 @@ class TestWhatIsNoNumber:
             choose(page, "Rate", text)
             assert "Nothing was changed" in page.locator("#laboratory [role=alert]").inner_text()
             assert page.locator("#laboratory").get_by_label("Rate").input_value() == "0.2"
-        assert page.locator("#film h2").inner_text() == "Step 0 of 12, recorded"
+        assert page.locator("#recording h2").inner_text() == "Step 0 of 12, recorded"
 
 
 class TestWhereThePageDoesNotTrain:
@@ -345,7 +345,7 @@ class TestWhereThePageDoesNotTrain:
         page = show(recorded(model, noisy, points_of(8), mg.optim.SGD(model.parameters(), 0.1)))
         assert (
             "This page replays the training, but cannot go on with it: the loss of the first step comes out differently"
-            in (page.locator("#film").inner_text())
+            in (page.locator("#recording").inner_text())
         )
         assert page.locator("#laboratory").count() == 0
 
@@ -358,7 +358,7 @@ class TestWhereThePageDoesNotTrain:
 
         model = mg.nn.MLP(2, [2, 1])
         page = show(recorded(model, binary, points_of(8), Halving(model.parameters(), 0.1)))
-        assert "the first step comes out differently here" in page.locator("#film").inner_text()
+        assert "the first step comes out differently here" in page.locator("#recording").inner_text()
 
     def test_it_plays_what_was_recorded(self, show):
         model = mg.nn.MLP(2, [2, 1])
@@ -366,9 +366,9 @@ class TestWhereThePageDoesNotTrain:
         model.layers[0].neurons[0].b.data = 3.0
         recording.step(1.0)
         page = show(recording)
-        assert "the loss function was not recorded" in page.locator("#film").inner_text()
+        assert "the loss function was not recorded" in page.locator("#recording").inner_text()
         page.locator("#next").click()
-        assert page.locator("#film h2").inner_text() == "Step 1 of 1, recorded"
+        assert page.locator("#recording h2").inner_text() == "Step 1 of 1, recorded"
         page.get_by_role("button", name="One step").click()
         assert page.locator('.item[aria-label^="output,"]').count() or page.locator(".item.closed").count()
         assert page.locator("#passes .update").is_hidden()
@@ -378,9 +378,9 @@ class TestEveryone:
     def test_everything_can_be_done_with_keys_alone(self, show):
         page = show(small())
         page.keyboard.press("End")
-        assert page.locator("#film h2").inner_text() == "Step 12 of 12, recorded"
+        assert page.locator("#recording h2").inner_text() == "Step 12 of 12, recorded"
         page.keyboard.press("ArrowRight")
-        assert page.locator("#film h2").inner_text() == "Step 13, trained in this page"
+        assert page.locator("#recording h2").inner_text() == "Step 13, trained in this page"
         choose(page, "Data", "my own points")
         reached = set()
         for _ in range(45):

@@ -207,7 +207,7 @@ def test_users_of_one_name_are_told_apart_by_sample_and_kernel(show):
     page.keyboard.press("End")
     page.locator("#find-text").fill("layers[0].neurons[1].w[2]")
     page.locator("#find-text").press("Enter")
-    shares = page.locator("#shares .link").all_inner_texts()
+    shares = page.locator("#contributions .link").all_inner_texts()
     assert sorted(shares) == [f"1: matrix product, product[{sample}][1][3]" for sample in (0, 1)]
 
 

@@ -70,13 +70,16 @@ def test_b_passes_on_before_it_has_heard_all_and_a_is_wrong_before_ones_eyes(sho
     assert told.locator(".number.off").text_content() == "2 ≠ 4"
     assert page.locator(".item.off").count() == 1
     assert "1 gradient is wrong so far." in page.locator("#order .warning").inner_text()
-    assert page.locator(".share .off").inner_text() == "It has had its turn, and does not pass this share on."
+    assert (
+        page.locator(".contribution .off").inner_text()
+        == "It has had its turn, and does not pass this contribution on."
+    )
     page.keyboard.press("ArrowLeft")
     assert page.locator("#step .warning").inner_text() == (
-        "Too early: b has heard 1 of its 2 shares. It passes 1 on as ∂c/∂b, where 2 is right. "
-        "The share to come will change its own gradient, and go no further."
+        "Too early: b has heard 1 of its 2 contributions. It passes 1 on as ∂c/∂b, where 2 is right. "
+        "The contribution to come will change its own gradient, and go no further."
     )
-    assert page.locator(".share .off").all_inner_texts() == ["2 is wrong, 4 is right."]
+    assert page.locator(".contribution .off").all_inner_texts() == ["2 is wrong, 4 is right."]
     page.keyboard.press("Enter")  # the switch has the focus still
     assert page.locator(".item.off, #step .warning").count() == 0
     assert page.locator("#step h2").inner_text() == "b passes its gradient on"

@@ -126,14 +126,14 @@ class TestSteps:
         page = show(f)
         page.keyboard.press("End")
         assert page.locator("#step h2").inner_text() == "a passes its gradient on"
-        to_x, to_y = page.locator(".share").all()
+        to_x, to_y = page.locator(".contribution").all()
         assert to_x.locator(".local").inner_text() == "∂a/∂x = y = −3"
         assert to_x.locator(".product").inner_text() == "1 × (−3) = −3"
         assert to_x.locator(".sum").inner_text() == "1 + (−3) = −2"
         assert to_x.locator(".left").inner_text() == "Complete."
         assert to_y.locator(".sum").inner_text() == "0 + 2 = 2"
         page.keyboard.press("ArrowLeft")
-        assert page.locator(".share").nth(1).locator(".left").inner_text() == "1 more share to come."
+        assert page.locator(".contribution").nth(1).locator(".left").inner_text() == "1 more contribution to come."
 
     def test_play_runs_to_the_end_and_pause_stops(self, show):
         page = show(shared(), fresh=True)
@@ -714,7 +714,7 @@ def test_labels_are_shown_as_typed_and_run_nothing(show, label):
     assert page.locator("h1").text_content() == label
     page.keyboard.press("End")
     assert page.locator("#node h2").text_content() == label
-    assert page.locator(".share h3").nth(0).text_content() == f"To {label}"
+    assert page.locator(".contribution h3").nth(0).text_content() == f"To {label}"
     shown = page.locator("#nodes .item .name").all_text_contents()
     assert any(text == label or label.startswith(text.removesuffix("…").split(" ⏎ ")[0]) for text in shown)
     page.locator("#find-text").fill(label.split("\n")[0])

@@ -92,7 +92,7 @@ def test_letters_stand_along_the_top_and_blocks_below_them(show, word):
 
 def test_attention_is_a_map_with_numbers_for_the_pointer_and_for_screen_readers(show, word):
     page, model = show(word[0]), word[2]
-    maps = page.get_by_role("grid", name="which share each token takes of which")
+    maps = page.get_by_role("grid", name="attention weights")
     assert maps.count() == 4
     with mg.no_grad():
         memory, shares = [], []
@@ -475,7 +475,7 @@ class TestAFilm:
         assert page.evaluate("nodes[root].data") == pytest.approx(reader.loss(indices("ba")).data, rel=1e-12)
         letter(page, "b", 2).click()
         assert "2 of 3 predictions depend on it" in text(page.locator("#token"))
-        assert "recorded" in text(page.locator("#film h2"))  # it is still a film
+        assert "recorded" in text(page.locator("#recording h2"))  # it is still a film
         page.locator("#temperature").fill("0.1")
         likely = {text(word) for word in page.locator("#made-up li").all()}
         page.locator("#temperature").fill("3")
@@ -493,9 +493,9 @@ class TestAFilm:
         page.keyboard.press("Home")
         assert text(page.locator("#count")) == "start"
         page.get_by_role("button", name="Training").click()
-        assert text(page.locator("#film h2")).startswith("Step 0")
+        assert text(page.locator("#recording h2")).startswith("Step 0")
         page.keyboard.press("ArrowRight")
-        assert not text(page.locator("#film h2")).startswith("Step 0")
+        assert not text(page.locator("#recording h2")).startswith("Step 0")
 
     @pytest.mark.parametrize("size", SIZES, ids=str)
     def test_axe_finds_nothing_and_all_text_can_be_read(self, show, violations, film, size):
@@ -513,4 +513,4 @@ class TestAFilm:
         page.locator("#play").click()
         while page.evaluate("course.now < course.moments.length - 1"):
             page.wait_for_timeout(20)
-        assert text(page.locator("#film h2")).startswith(f"Step {len(film[1].losses)} of")
+        assert text(page.locator("#recording h2")).startswith(f"Step {len(film[1].losses)} of")

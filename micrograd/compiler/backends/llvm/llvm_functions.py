@@ -39,7 +39,7 @@ def native_name(primitive: Primitive) -> str | None:
     Example:
         >>> native_name(primitives.sin)
         'sin'
-        >>> native_name(primitives.silu)[:5]
+        >>> native_name(further_primitives.silu)[:5]
         'silu_'
     """
     if primitive in FUNCTIONS:

@@ -1,7 +1,7 @@
 """The base operations that NumPy and JAX have in common: both have each of these functions, under one name.
 
-    functions_of(numpy)[primitives.atan]        numpy.arctan
-    functions_of(jax.numpy)[primitives.atan]    jax.numpy.arctan
+    functions_of(numpy)[further_primitives.atan]        numpy.arctan
+    functions_of(jax.numpy)[further_primitives.atan]    jax.numpy.arctan
 
 A backend on arrays adds what it has to compute in a way of its own.
 """
@@ -35,10 +35,10 @@ def functions_of(library: Any) -> dict[Primitive, Callable[..., Any]]:
         primitives.sqrt: library.sqrt,
         primitives.sin: library.sin,
         primitives.cos: library.cos,
-        primitives.tan: library.tan,
-        primitives.asin: library.arcsin,
-        primitives.acos: library.arccos,
-        primitives.atan: library.arctan,
+        further_primitives.tan: library.tan,
+        further_primitives.asin: library.arcsin,
+        further_primitives.acos: library.arccos,
+        further_primitives.atan: library.arctan,
         primitives.tanh: library.tanh,
         further_primitives.log2: library.log2,
         further_primitives.log10: library.log10,

@@ -1,6 +1,6 @@
-// ---- Training, as a film: one set of controls, for the time of training or for the passes of one step -------------------
+// ---- A recorded training: one set of controls, for the time of training or for the passes of one step -------------------
 
-const { network, points } = film;
+const { network, points } = recording;
 const canRun = network !== null && !unknown.length;
 const chart = lossChart();
 const board = canRun && points.length ? plane({ add: addPoint, pick: (point) => chooseExample(exampleOfPoint(point)) }) : null;
@@ -13,15 +13,15 @@ let laboratory = null;
 let inTraining = true; // what the controls move
 let neuron = null; // the one that was chosen
 
-function startFilm() {
+function startRecording() {
   verify();
   laboratory = laboratoryPanel(() => {
     pauseTraining();
     showTraining();
   });
-  find("film").append(html("p", { class: "eyebrow" }, "Training"), headline, warning, ...(board ? [board.figure] : []), chart.figure, laboratory.element);
-  if (unknown.length) find("film").append(html("p", { class: "soft" }, `Only the parameters move: this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}.`));
-  find("film").append(neuronPanel);
+  find("recording").append(html("p", { class: "eyebrow" }, "Training"), headline, warning, ...(board ? [board.figure] : []), chart.figure, laboratory.element);
+  if (unknown.length) find("recording").append(html("p", { class: "soft" }, `Only the parameters move: this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}.`));
+  find("recording").append(neuronPanel);
   find("step").before(exampleRow);
   find("transport").before(html("div", { id: "modes", role: "group", "aria-label": "What the controls move" }, ...modes));
   find("passes").append(html("span", { class: "update" }, "Update"));
@@ -40,7 +40,7 @@ function setMode(training) {
   controls = training ? TIME : PASSES;
   document.body.dataset.mode = training ? "training" : "step";
   for (const [element, isShown] of [
-    [find("film"), training], [find("step"), !training], [find("node"), !training], [find("find"), !training], [find("save-whole"), !training], [exampleRow, !training],
+    [find("recording"), training], [find("step"), !training], [find("node"), !training], [find("find"), !training], [find("save-whole"), !training], [exampleRow, !training],
     [find("tools"), !(training && picture)], [picture?.element, training],
   ]) element?.toggleAttribute("hidden", !isShown);
   graph.classList.toggle("behind", training && picture !== null); // it keeps its size, and so where it was zoomed to
@@ -106,7 +106,7 @@ function showPoints() {
   const several = network.outputs.length > 1;
   const kindOf = (target) => (several ? target : Number(target > threshold));
   const drawn = pointsNow();
-  const kinds = drawn ? drawn.kinds.map((kind) => (several ? classOf(kind).target : kind)) : points.map((_, index) => (film.targets.length ? kindOf(film.targets[index]) : null));
+  const kinds = drawn ? drawn.kinds.map((kind) => (several ? classOf(kind).target : kind)) : points.map((_, index) => (recording.targets.length ? kindOf(recording.targets[index]) : null));
   const places = drawn ? drawn.points : points;
   board.set({ points: places, kinds, own: data === "own" }, data === "own" ? [-1.6, 1.6, -1.6, 1.6] : square(places));
 }
@@ -160,18 +160,18 @@ function showNeuron() {
   const { numbers } = momentNow();
   const next = stepAfter(momentNow());
   const shown = (from, parameter) => (from ? readable(from[parameter]) : "unknown");
-  const ownName = (parameter) => html("th", { scope: "row", title: film.names[parameter] }, film.names[parameter].split(".").pop());
+  const ownName = (parameter) => html("th", { scope: "row", title: recording.names[parameter] }, recording.names[parameter].split(".").pop());
   const row = (parameter) => html("tr", {}, ownName(parameter), ...[numbers, next?.gradients, next?.numbers].map((from) => html("td", {}, shown(from, parameter))));
   const rows = neuron.weights.map(([, parameter]) => row(parameter));
   if (neuron.bias !== null) rows.push(row(neuron.bias));
   const head = html("tr", {}, ...["parameter", "now", "gradient", "next"].map((name) => html("th", { scope: "col" }, name)));
-  const inGraph = neuron.weights.map(([, parameter]) => film.parameters[parameter]).find((index) => index !== null);
+  const inGraph = neuron.weights.map(([, parameter]) => recording.parameters[parameter]).find((index) => index !== null);
   const show = () => {
     setMode(false);
     select(inGraph, true);
   };
   neuronPanel.replaceChildren(
-    html("h3", {}, neuron.name), html("p", {}, `It says ${neuron.said} at ${film.inputs.length && exampleNow() !== null ? `example ${exampleNow() + 1}` : "the first of the inputs"}.`),
+    html("h3", {}, neuron.name), html("p", {}, `It says ${neuron.said} at ${recording.inputs.length && exampleNow() !== null ? `example ${exampleNow() + 1}` : "the first of the inputs"}.`),
     ...(rows.length ? [html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows))] : []),
     ...(inGraph === undefined ? [] : [html("button", { type: "button", onclick: show }, "Show it in the graph")]));
 }

@@ -41,10 +41,10 @@ MOST_NUMBERS = 500_000  # of parameters, in all frames: 5 MB; of a large network
 MOST_NUMBERS_OF_TOKENS = 80_000  # the same beside the graph of a program that reads tokens, which is large itself
 
 
-def film(
+def of_recording(
     recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS, classes: Sequence[str] = NO_CLASSES
 ) -> dict[str, Any]:
-    """The graph of the loss of the first example, with the film of the parameters, and what it takes to go on training.
+    """The graph of the loss of the first example, with the recorded parameters, and what it takes to go on training.
 
     Where the loss is not known, the graph is that of the network at work on the first of the inputs. Meanwhile the
     parameters have the numbers of the first moment, with which all of it can be computed, also where the training
@@ -66,10 +66,12 @@ def film(
     most = MOST_NUMBERS if recording.inputs else MOST_NUMBERS_OF_TOKENS
     stride = math.ceil(len(moments) * len(parameters) / most) or 1
     moments = [*moments[:-1:stride], moments[-1]]
-    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes, classes))
+    return with_numbers(
+        parameters, moments[0].numbers, lambda: _of_recording(recording, moments, parameters, boxes, classes)
+    )
 
 
-def _film(
+def _of_recording(
     recording: Recording,
     moments: list[Snapshot],
     parameters: list[Value],
@@ -109,7 +111,7 @@ def _film(
             training = laboratory(recording, programs)
         except Untrainable as error:
             training = {"reason": _words(error)}
-    data["film"] = {
+    data["recording"] = {
         "parameters": [position.get(parameter) for parameter in parameters],
         "names": _names(recording.model, parameters),
         "nodes": [position[node] for node in topological_order(root)],
