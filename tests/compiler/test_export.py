@@ -445,8 +445,8 @@ def test_results_that_are_constants_or_the_arguments(built):
 
     file = built(f, [1.0, 2.0], "a text, which is no number")
     assert file.value([0.5, 0.75]).tolist() == f([0.5, 0.75], "")
-    few = built(lambda x: [x, 7.5, x * 2.0], 1.0, file="g")
-    assert few.value([0.5]).tolist() == [0.5, 7.5, 1.0]
+    few = built(lambda x: [x, 7.5, np.float64(2.5), mg.Value(1.5), x * 2.0], 1.0, file="g")
+    assert few.value([0.5]).tolist() == [0.5, 7.5, 2.5, 1.5, 1.0]
     of_class = built(mg.compile(dict), file="h", a=1.0, b=2.0)
     assert of_class.value([0.5, 0.75]).tolist() == [0.5, 0.75]
 
