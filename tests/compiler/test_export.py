@@ -312,6 +312,12 @@ def test_a_network_has_its_parameters_in_a_table_or_as_an_argument(built):
     assert doubled[0] != value[0]
 
 
+def test_a_parameter_that_no_result_depends_on(built):
+    w = mg.Value(0.5)
+    file = built(lambda x: mg.scan(lambda s, t: (mg.tanh(x), s * t), x, [x, w, 0.1])[0], 0.5)
+    assert file.value(0.25) == pytest.approx([math.tanh(0.25)])
+
+
 def test_gradients_stand_in_the_order_that_the_comment_says(built):
     scale, shift = mg.Value(3.0), mg.Value(0.25)
     x, y = [mg.Value(2.0), mg.Value(5.0)], mg.Value(7.0)
