@@ -327,6 +327,12 @@ def test_a_network_has_its_parameters_in_a_table_or_as_an_argument(built):
     assert doubled[0] != value[0]
 
 
+def test_a_parameter_that_no_result_depends_on(built):
+    w = mg.Value(0.5)
+    file = built(lambda x: mg.scan(lambda s, t: (mg.tanh(x), s * t), x, [x, w, 0.1])[0], 0.5)
+    assert file.value(0.25) == pytest.approx([math.tanh(0.25)])
+
+
 def test_gradients_stand_in_the_order_that_the_comment_says(built):
     scale, shift = mg.Value(3.0), mg.Value(0.25)
     x, y = [mg.Value(2.0), mg.Value(5.0)], mg.Value(7.0)
@@ -460,8 +466,8 @@ def test_results_that_are_constants_or_the_arguments(built):
 
     file = built(f, [1.0, 2.0], "a text, which is no number")
     assert file.value([0.5, 0.75]).tolist() == f([0.5, 0.75], "")
-    few = built(lambda x: [x, 7.5, x * 2.0], 1.0, file="g")
-    assert few.value([0.5]).tolist() == [0.5, 7.5, 1.0]
+    few = built(lambda x: [x, 7.5, np.float64(2.5), mg.Value(1.5), x * 2.0], 1.0, file="g")
+    assert few.value([0.5]).tolist() == [0.5, 7.5, 2.5, 1.5, 1.0]
     of_class = built(mg.compile(dict), file="h", a=1.0, b=2.0)
     assert of_class.value([0.5, 0.75]).tolist() == [0.5, 0.75]
 

@@ -590,6 +590,23 @@ def test_slots_that_are_set_and_that_are_empty(backend):
     )
 
 
+def test_an_attribute_that_a_function_gets_later(backend):
+    def scaled(x):
+        return x * getattr(scaled, "scale", 1.0)
+
+    def counted(x):
+        counted.calls = counted.calls + 1 if hasattr(counted, "calls") else 1
+        return x * counted.calls
+
+    fast, counts = (mg.compile(each, backend=backend) for each in (scaled, counted))
+    assert fast(2.0) == 2.0
+    scaled.scale = 3.0
+    assert fast(2.0) == 6.0
+    del scaled.scale
+    assert fast(2.0) == 2.0
+    assert [counts(1.0) for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
 def test_plain_numbers_that_the_function_changes_itself_are_read_each_time(backend):
     model, seen = Model(), []
 

@@ -603,6 +603,9 @@ class ClosedOver:
                 self._watch(path, content, {name: None for name in taken if _is_data(content[name])}, ".")
             else:
                 self._watch(path, content, taken, ".")
+        if not self._names.isdisjoint(_MISSES_OF_VALUES):
+            bare = [each for each in self.functions if not each.__dict__]
+            self._watched += [_Watched(each.__name__, ".", each.__dict__, None, []) for each in bare]
         self._arrange_containers()
         self._arrange_names()
         self._arrange_settings()
