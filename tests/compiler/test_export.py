@@ -57,6 +57,21 @@ def test_the_value_and_the_gradients_of_an_expression(built):
     assert file.macros == {"INPUTS": 2, "OUTPUTS": 1, "GRADIENTS": 2, "VALUE_WORK": 0, "WORK": 0}
 
 
+def test_sums_whose_products_stand_elsewhere_are_computed_by_several_functions(built):
+    """In the loop there are a product and then a number, thrice, and a number and then a product."""
+
+    def f(w, x, y, z):
+        h, c, total = [0.1] * 6, [0.2] * 6, 0.0
+        for _ in range(20):
+            h = [mg.tanh(a * state + b) for a, state, b in zip(x, h, y, strict=True)]
+            c = [mg.sigmoid(a * new + state) for a, new, state in zip(y, h, c, strict=True)]
+            p = [mg.sin(a * state + b) for a, state, b in zip(z, c, w, strict=True)]
+            total += sum(mg.exp(a * state + b) for a, state, b in zip(w, p, z, strict=True))
+        return total
+
+    agrees(f, built, *(np.linspace(0.1, 0.5 + number, 6) for number in range(4)))
+
+
 def test_passes_that_are_disabled_are_not_run(built):
     def loss(xs):
         return mg.mean([mg.sin(2.0 * x) * mg.cos(x) + x * x for x in xs])
@@ -690,14 +705,16 @@ def test_threads_call_it_at_the_same_time(built):
 
 
 @pytest.mark.slow
-def test_a_thousand_steps_of_runge_and_kutta_have_60_kb(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["rk-1000", "lstm"])
+def test_a_thousand_steps_have_60_kb(name, tmp_path, monkeypatch):
+    """Runge and Kutta's; and a network that reads 1,024 letters, which are in the file."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
-    from programs.runge_kutta import runge_kutta
+    from programs import PROGRAMS
 
-    program = runge_kutta(1000)
+    program = PROGRAMS[name]
     numbers, given = program.data()
     fast = mg.compile(lambda weights: program.scalars(weights, given))
-    source, _ = fast.export(tmp_path / "orbit.c", mapped(mg.Value, numbers))
+    source, _ = fast.export(tmp_path / "steps.c", mapped(mg.Value, numbers))
     assert Path(source).stat().st_size < 60_000
 
 

@@ -208,8 +208,9 @@ class TestPaths:
     def test_a_primitive_that_is_not_pure_makes_no_call_go_on_for_ever(self, weights):
         draw = random.Random(0)
         flipping = mg.primitive("flipping", "flip", lambda x: draw.choice([1.0, -1.0]), lambda g, out, x: g)
-        fast = mg.compile(lambda x: x * weights[0] if flipping(x) > 0 else -x * weights[0])
-        assert {abs(fast(3.0).data) for _ in range(30)} == {1.5}
+        for paths, argument in ((64, 3.0), (4, 3)):  # an int is no quick argument
+            fast = mg.compile(lambda x: x * weights[0] if flipping(x) > 0 else -x * weights[0], paths=paths)
+            assert {abs(fast(argument).data) for _ in range(30)} == {1.5}
 
     def test_histories_that_are_data(self, weights):
         def bouncing(x):

@@ -277,11 +277,16 @@ def _merged(graph: Graph, first: int) -> Graph:
     is_first = terms.owner[once - 1] != user  # before the first of all comes the last one, which is of another sum
     is_product = has_one[used] & ~graph.from_zero[used]
     adds_sums = _marks(size, user[~is_product & ~is_first])
+    adds_sums[used[is_first & adds_sums[user] & has_one[used] & graph.from_zero[used]]] = (
+        True  # 0 and the first of them
+    )
     ordered = ~graph.unordered[user] & ~graph.unordered[used]
     begins = is_first & ordered & (adds_sums[used] | ~adds_sums[user])
     # Negated, the largest is the smallest; and a sum that is 0 is -0, but the sum of its negated terms is not.
     is_sum = kind[user] == SUM
-    merged = (is_sum & is_product) | ((terms.coefficient[once] == 1) & (begins | ~is_sum | has_one[user]))
+    merged = (is_sum & is_product) | (
+        (terms.coefficient[once] == 1) & (begins | ~is_sum | (has_one & ~adds_sums)[user])
+    )
     if not merged.any():
         return graph
     once, user, used, is_product = once[merged], user[merged], used[merged], is_product[merged]

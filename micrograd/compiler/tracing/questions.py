@@ -243,7 +243,8 @@ class Questions:
         while stack:
             this = stack[-1]
             primitive = self._tape.operations.primitives[this]
-            operands = () if this in known else self._operands(this)
+            is_before = self._is_before(this) and primitive not in (INPUT, LITERAL)
+            operands = () if this in known or is_before else self._operands(this)
             if primitive is DIFFERENTIATED_AS:
                 operands = operands[:1]
             if unknown := [operand for operand in operands if operand not in known]:
@@ -253,7 +254,7 @@ class Questions:
             if this in known:
                 continue
             worst = max((known[operand] for operand in operands), default=_EXACT)
-            if this in self._tape.checked:  # a power
+            if is_before or this in self._tape.checked:  # a power
                 known[this] = _ROUNDED
             elif primitive in (primitives.add, primitives.sub, primitives.mul):
                 known[this] = _ROUNDED_ONCE if worst is _EXACT else _ROUNDED
@@ -262,6 +263,10 @@ class Questions:
             else:
                 known[this] = worst if not operands or primitive in _CHOICES or primitive is TAKE else _ROUNDED
         return known[position]
+
+    def _is_before(self, position: int) -> bool:
+        """Whether nothing may be said of how a number was computed."""
+        return False
 
     def _is_one(self, position: int) -> bool:
         written = self._tape.operations
@@ -294,6 +299,8 @@ class Questions:
     def _magnitude(self, position: int, depth: int = 0) -> int:
         """The position of what the rounding error of a number is relative to: of a difference, the sum of sizes."""
         primitive, operands = self._tape.operations.primitives[position], self._operands(position)
+        if self._is_before(position):
+            return self._write(primitives.abs, position)
         if depth < _DEEPEST and primitive in (primitives.add, primitives.sub, primitives.mul):
             combine = primitives.mul if primitive is primitives.mul else primitives.add
             return self._write(combine, *[self._magnitude(operand, depth + 1) for operand in operands])

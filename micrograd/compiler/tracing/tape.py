@@ -299,7 +299,7 @@ class Tape(Tracer):
         if isinstance(operand, BoolSymbol):
             return 0, 1
         allowed = promotion.limits(kind if operand.kind is int else operand.kind)
-        return self.require(operand, allowed, self.bounds.get(operand._position))
+        return self.require(operand, allowed, self.bounds.get(self.position(operand)))
 
     def require(
         self, integer: Any, allowed: promotion.Bounds, known: promotion.Bounds | None = None
@@ -314,7 +314,7 @@ class Tape(Tracer):
         Returns:
             Those that it is in.
         """
-        (low, high), position = allowed, integer._position
+        (low, high), position = allowed, self.position(integer)
         if known is None or known[0] < low or known[1] > high:
             known = low, high
             distance = primitives.abs(self._symbol(position, FloatSymbol) - (low + high) / 2)
