@@ -126,7 +126,7 @@ def lse_jax() -> Callable[..., Any]:
 
 
 def by_hand() -> Callable[..., Any]:
-    """NumPy on an array; its largest number is a maximum of maxima, one after the other."""
+    """NumPy on an array; the first of its largest numbers gets the gradient."""
 
     def logsumexp(x: Any) -> Any:
         largest = x.max()

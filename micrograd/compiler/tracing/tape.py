@@ -394,14 +394,16 @@ class Tape(Tracer):
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
-        kind: type[Symbol] = Symbol
-        if Symbol not in map(type, ys) and Symbol not in map(type, xs):  # nearly always one is found at once
+        kinds = {*map(type, xs[:1]), *map(type, ys[:1])}  # nearly always they tell
+        if Symbol not in kinds:
             kinds = {type(start), *map(type, xs), *map(type, ys)}
-            if Value not in kinds or not kinds <= _FLOATS_AND_VALUES:
-                kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
-                if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)) or not kinds <= _FLOATS:
-                    return None  # what is made of integers may have to be checked step by step
-                kind = Symbol if Value in kinds else FloatSymbol
+        if Symbol in kinds or (Value in kinds and kinds <= _FLOATS_AND_VALUES):
+            kind = Symbol
+        else:
+            kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
+            if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)) or not kinds <= _FLOATS:
+                return None  # what is made of integers may have to be checked step by step
+            kind = Symbol if Value in kinds else FloatSymbol
         if start is not self._start[0]:  # nearly always it is the same 0.0
             self._start = start, self.position(start, SUM_OF_PRODUCTS)
         before = len(self.rows)
