@@ -400,6 +400,17 @@ def test_a_choice_in_an_expression_is_right():
     agrees(f, is_merged=False)
 
 
+def test_a_number_that_two_answers_make_is_right():
+    def f(x):
+        y, different = x * 2.0, 1
+        for _ in range(4):
+            different = len({bool(y > 0.5), bool(y > 1.5)})
+            y = y * 0.9 if y > 0.25 else y * 1.1
+        return y * different
+
+    agrees(f, is_merged=False)
+
+
 def test_an_index_may_be_data():
     def f(x, index):
         for _ in range(9):

@@ -221,7 +221,8 @@ class _History(NamedTuple):
     snapshots: list[_Snapshot]
 
 
-_PERIODS = 1, 2, 4  # after so many questions, answers change: so any two that are not 8 apart differ in some history
+# After so many questions, answers change. So any two differ in some history, unless a multiple of 8 lies between them.
+_PERIODS = 1, 2, 4
 
 
 def _traced(source: Source, answer: Callable[[int], bool]) -> _History:
