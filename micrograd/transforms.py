@@ -455,7 +455,7 @@ class Inputs:
 
     def _zero(self, output: Any) -> Any:
         """The derivative of an output by what it does not depend on."""
-        return Value(0.0, requires_grad=False) if self.in_graphs and isinstance(output, Value) else 0.0
+        return Value(0.0, requires_grad=False) if self.in_graphs and is_value(output) else 0.0
 
     def parts(self, slopes: list[Any]) -> list[Any]:
         """Derivatives by all inputs, for each argument differentiated by, in its shape."""

@@ -243,10 +243,19 @@ class Architecture:
         return f"<!-- drawn from {digest} -->"
 
 
+_WITH_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
 @functools.cache
 def _import_statements(source: str) -> list[ast.Import | ast.ImportFrom]:
     """The imports in a module, wherever they are written; those of the compiler are asked for twice."""
-    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    found, waiting = [], [ast.parse(source)]
+    while waiting:  # through statements only, which takes a tenth of the time of ast.walk
+        node = waiting.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.append(node)
+        waiting += [child for child in ast.iter_child_nodes(node) if isinstance(child, _WITH_STATEMENTS)]
+    return found
 
 
 def _loop(graph: dict[str, set[str]]) -> list[str]:

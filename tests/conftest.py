@@ -154,9 +154,10 @@ def _is_on(backend, item):
 
 
 def _loads_much(item):
-    """Whether an example of a docstring is in such a module, or loads JAX itself."""
+    """Whether an example of a docstring is in such a module, or loads JAX itself, or has Hypothesis search."""
     text = item.path.read_text("utf-8")
-    return bool(LOADS_MUCH.search(text)) or any("jax" in example.source for example in item.dtest.examples)
+    sources = [example.source for example in item.dtest.examples]
+    return bool(LOADS_MUCH.search(text)) or any("jax" in source or "hypothesis" in source for source in sources)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -206,6 +207,14 @@ def _ctrl_c_interrupts():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_waits_for_the_disk():
+    """No test is about a loss of power, and thousands of small files are written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="module")
 def own_cache(tmp_path_factory):
     """Compiled functions are kept in a folder of the module's own: its first test compiles, the others find."""
@@ -233,3 +242,11 @@ def own_registry():
     yield
     PRIMITIVES.clear()
     PRIMITIVES.update(before)
+
+
+@pytest.fixture
+def open_to_all():
+    """New files may be read and written by anyone, if nobody sees to it."""
+    before = os.umask(0)
+    yield
+    os.umask(before)

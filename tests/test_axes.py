@@ -269,54 +269,6 @@ class TestCompiled:
         same(mg.compile(mg.hessian(f))(x), mg.hessian(f)(x))
 
 
-WRONG = [
-    ("mg.softmax(x, axis=2)", ValueError, "axis 2 is out of range for an array of 2 dimensions"),
-    ("mg.logsumexp(x, axis=-3)", ValueError, "axis -3 is out of range for an array of 2 dimensions"),
-    ("mg.softmax(x, axis=(0, -2))", ValueError, "axis must be one axis, or several that differ, not (0, -2)"),
-    ("mg.softmax(x, axis=())", ValueError, "axis must be one axis, or several that differ, not ()"),
-    ("mg.softmax(x, axis='a')", TypeError, "axis must be an int or a tuple of ints, not 'a'"),
-    ("mg.softmax(x, axis=1.0)", TypeError, "axis must be an int or a tuple of ints, not 1.0"),
-    ("mg.softmax(x, axis=True)", TypeError, "axis must be an int or a tuple of ints, not True"),
-    ("mg.softmax(x, axis=v)", TypeError, "axis must be an int or a tuple of ints, not Value"),
-    ("mg.softmax(x)", ValueError, "softmax takes a sequence, not an array of 2 dimensions: give the axis"),
-    ("mg.logsumexp(x)", ValueError, "logsumexp takes a sequence, not an array of 2 dimensions: give the axis"),
-    ("mg.mean(x)", ValueError, "mean takes a sequence, not an array of 2 dimensions: give the axis"),
-    ("mg.logsumexp([1.0], keepdims=True)", ValueError, "keepdims is for an array: give the axis"),
-    ("mg.mean([1.0], keepdims=True)", ValueError, "keepdims is for an array: give the axis"),
-    ("mg.softmax(3.0, axis=0)", TypeError, "softmax takes a sequence of numbers or Values, not float: 3.0"),
-    ("mg.softmax('ab', axis=0)", TypeError, "softmax takes a sequence of numbers or Values, not str: 'ab'"),
-    ("mg.softmax(np.array(3.0), axis=0)", ValueError, "axis 0 is out of range for an array of 0 dimensions"),
-    ("mg.softmax([[1.0], [1.0, 2.0]], axis=0)", ValueError, "the lists are not of one shape"),
-    ("mg.softmax([['a']], axis=0)", TypeError, "an element of what softmax takes must be a number or a Value"),
-    ("mg.logsumexp([[1j]], axis=0)", TypeError, "an element of what logsumexp takes must be a number or a Value"),
-    ("mg.softmax(np.zeros((2, 0)), axis=1)", ValueError, "softmax of nothing: an array of shape (2, 0) has no element"),
-    ("mg.logsumexp([], axis=0)", ValueError, "logsumexp of nothing: an array of shape (0,) has no element"),
-    ("mg.softmax(np.full((2, 2), -math.inf), axis=0)", ZeroDivisionError, "softmax of nothing but -inf"),
-    ("mg.softmax(np.ma.masked_array(x, x > 0), axis=0)", TypeError, "not MaskedArray with a mask: fill it first"),
-    ("losses.hinge(x, np.ones(3), axis=0)", ValueError, "of one shape, or nested lists, not of the shapes (2, 3) and "),
-    ("losses.hinge(x, 1, axis=0)", TypeError, "predictions and targets must be arrays of one shape, or nested lists"),
-    ("losses.hinge(x, x, axis=0)", ValueError, "a target of the hinge loss must be -1 or 1"),
-    ("losses.mean_squared_error(x, x, axis=5)", ValueError, "axis 5 is out of range"),
-    ("losses.binary_cross_entropy(x, x * 9, axis=0)", ValueError, "must be from 0 to 1"),
-    ("losses.cross_entropy(x, [0, 1], axis=(0,))", TypeError, "the axis of the classes must be an int, not (0,)"),
-    ("losses.cross_entropy(x, [0, 1], axis=None)", TypeError, "axis must be an int or a tuple of ints, not None"),
-    ("losses.cross_entropy(x, [0, 1], axis=0)", ValueError, "cross_entropy got 3 rows of logits for 2 targets"),
-    ("losses.cross_entropy(x, [0, 1, 2], axis=0)", ValueError, "target 2 is not the index of one of 2 classes"),
-    ("losses.cross_entropy(x, [[0, 1, 2]] * 2)", TypeError, "logits must be a sequence of numbers or Values, not"),
-    ("losses.cross_entropy(x, 0)", ValueError, "cross_entropy got an array of shape (2, 3) for one target"),
-    ("losses.cross_entropy(x[None], [0])", ValueError, "cross_entropy got an array of shape (2, 3) for one target"),
-    ("losses.cross_entropy(3.0, 0, axis=0)", TypeError, "logits must be an array, or nested lists, not float: 3.0"),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "words"), WRONG, ids=[call for call, _, _ in WRONG])
-def test_a_wrong_call_is_refused_by_name(call, error, words):
-    world = {"mg": mg, "np": np, "math": math, "losses": losses, "x": sample((2, 3)), "v": Value(1.0)}
-    with pytest.raises(error) as raised:
-        exec(call, world)
-    assert words in str(raised.value)
-
-
 def test_a_target_may_be_an_array_without_axes():
     assert losses.cross_entropy([0.0, 0.0], np.array(1)) == pytest.approx(math.log(2))
 

@@ -250,120 +250,6 @@ class TestVmap:
         assert inspect.signature(mapped) == inspect.signature(price)
 
 
-STEP = "lambda s, x: (s, x)"
-WRONG = [
-    ("mg.scan(3, 0.0, [1.0])", TypeError, "scan takes a function, not int: 3"),
-    ("mg.vmap(None)", TypeError, "vmap takes a function, not NoneType: None"),
-    (f"mg.scan({STEP}, 0.0)", TypeError, "scan needs inputs to go through, or a length"),
-    (f"mg.scan({STEP}, 0.0, ())", TypeError, "scan needs inputs to go through, or a length"),
-    (
-        f"mg.scan({STEP}, 0.0, [])",
-        ValueError,
-        "scan of nothing: inputs has length 0, and no iteration says what comes out",
-    ),
-    (f"mg.scan({STEP}, 0.0, ([1], []))", ValueError, "scan of nothing: inputs[1] has length 0"),
-    (f"mg.scan({STEP}, 0.0, np.zeros((0, 2)))", ValueError, "scan of nothing: inputs has length 0"),
-    (f"mg.scan({STEP}, 0.0, length=0)", ValueError, "length must be at least 1, not 0"),
-    (f"mg.scan({STEP}, 0.0, length=2.0)", TypeError, "length must be an int, not float: 2.0"),
-    (
-        f"mg.scan({STEP}, 0.0, {{'a': [1], 'b': [1, 2]}})",
-        ValueError,
-        "scan goes through sequences of one length, but that of inputs['a'] is 1 and that of inputs['b'] is 2",
-    ),
-    (
-        f"mg.scan({STEP}, 0.0, [1], 2)",
-        ValueError,
-        "scan goes through sequences of one length, but that of inputs is 1 and that of length is 2",
-    ),
-    (f"mg.scan({STEP}, 0.0, 'abc')", TypeError, "inputs must be a list or an array to be gone through, not str: 'abc'"),
-    (
-        f"mg.scan({STEP}, 0.0, iter([1]))",
-        TypeError,
-        "inputs must be a list or an array to be gone through, not list_it",
-    ),
-    (f"mg.scan({STEP}, 0.0, v)", TypeError, "inputs must be a list or an array to be gone through, not Value: Value("),
-    (f"mg.scan({STEP}, 0.0, ([1], 2.0))", TypeError, "inputs[1] must be a list or an array to be gone through, not fl"),
-    (f"mg.scan({STEP}, 0.0, np.array(1.0))", ValueError, "inputs is an array of shape (): there is no axis 0"),
-    (f"mg.scan({STEP}, 0.0, np.ma.array([1.0]))", TypeError, "inputs is a MaskedArray with a mask: fill it first"),
-    (
-        "mg.scan(lambda s, x: s, 0.0, [1])",
-        TypeError,
-        "step must return a tuple of the next state and an output, not 0.0",
-    ),
-    (
-        "mg.scan(lambda s, x: (s, x, x), 0.0, [1])",
-        TypeError,
-        "step must return a tuple of the next state and an output",
-    ),
-    (
-        "mg.scan(lambda s, x: ([s, s], x), 0.0, [1])",
-        ValueError,
-        "the state must keep its structure: iteration 0 was given 0.0, and returns [0.0, 0.0]",
-    ),
-    (
-        "mg.scan(lambda s, x: (s[:x], x), [0.0] * 3, [3, 2])",
-        ValueError,
-        "the state must keep its structure: iteration 1 was",
-    ),
-    ("mg.scan(lambda s, x: (tuple(s), x), [0.0], [3])", ValueError, "the state must keep its structure"),
-    ("mg.scan(lambda s, x: ({'b': 0}, x), {'a': 0}, [3])", ValueError, "the state must keep its structure"),
-    ("mg.scan(lambda s, x: (s[1:], x), np.zeros(2), [3])", ValueError, "the state must keep its structure"),
-    ("mg.scan(lambda s, x: (None, x), 0.0, [3])", ValueError, "the state must keep its structure"),
-    (
-        "mg.scan(lambda s, x: (s, x if x else None), 0.0, [1, 0])",
-        ValueError,
-        "every iteration must return the same structure: iteration 0 returns 1, and iteration 1 None",
-    ),
-    ("mg.vmap(v.exp)()", ValueError, "vmap needs an argument to go through: there is none whose axis is not None"),
-    ("mg.vmap(len, None)([1.0])", ValueError, "vmap needs an argument to go through"),
-    ("mg.vmap(len)([])", ValueError, "vmap of nothing: argument 0 has length 0"),
-    ("mg.vmap(max)([1], [1, 2])", ValueError, "vmap goes through sequences of one length, but that of argument 0 is 1"),
-    ("mg.vmap(max, (0,))([1], [2])", ValueError, "in_axes has 1 axes, but there are 2 positional arguments"),
-    ("mg.vmap(max, 'a')([1])", TypeError, "in_axes must be an int, or a tuple or dict of them, not 'a'"),
-    ("mg.vmap(max, True)([1])", TypeError, "in_axes must be an int, or a tuple or dict of them, not True"),
-    ("mg.vmap(max, 1.0)([1])", TypeError, "in_axes must be an int, or a tuple or dict of them, not 1.0"),
-    ("mg.vmap(max, ((0, 0),))([1])", ValueError, "argument 0 is no tuple or dict, and has one axis, not (0, 0)"),
-    ("mg.vmap(max, ((0, 0),))(([1],))", ValueError, "the axes (0, 0) do not fit argument 0, whose parts are 0"),
-    (
-        "mg.vmap(max, ({'b': 0},))({'a': [1]})",
-        ValueError,
-        "the axes {'b': 0} do not fit argument 0, whose parts are 'a'",
-    ),
-    ("mg.vmap(max, ({0: 0},))(([1],))", ValueError, "the axes {0: 0} do not fit argument 0"),
-    ("mg.vmap(abs)(2.0)", TypeError, "argument 0 must be a list or an array to be gone through, not float: 2.0. What "),
-    ("mg.vmap(abs, -1)([1.0])", ValueError, "argument 0 is a list, whose axes are counted from 0: there is no axis -1"),
-    ("mg.vmap(abs, 1)([1.0])", TypeError, "argument 0[0] must be a list or an array to be gone through"),
-    ("mg.vmap(abs, 1)(np.ones(2))", ValueError, "argument 0 is an array of shape (2,): there is no axis 1"),
-    ("mg.vmap(abs, 0, 1)([1.0])", ValueError, "f returns 1.0: there is no axis 1"),
-    ("mg.vmap(list, 0, -1)([[1.0]])", ValueError, "f returns [1.0]: there is no axis -1"),
-    ("mg.vmap(abs, 0, 2)(np.ones((2, 2)))", ValueError, "f returns an array of shape (2,): there is no axis 2 beside"),
-    (
-        "mg.vmap(abs, 0, -3)(np.ones((2, 2)))",
-        ValueError,
-        "f returns an array of shape (2,): there is no axis -3 beside",
-    ),
-    ("mg.vmap(abs, 0, None)([1.0])", TypeError, "out_axes must be an int, or a tuple or dict of them, not None"),
-    ("mg.vmap(abs, 0, (0,))([1.0])", ValueError, "what f returns is no tuple or dict, and has one axis, not (0,)"),
-    (
-        "mg.vmap(lambda x: (x, x), 0, (0,))([1.0])",
-        ValueError,
-        "the axes (0,) do not fit what f returns, whose parts are",
-    ),
-    (
-        "mg.vmap(lambda x: [x] * x)([1, 2])",
-        ValueError,
-        "every iteration must return the same structure: iteration 0 returns [1]",
-    ),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "says"), WRONG, ids=[call for call, *_ in WRONG])
-def test_a_wrong_call_says_what_is_wrong(call, error, says):
-    with pytest.raises(error) as raised:
-        eval(call, {"mg": mg, "np": np, "v": Value(1.0)})
-    assert str(raised.value).startswith(says)
-
-
 class TestChoices:
     """cond and switch, as Python decides, compiled too."""
 
@@ -389,14 +275,6 @@ class TestChoices:
                 with pytest.raises(IndexError, match=f"no branch {index}: switch has 3"):
                     chosen(index, 3.0)
         assert mg.switch(Value(2.0), branches, 2.0) == 8.0
-
-    def test_what_is_no_function_is_refused(self):
-        with pytest.raises(TypeError, match="cond takes a function, not int"):
-            mg.cond(True, 1, lambda: 2)
-        with pytest.raises(TypeError, match="cond takes a function, not int"):
-            mg.cond(True, lambda: 2, 1)
-        with pytest.raises(TypeError, match="switch takes a function, not float"):
-            mg.switch(0, [lambda: 1, 2.0])
 
 
 class TestWhileLoop:
@@ -495,19 +373,3 @@ class TestIterationsThatConverge:
         swapped = mg.root(lambda s: [s[1] - 2.0, s[0] + s[1] - 5.0], [0.0, 0.0])
         assert swapped == [3.0, 2.0]
         assert mg.fixed_point(lambda x: 0.5 * x + 1.0, Value(0.0)).data == pytest.approx(2.0)
-
-    def test_what_does_not_converge_is_an_error(self):
-        with pytest.raises(ValueError, match="fixed_point has not converged after 20 iterations"):
-            mg.fixed_point(lambda x: -x, 1.0, limit=20)
-        with pytest.raises(ValueError, match="root has not converged after 5 iterations"):
-            mg.root(lambda x: x * x + 1.0, 0.7, limit=5)
-        with pytest.raises(ValueError, match="singular"):
-            mg.root(lambda x: x * x + 1.0, 0.0)
-        with pytest.raises(ValueError, match="what root's function returns must have the shape"):
-            mg.root(lambda x: [x[0]], [1.0, 2.0])
-        with pytest.raises(TypeError, match="must be a function, not float"):
-            mg.fixed_point(1.0, 1.0)
-        with pytest.raises(TypeError, match="must be a function, not float"):
-            mg.root(1.0, 1.0)
-        with pytest.raises(TypeError, match="the tolerance"):
-            mg.root(lambda x: x, 1.0, tolerance="small")

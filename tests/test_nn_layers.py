@@ -86,12 +86,6 @@ class TestModules:
         model = MLP(2, [1])
         assert model.forward([1.0, 2.0]).data == model([1.0, 2.0]).data
 
-    def test_a_module_without_either_says_what_to_define(self):
-        with pytest.raises(TypeError, match=r"Module cannot be called: define forward\(self, ...\)"):
-            Module()(1.0)
-        with pytest.raises(TypeError, match="cannot be called"):
-            Module().forward(1.0)
-
     def test_what_forward_gives_remembers_the_call(self):
         assert names_of_calls(Line()(3.0)) == names_of_calls(Line().forward(3.0)) == ["Line"]
         assert names_of_calls(Scaled()(x=3.0)) == names_of_calls(Scaled().forward(3.0)) == ["Scaled"]
@@ -229,20 +223,6 @@ class TestSequential:
         model = Sequential(Layer(2, 1), LayerNorm(1), Layer(1, 1), Neuron(1))
         assert type(model([1.0, 2.0])) is Value
 
-    @pytest.mark.parametrize(
-        ("parts", "kind", "words"),
-        [
-            ((), TypeError, "at least one module"),
-            ((Layer,), TypeError, "not the class Layer: make one"),
-            ((3,), TypeError, "a part must be a module or a function, not int: 3"),
-            (([Layer(1, 1)],), TypeError, r"write Sequential\(\*parts\)"),
-            (("tan",), ValueError, "no activation 'tan'"),
-        ],
-    )
-    def test_wrong_parts_are_refused(self, parts, kind, words):
-        with pytest.raises(kind, match=words):
-            Sequential(*parts)
-
 
 class TestDropout:
     def test_in_training_numbers_are_dropped_and_the_others_scaled_up(self):
@@ -270,11 +250,6 @@ class TestDropout:
         sum(results).backward()
         assert [value.grad for value in x] == [result.data for result in results]
         assert {value.grad for value in x} == {0.0, 2.0}
-
-    @pytest.mark.parametrize("rate", [-0.1, 1.0, math.nan, 2])
-    def test_a_rate_that_is_no_probability_is_refused(self, rate):
-        with pytest.raises(ValueError, match="rate, the probability of a 0"):
-            Dropout(rate)
 
     @pytest.mark.parametrize("backend", ["numpy", "llvm"])
     def test_a_compiled_function_asks_for_evaluation_mode_and_follows_it(self, backend):
@@ -410,15 +385,6 @@ class TestLayerNorm:
             lambda *x: sum(v * w for v, w in zip(norm(x), [1.0, 2.0, -3.0], strict=True)), [0.5, 1.0, -2.0]
         )
 
-    @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf])
-    def test_a_wrong_epsilon_is_refused(self, epsilon):
-        with pytest.raises(ValueError, match="epsilon must be above 0"):
-            LayerNorm(2, epsilon)
-
-    def test_another_number_of_inputs_is_refused(self):
-        with pytest.raises(ValueError, match=r"LayerNorm\(2\) takes 2 inputs, not 3"):
-            LayerNorm(2)([1.0, 2.0, 3.0])
-
 
 def convolved(image, weights, biases, stride, padding):
     """The same as Convolution2d without an activation, with NumPy."""
@@ -463,31 +429,6 @@ class TestConvolution2d:
         layer.w[0][0].data = 2.0
         with mg.detect_anomaly():
             assert layer([[np.float64(3.0)]])[0][0][0].data == 6.0
-
-    @pytest.mark.parametrize(
-        ("image", "words"),
-        [
-            ([1.0, 2.0], "takes rows of numbers for each of 1 channels, not 1 axes"),
-            ([[[1.0]], [[1.0]]], "takes 1 channels of one shape, not 2"),
-            ([[1.0, 2.0], [1.0]], "of one shape"),
-            ([[1.0]], "takes images of at least 2 pixels, not 1 by 1"),
-        ],
-    )
-    def test_other_images_are_refused(self, image, words):
-        with pytest.raises(ValueError, match=words):
-            Convolution2d(1, 1, 2)(image)
-
-    def test_rows_alone_need_one_channel(self):
-        with pytest.raises(ValueError, match="not 2 axes"):
-            Convolution2d(2, 1, 1)([[1.0]])
-
-    @pytest.mark.parametrize(
-        ("settings", "words"),
-        [({"inputs": 0}, "inputs must be"), ({"padding": -1}, "padding must be"), ({"stride": 0}, "stride must be")],
-    )
-    def test_wrong_settings_are_refused(self, settings, words):
-        with pytest.raises(ValueError, match=words):
-            Convolution2d(**{"inputs": 1, "outputs": 1, "size": 1} | settings)
 
     @MODES
     def test_a_filter_of_edges_is_learnt(self, mode):

@@ -79,22 +79,13 @@ def hessian_of_curved(argument):
 
 class TestGrad:
     @each_container
-    def test_the_gradient_has_the_shape_of_the_argument(self, argument):
-        found = mg.grad(curved)(argument)
-        assert shape(found) == shape(argument)
-        assert scalars(found) == slopes_of_curved(argument)
-
-    @each_container
-    def test_the_value_comes_with_it(self, argument):
+    def test_the_gradient_has_the_shape_of_the_argument_and_the_value_comes_with_it(self, argument):
         value, slopes = mg.value_and_grad(curved)(argument)
-        assert value == curved(argument)
-        assert scalars(slopes) == slopes_of_curved(argument)
-
-    @each_container
-    def test_results_are_plain_floats(self, argument):
-        value, slopes = mg.value_and_grad(curved)(argument)
-        assert type(value) is float
-        assert all(type(number) in (float, np.float64) for number in scalars(slopes))
+        for found in (mg.grad(curved)(argument), slopes):
+            assert shape(found) == shape(argument)
+            assert scalars(found) == slopes_of_curved(argument)
+            assert all(type(number) in (float, np.float64) for number in scalars(found))
+        assert (value, type(value)) == (curved(argument), float)
 
     def test_the_argument_itself_stays_as_it_is(self):
         numbers, nested = np.array([2.0, 3.0]), {"a": [1.0]}
@@ -129,11 +120,6 @@ class TestGrad:
 
     def test_keyword_arguments_are_handed_on_and_not_differentiated(self):
         assert mg.grad(lambda x, *, power, scale=1.0: scale * x**power)(2.0, power=3) == 12.0
-
-    def test_empty_containers_have_empty_gradients(self):
-        assert mg.grad(lambda p: 3.0)([]) == []
-        assert mg.grad(lambda p: p.sum())(np.zeros((0, 2))).shape == (0, 2)
-        assert mg.hessian(lambda p: 3.0)([]) == []
 
     def test_an_error_of_the_function_comes_through_and_harms_no_later_call(self):
         with pytest.raises(ValueError, match=r"log\(-1\.0\)"):
@@ -221,11 +207,8 @@ class TestJacobian:
         by_vector, by_number = mg.jacobian(lambda x, y: x * y, (0, 1))(np.array([1.0, 2.0]), 3.0)
         assert by_vector.tolist() == [[3.0, 0.0], [0.0, 3.0]]
         assert by_number.tolist() == [1.0, 2.0]
-
-    def test_an_array_of_outputs_by_two_arrays_keeps_the_two_apart(self):
         by_x, by_y = mg.jacobian(lambda x, y: x * y, (0, 1))(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-        assert by_x.tolist() == [[3.0, 0.0], [0.0, 4.0]]
-        assert by_y.tolist() == [[1.0, 0.0], [0.0, 2.0]]
+        assert (by_x.tolist(), by_y.tolist()) == ([[3.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]])
 
     def test_no_outputs(self):
         assert mg.jacobian(lambda p: [])([1.0]) == []
@@ -306,10 +289,6 @@ class TestHvp:
 
 
 class TestComposition:
-    def test_derivatives_of_derivatives_to_the_third_order(self):
-        third = mg.grad(mg.grad(mg.grad(lambda x: mg.exp(2 * x) + x**5)))
-        assert third(0.3) == pytest.approx(8 * math.exp(0.6) + 60 * 0.3**2, rel=1e-14)
-
     def test_third_derivatives_of_containers(self):
         found = mg.jacobian(mg.hessian(lambda p: p[0] ** 3 * p[1]))([2.0, 3.0])
         assert found == [[[18.0, 12.0], [12.0, 0.0]], [[12.0, 0.0], [0.0, 0.0]]]

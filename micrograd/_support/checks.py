@@ -32,6 +32,10 @@ class Operand:
         """What stands for an array that has operands of this class in it."""
         raise NotImplementedError
 
+    def _as_float(self) -> Any:
+        """What stands for the float of the plain number that this stands for."""
+        raise NotImplementedError
+
 
 def is_bool(value: object) -> bool:
     """Whether it is a bool of Python or of NumPy, which need not be loaded."""

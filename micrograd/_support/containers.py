@@ -164,6 +164,9 @@ def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
         return remade(first, [_stacked([item[key] for item in items], shape) for key in first])
     if isinstance(first, (list, tuple)):
         return remade(first, [_stacked(list(column), shape) for column in zip(*items, strict=True)])
+    operands = [kind for kind in set(map(type, items)) if issubclass(kind, Operand)]
+    if operands and all(kind.is_number for kind in operands):  # an array of numbers is one of floats
+        items = [item._as_float() if isinstance(item, Operand) else float(item) for item in items]
     if are_all(Operand, items):  # NumPy would ask each what it has
         return first._array(np.fromiter(items, object, len(items)).reshape(shape))
     recorded = any(isinstance(item, Operand) or getattr(item, "dtype", None) == "O" for item in items)

@@ -91,11 +91,17 @@ def taken(numbers: Floats, part: Any) -> Floats:
 def all_finite(numbers: Floats) -> bool:
     """Whether there is neither an infinity nor a NaN."""
     # For three numbers, a list takes 0.1 us in place of 0.4; for 4,000, their product takes half as long as isfinite
-    total = sum(numbers.tolist()) if len(numbers) <= _FEW else np.vdot(numbers, numbers)
-    return math.isfinite(total) or bool(np.isfinite(numbers).all())
+    if len(numbers) <= _MANY:
+        total = sum(numbers.tolist()) if len(numbers) <= _FEW else np.vdot(numbers, numbers)
+        if math.isfinite(total):
+            return True
+    return bool(np.isfinite(numbers).all())
 
 
 _FEW = 16  # numbers, of which a list is made in less time
+# Of more numbers, OpenBLAS computes the product in threads. Where other processes keep the cores busy, it waits
+# for these: 10,001 numbers then took 4 to 20 ms in place of the 2.2 us of isfinite.
+_MANY = 10_000
 
 
 def shape_of_floats(items: Sequence[Any]) -> tuple[int, ...]:

@@ -34,6 +34,12 @@ class ArrayLibrary:
         """0 where a letter may look, minus infinity at later ones."""
         return self.triu(self.full((length, length), -math.inf), 1)
 
+    def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:
+        """Matrices of zeros with numbers in these positions."""
+        matrices = self.zeros((len(numbers), *shape))
+        matrices[:, rows, columns] = numbers
+        return matrices
+
 
 class Numpy(ArrayLibrary):
     def __init__(self) -> None:
@@ -63,12 +69,6 @@ class Numpy(ArrayLibrary):
 
     def cross_entropy(self, scores: Any, classes: Any) -> Any:
         return (self.logsumexp(scores, 1) - scores[self.arange(len(scores)), classes]).mean()
-
-    def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:
-        """Matrices of zeros with numbers in these positions."""
-        matrices = self.zeros((len(numbers), *shape))
-        matrices[:, rows, columns] = numbers
-        return matrices
 
     def solved_below(self, factor: Any, numbers: Any) -> Any:
         """What a lower triangular matrix is to be multiplied with. NumPy has nothing quicker for these."""
@@ -117,12 +117,6 @@ class Torch(ArrayLibrary):
     def softmax(self, x: Any) -> Any:
         """Shares along the last axis."""
         return self.library.softmax(x, -1)
-
-    def placed(self, numbers: Any, shape: tuple[int, int], rows: Any, columns: Any) -> Any:
-        """Matrices of zeros with numbers in these positions."""
-        matrices = self.zeros((len(numbers), *shape))
-        matrices[:, rows, columns] = numbers
-        return matrices
 
     def solved_below(self, factor: Any, numbers: Any) -> Any:
         """What a lower triangular matrix is to be multiplied with."""

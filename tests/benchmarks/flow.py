@@ -62,20 +62,25 @@ def bouncing_ball_by_where(x: Any, steps: int = 200) -> Any:
     return height
 
 
-def adaptive_runge_kutta(x: Any) -> Any:
-    """Solve y' = -x * y from 1, to time 2, with a step that the estimated error decides."""
-    time, y, step = 0.0, 1.0, 0.25
+def one_runge_kutta_step(x: Any, y: Any, step: Any) -> tuple[Any, Any]:
+    """What follows y by y' = -x * y, and how wrong that may be."""
 
     def slope(y: Any) -> Any:
         return -x * y
 
+    first = slope(y)
+    second = slope(y + step * 0.5 * first)
+    third = slope(y + step * 0.75 * second)
+    following = y + step * (2.0 * first + 3.0 * second + 4.0 * third) / 9.0
+    return following, abs(step * (-5.0 * first + 6.0 * second + 8.0 * third - 9.0 * slope(following)) / 72.0)
+
+
+def adaptive_runge_kutta(x: Any) -> Any:
+    """Solve y' = -x * y from 1, to time 2, with a step that the estimated error decides."""
+    time, y, step = 0.0, 1.0, 0.25
     while time < 2.0:
         step = min(step, 2.0 - time)
-        first = slope(y)
-        second = slope(y + step * 0.5 * first)
-        third = slope(y + step * 0.75 * second)
-        following = y + step * (2.0 * first + 3.0 * second + 4.0 * third) / 9.0
-        error = abs(step * (-5.0 * first + 6.0 * second + 8.0 * third - 9.0 * slope(following)) / 72.0)
+        following, error = one_runge_kutta_step(x, y, step)
         if error < 1e-4:
             time, y = time + step, following
             step = 2.0 * step if error < 1e-5 else step
@@ -84,25 +89,19 @@ def adaptive_runge_kutta(x: Any) -> Any:
     return y
 
 
-def runge_kutta_by_while_loop(x: Any) -> Any:
-    """Solve the same to time 20 with a thousandth of the error, by mg.while_loop."""
-
-    def slope(y: Any) -> Any:
-        return -x * y
+def runge_kutta_by_while_loop(x: Any, library: Any = mg, while_loop: Any = mg.while_loop) -> Any:
+    """Solve the same to time 20 with a thousandth of the error, by the loop of a library."""
 
     def body(state: Any) -> Any:
         time, y, step = state
-        step = mg.minimum(step, 20.0 - time)
-        first = slope(y)
-        second = slope(y + step * 0.5 * first)
-        third = slope(y + step * 0.75 * second)
-        following = y + step * (2.0 * first + 3.0 * second + 4.0 * third) / 9.0
-        error = abs(step * (-5.0 * first + 6.0 * second + 8.0 * third - 9.0 * slope(following)) / 72.0)
+        step = library.minimum(step, 20.0 - time)
+        following, error = one_runge_kutta_step(x, y, step)
         fits = error < 1e-7
-        time, y = mg.where(fits, time + step, time), mg.where(fits, following, y)
-        return time, y, step * mg.where(fits, mg.where(error < 1e-8, 2.0, 1.0), 0.5)
+        time, y = library.where(fits, time + step, time), library.where(fits, following, y)
+        return time, y, step * library.where(fits, library.where(error < 1e-8, 2.0, 1.0), 0.5)
 
-    return mg.while_loop(lambda state: state[0] < 20.0, body, (0.0, 1.0, 0.25))[1]
+    start = (0.0, 1.0, 0.25) if library is mg else (0.0 * x, 1.0 + 0.0 * x, 0.25 + 0.0 * x)  # JAX asks for types alike
+    return while_loop(lambda state: state[0] < 20.0, body, start)[1]
 
 
 def american_option(x: Any, steps: int = 20) -> Any:
@@ -189,22 +188,7 @@ def in_jax() -> tuple[dict[str, Callable[[float], Any]], dict[str, Callable[[flo
         return jnp.dot(jnp.arange(5.0), numbers)
 
     def runge_kutta(x: Any) -> Any:
-        def slope(y: Any) -> Any:
-            return -x * y
-
-        def body(state: Any) -> Any:
-            time, y, step = state
-            step = jnp.minimum(step, 20.0 - time)
-            first = slope(y)
-            second = slope(y + step * 0.5 * first)
-            third = slope(y + step * 0.75 * second)
-            following = y + step * (2.0 * first + 3.0 * second + 4.0 * third) / 9.0
-            error = abs(step * (-5.0 * first + 6.0 * second + 8.0 * third - 9.0 * slope(following)) / 72.0)
-            fits = error < 1e-7
-            time, y = jnp.where(fits, time + step, time), jnp.where(fits, following, y)
-            return time, y, step * jnp.where(fits, jnp.where(error < 1e-8, 2.0, 1.0), 0.5)
-
-        return lax.while_loop(lambda state: state[0] < 20.0, body, (0.0 * x, 1.0 + 0.0 * x, 0.25 + 0.0 * x))[1]
+        return runge_kutta_by_while_loop(x, jnp, lax.while_loop)
 
     def option(x: Any, steps: int = 20) -> Any:
         up, discount = 1.02, 0.9995

@@ -44,7 +44,7 @@ def test_an_expression_that_begins_with_a_sign_in_float32_and_json(tmp_path, cap
         (["x", "-o", "a.txt"], "a file of C, whose name ends in .c"),
         (["x", "-o", "int.c"], "a function of C cannot be called 'int'"),
         (["x", "-o", "mine.c"], "was not written by export"),
-        (["none.skops", "-o", "a.c"], "No such file or directory"),
+        pytest.param(["none.skops", "-o", "a.c"], "No such file or directory", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_refused(words, message, tmp_path, monkeypatch, capsys):

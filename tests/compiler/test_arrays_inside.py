@@ -93,8 +93,6 @@ def agrees_of_numbers(backend, function, *numbers):
     assert [type(part) is bool for part in found] == [type(part) is bool for part in expected]
 
 
-WEIGHTS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-
 OF_BOTH = {
     "greater": lambda x, y: mg.where(x > y, x, y * 2),
     "less": lambda x, y: mg.where(x < y, x, y * 2),

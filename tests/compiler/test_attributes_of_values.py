@@ -296,26 +296,3 @@ class TestSetInside:
         p.seen = False
         fast(3.0)
         assert p.seen is True
-
-
-def test_fit_notices_them(backend):
-    p, scale = Value(0.0), made(1.0, m=1.0)
-
-    def train(compile):  # noqa: A002  # as fit calls it
-        p.data, scale.m = 0.0, 1.0
-
-        def callback(history):
-            scale.m = 1.0 + len(history.epochs)
-
-        mg.fit(
-            lambda x: (p * scale.m - x) ** 2,
-            [1.0, 2.0],
-            mg.optim.SGD([p], 0.05),
-            epochs=3,
-            seed=0,
-            compile=compile,
-            callback=callback,
-        )
-        return p.data
-
-    assert train(backend) == pytest.approx(train(False), rel=1e-12)

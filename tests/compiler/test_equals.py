@@ -83,7 +83,9 @@ def way(request):
 
 @settings(max_examples=24)
 @given(steps, st.integers(2, 3))
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize(
+    "name", ["in rounds", *(pytest.param(name, marks=pytest.mark.slow) for name in WAYS if name != "in rounds")]
+)
 def test_what_is_computed_again_costs_nothing(name, steps, several):
     with found(WAYS[name]):
         once, again = (columns_of(program(steps, times), 1) for times in (1, several))
@@ -94,6 +96,7 @@ def test_what_is_computed_again_costs_nothing(name, steps, several):
 
 @settings(max_examples=12)
 @given(steps)
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [*WAYS.values(), SAME_HASHES], ids=[*WAYS, "same hashes"])
 def test_numbers_are_those_of_eager(way, steps):
     """Also where different operations have the same hash."""

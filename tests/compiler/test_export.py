@@ -57,6 +57,21 @@ def test_the_value_and_the_gradients_of_an_expression(built):
     assert file.macros == {"INPUTS": 2, "OUTPUTS": 1, "GRADIENTS": 2, "VALUE_WORK": 0, "WORK": 0}
 
 
+def test_sums_whose_products_stand_elsewhere_are_computed_by_several_functions(built):
+    """In the loop there are a product and then a number, thrice, and a number and then a product."""
+
+    def f(w, x, y, z):
+        h, c, total = [0.1] * 6, [0.2] * 6, 0.0
+        for _ in range(20):
+            h = [mg.tanh(a * state + b) for a, state, b in zip(x, h, y, strict=True)]
+            c = [mg.sigmoid(a * new + state) for a, new, state in zip(y, h, c, strict=True)]
+            p = [mg.sin(a * state + b) for a, state, b in zip(z, c, w, strict=True)]
+            total += sum(mg.exp(a * state + b) for a, state, b in zip(w, p, z, strict=True))
+        return total
+
+    agrees(f, built, *(np.linspace(0.1, 0.5 + number, 6) for number in range(4)))
+
+
 def test_passes_that_are_disabled_are_not_run(built):
     def loss(xs):
         return mg.mean([mg.sin(2.0 * x) * mg.cos(x) + x * x for x in xs])
@@ -312,6 +327,12 @@ def test_a_network_has_its_parameters_in_a_table_or_as_an_argument(built):
     assert doubled[0] != value[0]
 
 
+def test_a_parameter_that_no_result_depends_on(built):
+    w = mg.Value(0.5)
+    file = built(lambda x: mg.scan(lambda s, t: (mg.tanh(x), s * t), x, [x, w, 0.1])[0], 0.5)
+    assert file.value(0.25) == pytest.approx([math.tanh(0.25)])
+
+
 def test_gradients_stand_in_the_order_that_the_comment_says(built):
     scale, shift = mg.Value(3.0), mg.Value(0.25)
     x, y = [mg.Value(2.0), mg.Value(5.0)], mg.Value(7.0)
@@ -445,8 +466,8 @@ def test_results_that_are_constants_or_the_arguments(built):
 
     file = built(f, [1.0, 2.0], "a text, which is no number")
     assert file.value([0.5, 0.75]).tolist() == f([0.5, 0.75], "")
-    few = built(lambda x: [x, 7.5, x * 2.0], 1.0, file="g")
-    assert few.value([0.5]).tolist() == [0.5, 7.5, 1.0]
+    few = built(lambda x: [x, 7.5, np.float64(2.5), mg.Value(1.5), x * 2.0], 1.0, file="g")
+    assert few.value([0.5]).tolist() == [0.5, 7.5, 2.5, 1.5, 1.0]
     of_class = built(mg.compile(dict), file="h", a=1.0, b=2.0)
     assert of_class.value([0.5, 0.75]).tolist() == [0.5, 0.75]
 
@@ -690,14 +711,16 @@ def test_threads_call_it_at_the_same_time(built):
 
 
 @pytest.mark.slow
-def test_a_thousand_steps_of_runge_and_kutta_have_60_kb(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["rk-1000", "lstm"])
+def test_a_thousand_steps_have_60_kb(name, tmp_path, monkeypatch):
+    """Runge and Kutta's; and a network that reads 1,024 letters, which are in the file."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
-    from programs.runge_kutta import runge_kutta
+    from programs import PROGRAMS
 
-    program = runge_kutta(1000)
+    program = PROGRAMS[name]
     numbers, given = program.data()
     fast = mg.compile(lambda weights: program.scalars(weights, given))
-    source, _ = fast.export(tmp_path / "orbit.c", mapped(mg.Value, numbers))
+    source, _ = fast.export(tmp_path / "steps.c", mapped(mg.Value, numbers))
     assert Path(source).stat().st_size < 60_000
 
 

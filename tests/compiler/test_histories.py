@@ -372,6 +372,34 @@ def test_what_depends_on_the_history_is_right(function):
         assert outcome(fast, x) == pytest.approx(outcome(function, x), rel=1e-11, abs=1e-12), x
 
 
+OF_MANY = {
+    "max": lambda x, y: max(x) * y,
+    "min of computed numbers": lambda x, y: min([each * y for each in x]),
+    "sorted": lambda x, y: sorted(x)[1] * y,
+    "filter": lambda x, y: len(list(filter(lambda each: each > 0, x))) * y,
+    "choices in a list": lambda x, y: mg.mean([1.0 if each > 0 else 2.0 for each in [each * y for each in x]]) * y,
+    "a count": lambda x, y: sum(1 for each in [each * y for each in x] if each > 0) * y,
+}
+
+
+@pytest.mark.parametrize("name", OF_MANY)
+def test_what_is_in_no_variable_is_right(name, backend):
+    numbers = np.random.default_rng(0).uniform(-1.0, 1.0, (8, 12)).tolist()
+    fast = mg.compile(OF_MANY[name], backend=backend)
+    for row in numbers:
+        assert fast(row, 0.5) == pytest.approx(OF_MANY[name](row, 0.5))
+
+
+def test_a_choice_in_an_expression_is_right():
+    def f(x):
+        y = x
+        for _ in range(6):
+            y = mg.tanh(sum([W if y > 0.4 else x, x if y * x > 0.2 else 1.0]) * y)
+        return y
+
+    agrees(f, is_merged=False)
+
+
 def test_an_index_may_be_data():
     def f(x, index):
         for _ in range(9):

@@ -79,6 +79,30 @@ def test_pythons_ints_have_all_their_digits(f, backend):
         assert outcome(lambda found=found: found) == outcome(lambda expected=expected: expected)
 
 
+@pytest.mark.parametrize("numbers", [[1, 0, 3], [0.5, 0.0, 3.0]], ids=["int", "float"])
+def test_what_iterations_over_an_array_give_is_an_array_of_floats(numbers):
+    positive, tripled = mg.vmap(lambda t: t > 0), mg.vmap(lambda t: t * 3 if t > 2 else 1)
+    agree(lambda x: positive(x) + positive(x), np.array(numbers))
+    agree(lambda x: (tripled(x), mg.scan(lambda s, t: (s, -t), 0, x)), np.array(numbers))
+    agree(lambda x: mg.vmap(lambda t: t * 2)(x) ** -1, np.array([1, 2, 4]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, others, n: mg.cond(x > 0, lambda: n * 3, lambda: n),
+        lambda x, others, n: mg.cond(x > 0, lambda: abs(n) * 3, lambda: n) + n,
+        lambda x, others, n: mg.while_loop(lambda s: s[1] < 2, lambda s: (s[0] + n * 3, s[1] + 1), (0, x))[0],
+        lambda x, others, n: mg.scan(lambda s, _: (s + n * 3, None), 0, length=30, checkpoint=5)[0],
+    ],
+    ids=["cond", "abs", "while_loop", "checkpoint"],
+)
+def test_ints_in_a_part_of_a_program(f):
+    fast, others = mg.compile(f), [1.0] * 30
+    for n in (2, 3002399751580331, -3002399751580331):  # three times these need more digits than a float has
+        assert is_same(fast(0.5, others, n), f(0.5, others, n))
+
+
 def test_under_no_grad_ints_are_ints():
     fast = mg.compile(lambda n: n + 1)
     with mg.no_grad():
@@ -262,6 +286,11 @@ def test_choices_between_numbers_of_numpy_and_of_python():
     agree(lambda a, t: (np.where(a > t, a, t), np.maximum(a, t), a.mean(), a.std()), numbers, 1.0)
     agree(lambda a: (a.mean(), a.var(), a.round(), a.sum()), mg.array(numbers))
     agree(lambda a, t: (np.floor(np.concatenate([a, [2.5]])), np.multiply(t, 2.0), np.add(1.0, t)), numbers, 3.0)
+
+
+def test_an_array_with_numbers_of_three_classes():
+    known = np.array([2.5, 1.5])
+    agree(lambda x, y: np.stack([x * 2, np.where(y > 1.0, known, 2), known]).sum(axis=0), np.array([0.5, 2.0]), 1.0)
 
 
 def test_what_is_known_keeps_its_dtype_beside_numbers_of_numpy():

@@ -122,6 +122,12 @@ def test_transforms(transform, caplog):
     assert loss.cache_info().traces == 1
 
 
+def test_a_gradient_that_is_0_before_others(caplog):
+    y = numbers(ROWS)
+    slopes = mg.compile(mg.grad(lambda v: (y * v[1] * v[2]).sum()))
+    assert not is_traced_in_full(caplog, slopes, np.array([0.5, -0.25, 0.125]))
+
+
 @pytest.mark.parametrize("name", ["least squares", "rows", "scan of rows", "hinge", "a mask"])
 def test_the_same_as_of_arguments(name):
     x, y = numbers(ROWS, 3), numbers(ROWS)

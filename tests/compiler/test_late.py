@@ -1,5 +1,6 @@
 """What interrupts a loop is late, so that the loop has all iterations that are alike."""
 
+import math
 import random
 
 import pytest
@@ -69,3 +70,52 @@ def test_rows_that_are_the_same_in_all_iterations_are_read_like_those_beside_the
     f(w).backward()
     mg.compile(f)(again).backward()
     assert again.grad == pytest.approx(w.grad, rel=1e-12)
+
+
+def slow_beside_fast(count):
+    """A state of one operation an iteration, and one of three that reads it."""
+    x = [math.sin(number) for number in range(count)]
+
+    def f(w, v):
+        slow, fast = w, v
+        for each in x:
+            slow = mg.tanh(slow * w + each)
+            fast = mg.sigmoid(slow * v + fast)
+        return fast * slow
+
+    return f
+
+
+def test_a_state_that_could_be_ahead_of_another_waits_for_it():
+    """In the reverse program that of the sigmoid is ready after two operations, and the other after three."""
+    f = slow_beside_fast(60)
+    given, again = [Value(0.4), Value(-0.7)], [Value(0.4), Value(-0.7)]
+    result = mg.compile(f)(*again)
+    result.backward()
+    expected = f(*given)
+    expected.backward()
+    assert result.data == pytest.approx(expected.data, rel=1e-13)
+    assert [each.grad for each in again] == pytest.approx([each.grad for each in given], rel=1e-11)
+    (forward, _), (backward, _) = loops(mg.compile(f, backend="numpy").program(*given))
+    assert min(forward, backward) >= 56
+
+
+@pytest.mark.parametrize("count", [40, 90])
+def test_rows_that_are_read_once_do_not_interrupt_a_loop(count):
+    """Each letter of the alphabet has a row, so that every other iteration is the last that reads one."""
+    rng = random.Random(4)
+    rows = [[Value(rng.uniform(-1, 1)) for _ in range(3)] for _ in range(count // 2)]
+    text = [rng.randrange(len(rows)) for _ in range(count)]
+
+    def f(w):
+        h = [w, w, w]
+        for letter in text:
+            h = [mg.tanh(w * each + x) for each, x in zip(h, rows[letter], strict=True)]
+        return sum(h)
+
+    found = loops(mg.compile(f, backend="numpy").program(Value(0.5)))
+    assert [iterations >= count - 4 for iterations, _ in found] == [True, True]
+    leaves = [each for row in rows for each in row]
+    w, again = Value(0.5), Value(0.5)
+    slopes = [mg.gradient(of(each), [each, *leaves]) for of, each in ((f, w), (mg.compile(f), again))]
+    assert [float(slope) for slope in slopes[1]] == pytest.approx([float(slope) for slope in slopes[0]], rel=1e-11)

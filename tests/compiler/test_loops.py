@@ -163,7 +163,7 @@ def test_a_state_that_begins_as_two_things_begins_the_loop_an_iteration_later():
         return state
 
     fast = mg.compile(f, backend="numpy")
-    assert loops(fast.program())[0] == (18, 6)  # of 20: the last one has no successor, the first one two beginnings
+    assert loops(fast.program())[0] == (19, 6)  # of 20: the first one has two beginnings
 
 
 @pytest.mark.parametrize("width", [1, 2])

@@ -110,7 +110,7 @@ class TestAlikeRows:
     def test_few_rows_are_traced(self, name, caplog):
         assert not is_traced_in_full(caplog, ALIKE[name], numbers(ROWS))
 
-    @pytest.mark.parametrize("rows", [400, 407, 431, 512])
+    @pytest.mark.parametrize("rows", [407, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (400, 431, 512))])
     def test_numbers_of_rows(self, rows, caplog):
         assert not is_traced_in_full(caplog, mg.value_and_grad(lambda x: np.sum(chained(x) ** 2)), numbers(rows))
 

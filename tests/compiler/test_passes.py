@@ -215,17 +215,3 @@ class TestDisable:
         monkeypatch.setenv("MICROGRAD_DISABLE", "batch,fuse,allocate")
         assert trained() == pytest.approx(expected, rel=1e-14)
         assert not batches
-
-    @pytest.mark.parametrize(
-        ("disable", "error", "message"),
-        [
-            (["folding"], ValueError, "disable names 'folding'; the passes that can be left out are cse, batch,"),
-            (["normalise"], ValueError, "disable names 'normalise'"),
-            ("cse", TypeError, "disable takes a list of names of passes, not 'cse'"),
-            (None, TypeError, "disable takes a list of names of passes, not None"),
-            ([1], TypeError, r"disable takes a list of names of passes, not \[1\]"),
-        ],
-    )
-    def test_what_is_no_list_of_passes_is_refused_at_once(self, disable, error, message):
-        with pytest.raises(error, match=message):
-            mg.compile(mixture, disable=disable)

@@ -208,8 +208,9 @@ class TestPaths:
     def test_a_primitive_that_is_not_pure_makes_no_call_go_on_for_ever(self, weights):
         draw = random.Random(0)
         flipping = mg.primitive("flipping", "flip", lambda x: draw.choice([1.0, -1.0]), lambda g, out, x: g)
-        fast = mg.compile(lambda x: x * weights[0] if flipping(x) > 0 else -x * weights[0])
-        assert {abs(fast(3.0).data) for _ in range(30)} == {1.5}
+        for paths, argument in ((64, 3.0), (4, 3)):  # an int is no quick argument
+            fast = mg.compile(lambda x: x * weights[0] if flipping(x) > 0 else -x * weights[0], paths=paths)
+            assert {abs(fast(argument).data) for _ in range(30)} == {1.5}
 
     def test_histories_that_are_data(self, weights):
         def bouncing(x):
@@ -315,6 +316,27 @@ class TestArraysOfNumbers:
             (value, slopes), (other, other_slopes) = fast(*arguments), expected(*arguments)
             assert value == pytest.approx(other, rel=1e-12)
             assert np.array(slopes) == pytest.approx(np.array(other_slopes), rel=1e-12)
+
+    def test_calls_on_the_path_of_the_call_before_are_quick(self, monkeypatch):
+        answers = counted_calls(monkeypatch)
+
+        def f(x, scale):
+            return (x * x).sum() * scale if scale > 0 else x.sum() - scale
+
+        fast, expected = mg.compile(mg.value_and_grad(f)), mg.value_and_grad(f)
+        for scale in (2.0, 3.0, -1.0, -2.0, 4.0, 5.0, 6.0):
+            (value, slopes), (other, other_slopes) = fast(self.POINTS, scale), expected(self.POINTS, scale)
+            assert value == pytest.approx(other, rel=1e-12)
+            assert slopes == pytest.approx(other_slopes.astype(float), rel=1e-12)
+        assert [answer is None for answer in answers] == [False, True, False, True, False, False]
+        assert "0 2 times, 1 5 times" in fast.explain()
+
+    def test_calls_after_too_many_paths_are_right(self):
+        fast = mg.compile(mg.value_and_grad(lambda x, times: (x * int(times)).sum()), paths=2)
+        factors = (1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 2.0, 2.0, 1.0)
+        with pytest.warns(RuntimeWarning, match="was traced for 2 ways"):
+            found = [fast(np.array([0.5, 1.0]), factor) for factor in factors]
+        assert [(value, *slopes) for value, slopes in found] == [(1.5 * each, each, each) for each in factors]
 
     def test_what_raises_eagerly_raises(self, monkeypatch):
         fast = mg.compile(mg.grad(lambda x: np.exp(x).sum()))

@@ -37,6 +37,20 @@ def test_a_singular_output_does_not_spoil_the_gradients_of_others(backend):
     assert x.grad == 18.0
 
 
+def test_a_result_that_is_there_twice(backend):
+    x = Value(0.0)
+
+    def f():
+        root = mg.sqrt(x)
+        return root, root, x * 3
+
+    results = mg.compile(f, backend=backend)()
+    results[2].backward(create_graph=True)
+    assert x.grad.data == 3.0
+    with pytest.raises(ZeroDivisionError):
+        results[1].backward()
+
+
 def test_what_has_no_derivative_spoils_no_output_that_lets_no_gradient_through_it(backend):
     flat = mg.primitive("flat3_compiled", "flat", lambda x, y: x * y, replace=True)
     x = Value(3.0)

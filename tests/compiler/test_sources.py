@@ -2,7 +2,6 @@
 
 import codecs
 import configparser
-import contextvars
 import cProfile
 import ctypes
 import gc
@@ -583,25 +582,6 @@ def test_what_is_reached_by_weak_references_is_kept_by_the_program():
     assert fast(1.0) == 2.0
     holder.clear()
     assert fast(1.0) == f(1.0) == 2.0
-
-
-def test_what_is_replaced_before_each_call_is_named_whatever_it_is():
-    scale, objects = contextvars.ContextVar("scale", default=0.0), np.array([0.0, None])
-
-    def put(number):
-        objects[0] = number
-
-    for f, change, what in (
-        (lambda x: x * scale.get(), scale.set, "scale"),
-        (lambda x: x * objects[0], put, "objects"),
-    ):
-        fast = compiled(f)
-        for n in range(10):
-            change(float(n))
-            assert fast(2.0) == f(2.0)
-        change(10.0)
-        with pytest.warns(RuntimeWarning, match=rf"as {what} was replaced before each"):
-            assert fast(2.0) == f(2.0)
 
 
 def test_which_modules_are_libraries():

@@ -8,7 +8,6 @@ from collections import Counter, OrderedDict, defaultdict, namedtuple
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
@@ -367,15 +366,6 @@ def _assert_alike(eager, compiled):
         assert (eager.dtype, eager.tolist()) == (compiled.dtype, compiled.tolist())
     else:
         assert eager == compiled
-
-
-labelled, frozen, attributed = Value(1.0, label="w"), Value(2.0, requires_grad=False), Value(3.0)
-attributed.mine = "attribute"
-items = st.lists(
-    st.sampled_from([1.5, -0.0, 2, True, None, "x", Value(0.5), Value(1.5) * 2.0, labelled, frozen, attributed]),
-    min_size=6,
-    max_size=10,
-)
 
 
 def test_freezing_one_of_many_values_in_an_argument_takes_effect(backend):

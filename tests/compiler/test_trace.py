@@ -6,7 +6,6 @@ import html
 import math
 import operator
 import sys
-import threading
 from fractions import Fraction
 from itertools import pairwise
 
@@ -308,13 +307,6 @@ def test_what_eager_raises_is_raised_and_what_it_gives_is_given(backend):
         result.backward()
 
 
-def test_bad_calls_of_compile():
-    with pytest.raises(TypeError, match="compile takes a function, not int: 3"):
-        mg.compile(3)
-    with pytest.raises(ValueError, match="backend must be 'auto', 'numpy', 'llvm' or 'jax', not 'cuda'"):
-        mg.compile(lambda: 1.0, backend="cuda")
-
-
 def test_a_module_and_a_method_can_be_compiled():
     class Scaled(mg.nn.Module):
         def __init__(self):
@@ -350,27 +342,6 @@ def test_a_program_without_arguments_is_that_of_the_last_call():
     run.run()
     assert run.buffer[run.program.outputs].tolist() == [5.0]
     assert fast.values() == [w]
-
-
-def test_threads_may_call_one_compiled_function():
-    w = Value(2.0)
-    fast = mg.compile(lambda x: w * mg.exp(x) * x)
-    expected = {x: (w * mg.exp(x) * x).data for x in range(20)}
-    wrong = []
-
-    def work():
-        for _ in range(30):
-            for x, value in expected.items():
-                result = fast(float(x))
-                if not math.isclose(result.data, value, rel_tol=1e-12):
-                    wrong.append((x, result.data))
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
 
 
 def test_the_result_draws_refuses_a_copy_and_has_a_second_derivative():

@@ -114,23 +114,13 @@ def test_values_that_are_no_parameters_lie_apart_from_them(backend):
     assert run(backend) == pytest.approx(run(False), rel=1e-9)
 
 
-def test_frozen_parameters_stay(backend):
-    model, data, optimizer = network()
-    frozen = model.layers[0].neurons[0].w[0]
-    frozen.requires_grad = False
-    before = frozen.data
-    mg.fit(loss_of(model), data, optimizer, epochs=1, seed=0, compile=backend)
-    assert frozen.data == before
-    assert model.layers[0].neurons[0].w[1].data != 0
-
-
 def test_frozen_parameters_lose_the_gradients_of_before_as_eagerly(backend):
     for compiled in (False, backend):
         w, u, apart = Value(0.5), Value(2.0), Value(1.0)
         w.grad, u.grad, apart.grad = 3.0, 4.0, 5.0
         u.requires_grad = False
         mg.fit(lambda x, w=w, u=u: (w * x - u) ** 2, [1.0], mg.optim.SGD([w, u], 0.25), compile=compiled)
-        assert [w.grad, u.grad, apart.grad] == [-3.0, 0.0, 5.0]
+        assert [w.grad, u.grad, apart.grad, u.data] == [-3.0, 0.0, 5.0, 2.0]
 
 
 def test_values_are_up_to_date_in_callbacks_and_when_it_ends(backend):
@@ -539,17 +529,6 @@ def test_two_states_that_change_positions(backend):
 
     assert run(backend) == pytest.approx(run(False), rel=1e-12)
     assert run(backend)[-2:] == [-3.0, 1.0]
-
-
-def test_what_the_last_callback_changes_stays(backend):
-    w = Value(0.5)
-
-    def callback(history):
-        if len(history.epochs) == 3:
-            w.data = 7.0
-
-    mg.fit(lambda x: (w * x) ** 2, [1.0], mg.optim.SGD([w], 0.1), epochs=3, callback=callback, compile=backend)
-    assert w.data == 7.0
 
 
 def test_an_error_before_the_first_step_changes_nothing(backend):

@@ -17,7 +17,6 @@ from micrograd.compiler.guards import words
 
 W = [Value(1.0), Value(2.0)]
 FLOATS, VALUES = np.array([1.0, 2.0]), mg.array([1.0, 2.0])
-ROWS = [[Value(1.0), Value(2.0)], [Value(3.0), Value(4.0)]]
 TABLE = mg.array([[1.0, 2.0], [3.0, 4.0]])
 NAMED = {0: Value(1.0), 1: Value(2.0)}
 

@@ -350,14 +350,6 @@ class TestNothingElse:
 
 
 class TestWrongUse:
-    def test_what_is_no_name_and_no_function_is_refused(self):
-        with pytest.raises(TypeError, match="a name or a function, not int: 3"):
-            mg.scope(3)
-        with pytest.raises(ValueError, match="needs a name"):
-            mg.scope("")
-        with pytest.raises(TypeError, match="not the class Value: decorate its methods"):
-            mg.scope(Value)
-
     def test_what_runs_later_is_refused(self):
         def generator():
             yield 1

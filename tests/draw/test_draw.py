@@ -106,13 +106,6 @@ class TestTrace:
         nodes, _ = draw.trace(Value(3.0) + 1)
         assert sorted((node.data, node.requires_grad) for node in nodes) == [(1.0, False), (3.0, True), (4.0, True)]
 
-    def test_a_cycle_is_refused(self):
-        a = Value(1.0)
-        b = a + 1
-        b._first = b
-        with pytest.raises(ValueError, match="cycle"):
-            draw.trace(b)
-
 
 class TestPicture:
     @pytest.mark.slow
@@ -379,15 +372,6 @@ class TestDepth:
         assert drawn(small(), depth=100).keys() == drawn(small()).keys()
         assert "not drawn" not in texts(small(), depth=2)
 
-    @pytest.mark.parametrize("depth", [1.0, "1", True])
-    def test_must_be_a_whole_number(self, depth):
-        with pytest.raises(TypeError, match="depth must be a whole number"):
-            draw.draw_dot(small(), depth=depth)
-
-    def test_must_not_be_negative(self):
-        with pytest.raises(ValueError, match="must not be negative: -1"):
-            draw.draw_dot(small(), depth=-1)
-
 
 class TestLimits:
     """Of pictures of all nodes."""
@@ -494,24 +478,13 @@ class TestNamesOfWeights:
 
 
 class TestWrongArguments:
-    @pytest.mark.parametrize("rankdir", ["RL", "", None, "lr"])
-    def test_rankdir_is_one_of_two(self, rankdir):
-        with pytest.raises(ValueError, match=f"LR, TB, not {rankdir!r}"):
-            draw.draw_dot(small(), rankdir=rankdir)
-
-    def test_format_is_one_that_graphviz_has(self):
-        with pytest.raises(ValueError, match="'nope'"):
-            draw.draw_dot(small(), "nope")
-        with pytest.raises(TypeError, match="format must be a string"):
-            draw.draw_dot(small(), None)
-
     def test_a_cycle_is_refused(self):
         a = Value(1.0)
         b = a + 1
         b._first = b
-        for options in ({}, {"depth": 3}):
+        for drawn in (draw.trace, draw.draw_dot, lambda root: draw.draw_dot(root, depth=3)):
             with pytest.raises(ValueError, match="cycle"):
-                draw.draw_dot(b, **options)
+                drawn(b)
         assert draw.svg_or_none(b) is None
 
 
@@ -541,11 +514,6 @@ class TestDigraph:
 
     def test_pipe_gives_text(self):
         assert draw.draw_dot(Value(1.0, label="é")).pipe(encoding="utf-8").count("é") == 2
-
-    def test_pipe_refuses_what_graphviz_has_not(self):
-        for options in ({"format": "nope"}, {"engine": "nope"}):
-            with pytest.raises(ValueError, match="'nope'"):
-                draw.draw_dot(small()).pipe(**options)
 
     def test_one_thread_at_a_time_has_graphviz_lay_out(self, monkeypatch):
         import pygraphviz

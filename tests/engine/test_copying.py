@@ -1,23 +1,11 @@
 """Pickling and deep-copying Values, graphs and models."""
 
-import copy
 import pickle
 
 import pytest
 
 import micrograd as mg
 from micrograd import Value
-
-WAYS = {
-    "deepcopy": copy.deepcopy,
-    **{f"pickle{p}": lambda obj, p=p: pickle.loads(pickle.dumps(obj, p)) for p in range(pickle.HIGHEST_PROTOCOL + 1)},
-    "pickle in Python": lambda obj: pickle.loads(pickle._dumps(obj)),
-}
-
-
-@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
-def copied(request):
-    return request.param
 
 
 def test_a_leaf_keeps_its_number_gradient_label_and_freedom(copied):

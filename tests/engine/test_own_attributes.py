@@ -10,11 +10,6 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.contexts.calls import neuron_call
 
-WAYS = {
-    "deepcopy": copy.deepcopy,
-    **{f"pickle{p}": lambda obj, p=p: pickle.loads(pickle.dumps(obj, p)) for p in range(pickle.HIGHEST_PROTOCOL + 1)},
-    "pickle in Python": lambda obj: pickle.loads(pickle._dumps(obj)),
-}
 # What pickle.dumps(Value(2.5, label="w"), 2) was when a Value had no attributes of its own.
 OLD_LEAF = (
     b"\x80\x02cmicrograd.engine.copying\n_empty\nq\x00)Rq\x01N}q\x02(X\x05\x00\x00\x00_dataq\x03G@\x04\x00\x00\x00\x00"
@@ -23,11 +18,6 @@ OLD_LEAF = (
     b"leafq\t}q\n\x86q\x0bRq\x0cX\x07\x00\x00\x00_secondq\rh\x05X\x05\x00\x00\x00_usesq\x0eK\x00X\x02\x00\x00\x00_xq"
     b"\x0f)X\x02\x00\x00\x00_yq\x10)X\x05\x00\x00\x00labelq\x11X\x01\x00\x00\x00wq\x12u\x86q\x13b."
 )
-
-
-@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
-def copied(request):
-    return request.param
 
 
 def constant():

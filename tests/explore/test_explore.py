@@ -289,13 +289,7 @@ class TestGroups:
             output = mg.nn.Neuron(1)([Value(1.0)])
         assert neuron_call(output) is None
 
-    def test_models_and_their_results_can_still_be_copied(self):
-        import copy
-        import pickle
-
-        output = mg.nn.MLP(2, [2, 1])([1.0, 2.0])
-        assert copy.deepcopy(output).data == pickle.loads(pickle.dumps(output)).data == output.data
-
+    @pytest.mark.slow
     def test_a_large_graph_without_anything_that_repeats_is_parted(self):
         data, _ = passes(tangle(1000))
         sizes = [len(content["items"]) for content in arrange(data)["contents"]]
@@ -615,21 +609,10 @@ class TestPage:
         data = explored(Value(1.0, label=typed) * 2, tmp_path, title=typed)
         assert sorted(node["label"] for node in data["nodes"])[-1] == shown
 
-    @pytest.mark.parametrize("root", [3.0, None, "x", [Value(1.0)]])
-    def test_of_what_is_no_value_is_refused(self, tmp_path, root):
-        with pytest.raises(TypeError, match="a page is made of a Value, a compiled function or a Recording, not of"):
-            mg.explore(root, tmp_path / "page.html")
-
-    def test_a_wrong_suffix_or_title_or_size_is_refused_and_nothing_written(self, tmp_path, monkeypatch):
-        with pytest.raises(ValueError, match=r"must end in \.html"):
-            mg.explore(Value(1.0), tmp_path / "page.svg")
-        with pytest.raises(TypeError, match="title must be a string"):
-            mg.explore(Value(1.0), tmp_path / "page.html", title=3)
+    def test_what_is_too_large_is_refused_and_nothing_written(self, tmp_path, monkeypatch):
         monkeypatch.setattr(sys.modules["micrograd.pages"], "NODE_LIMIT", 2)
         with pytest.raises(ValueError, match="explore a part of it"):
             mg.explore(Value(1.0) * 2, tmp_path / "page.html")
-        with pytest.raises(FileNotFoundError):
-            mg.explore(Value(1.0), tmp_path / "missing" / "page.html")
         assert list(tmp_path.iterdir()) == []
 
     def test_without_a_path_a_notebook_shows_the_same_page(self, tmp_path):
@@ -733,23 +716,6 @@ class TestRecording:
         with pytest.raises(TypeError, match="the network must give Values, not float"):
             mg.explore(recording, tmp_path / "film.html")
 
-    def test_what_cannot_be_recorded_is_refused(self, tmp_path):
-        model = mg.nn.MLP(2, [1])
-        for arguments, kind, message in (
-            (([Value(1.0)], [[1, 2]]), TypeError, "of a Module"),
-            ((model, []), ValueError, "no inputs"),
-            ((model, [[1, 2]], [1, 2]), ValueError, "1 inputs, but 2 targets"),
-            ((model, [["a", 2]]), TypeError, "an input"),
-        ):
-            with pytest.raises(kind, match=message):
-                mg.Recording(*arguments)
-        with pytest.raises(TypeError, match="record must be a Recording, not MLP"):
-            mg.fit(lambda x: model(x), [[1, 2]], mg.optim.SGD(model.parameters(), 0.1), record=model)
-        with pytest.raises(ValueError, match="at least 2 frames"):
-            mg.Recording(model, [[1, 2]], frames=1)
-        with pytest.raises(ValueError, match="nothing was recorded"):
-            mg.explore(mg.Recording(model, [[1, 2]]), tmp_path / "film.html")
-
 
 class TestNotebooks:
     def test_a_module_shows_its_parameters_as_a_table(self):
@@ -770,21 +736,22 @@ class TestNotebooks:
             setattr(module, f"p{place}", Value(1.0))
         assert "and 70 more" in module._repr_html_()
 
-    def test_a_history_shows_its_curve(self):
-        history = mg.training.History()
-        history.steps, history.epochs = [4.0, 3.0, 2.0, 1.0], [3.5, 1.5]
-        drawing = ElementTree.fromstring(history._repr_html_())
-        assert [text.text for text in drawing.iter("text")] == ["3.5", "1.5", "loss", "epoch 2"]
-        history.epochs = []
-        history.steps = [100.0, 1.0]
-        assert "on a logarithmic scale" in history._repr_html_()
-        assert "step 2" in history._repr_html_()
-
-    def test_a_history_of_nothing_or_without_change(self):
+    @pytest.mark.parametrize(
+        ("steps", "epochs", "texts"),
+        [
+            ([4.0, 3.0, 2.0, 1.0], [3.5, 1.5], ["3.5", "1.5", "loss", "epoch 2"]),
+            ([100.0, 1.0], [], ["100", "1", "loss, on a logarithmic scale", "step 2"]),
+            ([100.0, 1.0, 0.0], [], ["100", "0", "loss", "step 3"]),
+            ([2.0, 2.0, 2.0], [], ["2", "2", "loss", "step 3"]),
+            ([9.0] + [2.0] * 1000, [], ["9", "2", "loss", "step 1,001"]),
+        ],
+    )
+    def test_a_history_shows_its_curve(self, steps, epochs, texts):
         history = mg.training.History()
         assert "0 epochs" in history._repr_html_()
-        history.steps = [2.0, 2.0, 2.0]
-        assert ElementTree.fromstring(history._repr_html_()).tag == "svg"
+        history.steps, history.epochs = steps, epochs
+        drawing = ElementTree.fromstring(history._repr_html_())
+        assert [text.text for text in drawing.iter("text")] == texts
 
     @pytest.mark.parametrize("losses", [[123456.7, 1.234e-5], [-1.234e-5, -2.5e-7], [1.5, 0.1], [1e300, 1e-300]])
     def test_labels_and_curve_are_inside_of_the_picture(self, losses):
@@ -797,17 +764,6 @@ class TestNotebooks:
         numbers = [float(number) for number in re.findall(r"[-\d.einfa]+", curve)]
         assert all(0 <= x <= 420 for x in numbers[::2])
         assert sorted(numbers[1::2]) == [10, 136]
-
-    def test_the_curve_of_many_steps_begins_with_the_first(self):
-        history = mg.training.History()
-        history.steps = [9.0] + [2.0] * 1000
-        assert ">9<" in history._repr_html_()
-
-    def test_a_loss_that_gets_to_0_has_no_logarithmic_scale(self):
-        history = mg.training.History()
-        history.steps = [100.0, 1.0, 0.0]
-        assert "loss" in history._repr_html_()
-        assert "logarithmic" not in history._repr_html_()
 
     def test_the_tutorial_runs_and_shows_what_it_says(self, tmp_path, monkeypatch):
         """Each cell runs in turn; what its last line gives is shown, in the kind of output the file has."""

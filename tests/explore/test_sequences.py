@@ -146,13 +146,6 @@ def test_what_is_no_softmax_of_several_classes_is_no_prediction(what):
         passes(NOTHING[what], classes=["cat", "dog"])
 
 
-def test_names_of_classes_have_to_be_as_many_as_there_are_classes():
-    with pytest.raises(ValueError, match="softmaxes of 3 classes, not of 2"):
-        mg.explore(PREDICTIONS["softmax"][0], classes=["cat", "dog"])
-    with pytest.raises(TypeError, match="named by a string, not by int: 7"):
-        mg.explore(PREDICTIONS["softmax"][0], classes=["cat", 7])
-
-
 def test_a_softmax_whose_weights_do_not_meet_is_no_attention():
     weights = mg.softmax([SCORES[0], SCORES[1]])
     apart = mg.tanh(weights[0] * SCORES[2]) + weights[1] * SCORES[2]

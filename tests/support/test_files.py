@@ -13,16 +13,9 @@ import pytest
 
 from micrograd._support import files
 from micrograd._support.files import write_atomically
+from tests.support.common import mode, names
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and devices as POSIX has them")
-
-
-def mode(path):
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.mark.parametrize("data", [b"", b"text\n", bytes(range(256)) * 10_000], ids=len)

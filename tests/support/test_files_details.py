@@ -14,21 +14,14 @@ import pytest
 
 from micrograd._support import files
 from micrograd._support.files import write_atomically, write_private
+from tests.support.common import mode, names
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners, permissions and links as POSIX has them")
 as_root = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() != 0, reason="only root may give files away")
 
 
-def mode(path):
-    return stat.S_IMODE(path.stat().st_mode)
-
-
 def owner(path):
     return path.stat().st_uid, path.stat().st_gid
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.fixture
@@ -37,14 +30,6 @@ def old(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     return path
-
-
-@pytest.fixture
-def open_to_all():
-    """New files may be read and written by anyone."""
-    before = os.umask(0)
-    yield
-    os.umask(before)
 
 
 @as_root

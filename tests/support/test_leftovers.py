@@ -10,6 +10,7 @@ import pytest
 
 from micrograd._support import leftovers
 from micrograd._support.files import write_atomically, write_private
+from tests.support.common import names
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells machines apart")
 
@@ -20,10 +21,6 @@ files.os.replace = lambda *_: os.kill(os.getpid(), 9)
 files.write_atomically(sys.argv[1], b"never whole")
 """
 LIVES = "import time; print(flush=True); time.sleep(600)"
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def gone():

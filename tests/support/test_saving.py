@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import micrograd as mg
+from tests.support.common import names
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, limits and mounts as POSIX has them")
 root = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -46,10 +47,6 @@ def numbers_in(path):
     model = mg.nn.MLP(10, [20, 1])
     model.load(path)
     return {parameter.data for parameter in model.parameters()}
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.mark.slow

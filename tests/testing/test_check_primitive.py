@@ -182,30 +182,6 @@ def test_points_of_the_callers_own():
         check_primitive(own, [(np.float64(60000.0),)])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind", "match"),
-    [
-        ((math.sin,), TypeError, "takes a primitive, not builtin_function_or_method"),
-        ((None,), TypeError, "takes a primitive, not NoneType"),
-        ((mg.engine.primitives.sin, [[1.0, 2.0]]), TypeError, "sin takes 1 operands, not 2"),
-        ((mg.engine.primitives.sin, [[1.0], [1.0, 2.0]]), TypeError, "sin takes 1 operands, not 2"),
-        ((mg.engine.primitives.sin, 3.0), TypeError, "points must be a list of points, not float"),
-        ((mg.engine.primitives.sin, [1.0]), TypeError, "a point must have a number for each operand, not float"),
-        ((mg.engine.primitives.sin, [["1"]]), TypeError, "a number of a point must be a real number, not str"),
-        ((mg.engine.primitive.LEAF,), ValueError, "leaf has no rules"),
-    ],
-)
-def test_wrong_input(arguments, kind, match):
-    with pytest.raises(kind, match=match):
-        check_primitive(*arguments)
-
-
-@pytest.mark.parametrize("order", [0, 3, True, "2"])
-def test_a_wrong_order(order):
-    with pytest.raises(ValueError, match="order must be 1 or 2"):
-        check_primitive(mg.engine.primitives.sin, order=order)
-
-
 def tried(*domain):
     """The operands that forward is called with, in order."""
     seen = []

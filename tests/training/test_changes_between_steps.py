@@ -21,13 +21,14 @@ class World:
         self.w = [Value(0.5), Value(-0.25)]
         self.settings = {"scale": 1.0}
         self.frozen = Value(1.0, requires_grad=False)
+        self.frozen.factor = 1.0
         self.factors = np.ones(3)
         self.large = np.ones(200_000)
         self.rates = []
 
     def loss(self, x, y, noise=0.0):
         scale = self.settings["scale"] * self.factors[1] * self.large[150_000] * SCALE
-        return (self.w[0] * x * scale + self.w[1] * self.frozen + noise - y) ** 2
+        return (self.w[0] * x * scale + self.w[1] * self.frozen * self.frozen.factor + noise - y) ** 2
 
 
 def number_of(world):
@@ -49,6 +50,10 @@ def a_large_array(world):
 
 def a_frozen_value(world):
     world.frozen.data = number_of(world)
+
+
+def an_attribute_of_a_value(world):
+    world.frozen.factor = number_of(world)
 
 
 def a_parameter(world):
@@ -77,6 +82,7 @@ CHANGES = [
     an_array,
     a_large_array,
     a_frozen_value,
+    an_attribute_of_a_value,
     a_parameter,
     a_global,
     what_it_reads_itself,

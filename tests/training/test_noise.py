@@ -190,13 +190,3 @@ def test_a_step_that_is_taken_eagerly_has_its_noise(compiled):
 def test_noise_of_another_kind_is_refused(draw, error, message, compiled):
     with pytest.raises(error, match=f"noise must .*{message}"):
         trained(compiled, lambda w, x, noise: w[0] * x + w[1] * 0.0, draw, [0.5, 1.0, 2.0])
-
-
-def test_noise_must_be_a_function_and_films_are_made_without_it():
-    w = Value(1.0)
-    with pytest.raises(TypeError, match="noise must be a function, not int: 3"):
-        mg.fit(lambda x: w * x, [1.0], mg.optim.SGD([w], 0.1), noise=3)
-    model = mg.nn.MLP(1, [1])
-    record = mg.Recording(model, [[1.0]])
-    with pytest.raises(ValueError, match="leave out record or noise"):
-        mg.fit(lambda x: w * x, [1.0], mg.optim.SGD([w], 0.1), noise=lambda count: [1.0], record=record)

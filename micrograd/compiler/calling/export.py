@@ -33,6 +33,7 @@ from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import COMMON, disabled_passes
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.tracing.source import Source as TracedSource
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.stages import Request
-    from micrograd.engine.value import Value
 
 _LANGUAGE = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
@@ -341,7 +341,7 @@ def _named_results(special: Specialised, name: str) -> tuple[list[Name], list[Pa
 
 
 def _constant(leaf: Any) -> float:
-    return float(getattr(leaf, "data", leaf))
+    return leaf.data if isinstance(leaf, Value) else float(leaf)
 
 
 def _named_gradients(names: dict[str, list[Name]], keys: Sequence[int], leaves: int) -> list[Name]:

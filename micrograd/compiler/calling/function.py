@@ -563,6 +563,7 @@ class CompiledFunction(Generic[P, R]):
         """The same where the function decides on numbers: the path that it takes for these is traced if it is new."""
         if special.merged is not None:
             return special.merged, self._run(special.merged, given, remembers and special.merged.is_differentiable)
+        is_new = special.paths is None  # one that was traced in this call is not outdated by what it did itself
         if special.paths is None:
             special.paths = Paths(special, self._paths)
         paths = special.paths
@@ -571,7 +572,7 @@ class CompiledFunction(Generic[P, R]):
             return path, None
         for _ in range(len(paths) + 2):  # each has an answer more that holds, but for rounding
             following: Specialised | bool = True
-            if path.is_outdated():
+            if not is_new and path is not self._last and path.is_outdated():  # that one has been looked at
                 paths.forget(path)
             else:
                 found = self._run(path, given, remembers and path.is_differentiable)
@@ -581,7 +582,8 @@ class CompiledFunction(Generic[P, R]):
                 following = paths.after(path, found)
                 if following is False or (following is True and not paths.may_trace(path, found, self)):
                     break
-            if following is True:
+            is_new = following is True
+            if is_new:
                 if self._merge(special, len(path.questions), given):
                     return self._on_its_path(special, given, remembers)
                 paths.count()
@@ -592,7 +594,7 @@ class CompiledFunction(Generic[P, R]):
 
     def _merge(self, special: Specialised, asked: int, given: Structure) -> bool:
         """Let all that a function asks many times be data, if that can be, when a second path is needed."""
-        if asked < _MANY_QUESTIONS or len(special.paths) > 1 or self._backend.decide is None:
+        if asked < _MANY_QUESTIONS or len(special.paths) > 1 or self._backend.decide is None or special.is_outdated():
             return False
         try:
             special.merged = self._specialised(given, is_recorded=special.is_recorded, asked=asked)
@@ -662,8 +664,8 @@ class CompiledFunction(Generic[P, R]):
         if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
             if special.quick is None:
                 special.quick = Quick.of(owner, special, compiled, given, self._as_written)
-                if special.quick is None and special is owner:
-                    special.quick = QuickOfArrays.of(owner, compiled, given, self._as_written)
+                if special.quick is None and special is not owner.merged:
+                    special.quick = QuickOfArrays.of(owner, special, compiled, given, self._as_written)
             self._quick = special.quick
 
     def _gradients(
@@ -692,8 +694,8 @@ class CompiledFunction(Generic[P, R]):
         positional, named = given.nested
         with differentiating():
             leaves = Structure(self.function(*positional, **named)).leaves
-        found = dict(zip(special.results.outputs, leaves, strict=True))
-        results = [found[output] for output in range(len(special.results.kinds))]
+        found = zip(leaves, special.results.outputs, strict=True)
+        results = [leaf for leaf, output in found if output is not None]  # also one that is there twice
         numbers = [result.data if isinstance(result, Value) else float(result) for result in results]
         if outputs is not None and not self._is_rounded and not np.allclose(numbers, outputs, 1e-6, 1e-9):
             raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")

@@ -231,7 +231,7 @@ class _Array:
 
     @cached_property
     def _part(self) -> Any:
-        return part_of(self.outputs.ravel())
+        return part_of(np.maximum(self.outputs, 0).ravel())  # known numbers are filled in later
 
     def of(self, numbers: Floats) -> Floats:
         """The array, a copy."""

@@ -72,6 +72,10 @@ class Paths:
         self._begun = perf_counter()
         return self._calls < _SAMPLE
 
+    def begin_with(self, path: Specialised) -> bool:
+        """Whether the next call runs this path first, and no call is timed."""
+        return self.last is path and not self._warned
+
     def end(self, eager: Any = None) -> None:
         """Take note that a call has ended.
 

@@ -188,6 +188,7 @@ class QuickOfArrays:
 
     Args:
         owner: what is kept for such arguments.
+        special: that, or another path of it: the programs for some answers to what the function asks.
         compiled: the program that runs.
         forms: of each argument the class; with the shape of an array, of a list its length and what is in it, and of
             nested lists what reads them.
@@ -200,50 +201,65 @@ class QuickOfArrays:
     last_call: tuple[Specialised, Compiled, Floats] | None = None
 
     def __init__(
-        self, owner: Specialised, compiled: Compiled, forms: list[tuple[Any, ...]], as_written: Callable[..., list[Any]]
+        self,
+        owner: Specialised,
+        special: Specialised,
+        compiled: Compiled,
+        forms: list[tuple[Any, ...]],
+        as_written: Callable[..., list[Any]],
     ) -> None:
-        self.owner, self._compiled, self._forms = owner, compiled, forms
-        self._as_written = partial(as_written, owner)
-        self.takes_stored = owner.stored is not None or not owner.values
+        self.owner, self._special, self._compiled, self._forms = owner, special, compiled, forms
+        self._as_written = partial(as_written, special)
+        self.takes_stored = special.stored is not None or not special.values
 
     @classmethod
     def of(
-        cls, owner: Specialised, compiled: Compiled, given: Structure, as_written: Callable[..., list[Any]]
+        cls,
+        owner: Specialised,
+        special: Specialised,
+        compiled: Compiled,
+        given: Structure,
+        as_written: Callable[..., list[Any]],
     ) -> QuickOfArrays | None:
         """The same; None where arguments or results are others."""
         arguments, named = given.nested
         is_quick = (
             not named
             and 0 < len(arguments) <= _MOST
-            and (owner.gives_one_number or owner.gives_numbers)
-            and owner.paths is None
+            and (special.gives_one_number or special.gives_numbers)
             and type(compiled.run).__call__ in (Executable.__call__, RunOfMaps.__call__)
         )
         forms = [form for form in map(_form_of, arguments) if form is not None] if is_quick else []
-        return cls(owner, compiled, forms, as_written) if is_quick and len(forms) == len(arguments) else None
+        return cls(owner, special, compiled, forms, as_written) if is_quick and len(forms) == len(arguments) else None
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments; see Quick."""
-        owner, compiled = self.owner, self._compiled
-        if len(arguments) != len(self._forms):
+        special, compiled = self._special, self._compiled
+        if len(arguments) != len(self._forms) or (special.paths is not None and not special.paths.begin_with(special)):
             return None
-        parts: list[Any] = [owner.stored.data() if owner.stored is not None else [*map(_number_of, owner.values)]]
+        parts: list[Any] = [special.stored.data() if special.stored is not None else [*map(_number_of, special.values)]]
         for argument, form in zip(arguments, self._forms, strict=True):
             if (part := _numbers_in(argument, form)) is None:
                 return None
             parts.append(part)
-        if owner.is_outdated():
+        if special.is_outdated():
             return None
         inputs = np.concatenate(parts, dtype=np.float64)
         outputs, gradients = compiled.run(inputs)
-        owner.retraced = 0  # nothing was replaced
-        self.last_call = (owner, compiled, inputs) if len(inputs) <= MOST_INPUTS else None
+        if special.paths is not None:
+            count = len(special.results.kinds)
+            if outputs[count:].tobytes() != special.answers:
+                return None
+            outputs = outputs[:count]
+            special.paths.use(special)
+        self.owner.retraced = 0  # nothing was replaced
+        self.last_call = (special, compiled, inputs) if len(inputs) <= MOST_INPUTS else None
         if not (all_finite(outputs) and all_finite(gradients)):
             return EAGER
-        if not owner.results.has_values:
-            return owner.results.of(outputs, ())
+        if not special.results.has_values:
+            return special.results.of(outputs, ())
         written = partial(self._written, arguments, outputs)
-        return Call(compiled.origin, inputs, gradients, written).node(outputs.item(), owner.trained)
+        return Call(compiled.origin, inputs, gradients, written).node(outputs.item(), special.trained)
 
     def end(self, result: Any) -> Any:
         """The result of a call that ran eagerly."""

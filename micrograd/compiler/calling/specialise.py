@@ -155,7 +155,7 @@ class Specialised:
             and self.results.kinds in ([None], [float])
             and self.results.has_values == self.is_differentiable
         )
-        self.gives_numbers = bool(self.results.kinds) and not (self.results.has_values or self.questions)
+        self.gives_numbers = bool(self.results.kinds) and not self.results.has_values
         self.is_of_few_numbers = self.gives_one_number and not many and not (trace.tells_apart and arguments.has_values)
         self._nodes = columns.nodes
         self.takes_numbers, self.remarks = trace.takes_numbers, trace.remarks

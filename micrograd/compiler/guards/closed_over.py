@@ -79,7 +79,7 @@ _by_identity: Any = object.__eq__
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
 _ATOMS = frozenset((float, int, bool, complex, type(None), str, bytes))
 _OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
-_LONG = 256  # numbers and texts in a list that is compared by its pointers
+_LONG = 64  # numbers and texts in a list that is compared by its pointers: of 200, in 0.1 us in place of 2.4
 _FEW_ROWS = 16  # lists in a list: fewer are looked at one by one, as are those with
 _SHORT = 32  # numbers and more, in the mean
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
@@ -603,6 +603,9 @@ class ClosedOver:
                 self._watch(path, content, {name: None for name in taken if _is_data(content[name])}, ".")
             else:
                 self._watch(path, content, taken, ".")
+        if not self._names.isdisjoint(_MISSES_OF_VALUES):
+            bare = [each for each in self.functions if not each.__dict__]
+            self._watched += [_Watched(each.__name__, ".", each.__dict__, None, []) for each in bare]
         self._arrange_containers()
         self._arrange_names()
         self._arrange_settings()

@@ -57,10 +57,6 @@ class Terms:
         """The edges from owners to factors, given that the terms are sorted by their owners."""
         return Rows(self.owner, [self.first, self.second])
 
-    def by_owner(self) -> Terms:
-        """The same terms, sorted by their owners."""
-        return self[order_of(self.owner)]
-
     @staticmethod
     def one_by_one(part: Dots | Combinations) -> Terms:
         """Those of what is whole."""
@@ -68,14 +64,19 @@ class Terms:
         return Terms(owner, np.ones(len(owner)), first, second)
 
     @staticmethod
-    def joined(parts: Sequence[Terms]) -> Terms:
-        """All terms of several, one after the other."""
+    def joined(parts: Sequence[Terms], order: Integers | slice = slice(None)) -> Terms:
+        """All terms of several, one after the other, or in another order."""
         return Terms(
-            np.concatenate([part.owner for part in parts]),
-            np.concatenate([part.coefficient for part in parts]),
-            np.concatenate([part.first for part in parts]),
-            np.concatenate([part.second for part in parts]),
+            np.concatenate([part.owner for part in parts])[order],  # column by column: another takes its memory
+            np.concatenate([part.coefficient for part in parts])[order],
+            np.concatenate([part.first for part in parts])[order],
+            np.concatenate([part.second for part in parts])[order],
         )
+
+    @staticmethod
+    def sorted(parts: Sequence[Terms]) -> Terms:
+        """All terms of several, sorted by their owners."""
+        return Terms.joined(parts, order_of(np.concatenate([part.owner for part in parts])))
 
 
 def no_terms() -> Terms:
@@ -203,7 +204,7 @@ class Graph:
     def expanded(self, kept: Sequence[Dots | Combinations] = ()) -> Graph:
         """The graph with all terms one by one, but for those that are kept whole."""
         parts = [Terms.one_by_one(part) for part in self.whole if not any(part is one for one in kept)]
-        terms = Terms.joined([self.terms, *parts]).by_owner() if parts else self.terms
+        terms = Terms.sorted([self.terms, *parts]) if parts else self.terms
         return replace(self, terms=terms, whole=tuple(kept))
 
     def levels(self, calls: Sequence[tuple[Integers, Integers]] = ()) -> Integers:

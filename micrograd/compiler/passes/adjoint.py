@@ -101,9 +101,9 @@ class _Builder:
 
     def new_terms(self) -> Terms:
         """Those that were added, which are not kept any longer."""
-        terms = Terms.joined(self.terms)
+        terms = Terms.sorted(self.terms)
         self.terms.clear()
-        return terms.by_owner()
+        return terms
 
 
 def adjoint(graph: Graph, wanted: Integers) -> Graph:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import TAKE
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import no_integers
@@ -33,7 +33,7 @@ _SAFE = {
     *(primitives.less_equal, primitives.where, primitives.neg, primitives.add, primitives.sub, primitives.mul),
     *(primitives.relu, primitives.abs, primitives.maximum, primitives.minimum, primitives.tanh),
     *(further_primitives.erf, further_primitives.erfc, further_primitives.asinh, further_primitives.atan),
-    *(further_primitives.atan2, further_primitives.hypot, further_primitives.floor),
+    *(further_primitives.atan2, further_primitives.hypot, further_primitives.floor, DIFFERENTIATED_AS),
 }
 _RAISING = {
     *(primitives.lower_power, further_primitives.lgamma, further_primitives.digamma, further_primitives.hurwitz_zeta),

@@ -12,6 +12,9 @@ position, with the same in all variables but for numbers that are computed, then
 two before it, whatever the other answers were. The program runs one of both for each question: a loop, where those of
 all iterations are alike.
 
+Some of what a segment follows from is in no variable: what an expression has computed so far, and what ``max`` or
+``sorted`` has seen. So the function is traced for other answers, too, and each segment must be one of those two.
+
 Where anything else differs, such as a count of the bounces, each history stays a path of its own.
 """
 
@@ -71,10 +74,10 @@ class _Snapshot(NamedTuple):
 
 
 class _Forced(Questions):
-    """Questions that are all answered in the same way.
+    """Questions whose answers do not depend on numbers.
 
     Args:
-        answer: the answer.
+        answer: the answer to a question, by its number.
         most: how many there may be.
         tape, leaves, rounding: as before.
 
@@ -82,7 +85,9 @@ class _Forced(Questions):
         snapshots: what the trace is at each.
     """
 
-    def __init__(self, answer: bool, most: int, tape: Any, leaves: Sequence[Any], rounding: float) -> None:
+    def __init__(
+        self, answer: Callable[[int], bool], most: int, tape: Any, leaves: Sequence[Any], rounding: float
+    ) -> None:
         super().__init__(tape, leaves, rounding)
         self._answer, self._most = answer, most
         self.snapshots: list[_Snapshot] = []
@@ -91,22 +96,22 @@ class _Forced(Questions):
         """The answer."""
         if len(self.snapshots) == self._most:
             raise UnlikeError
+        found = self._answer(len(self.snapshots))
         answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
-        self._ask(answer, self._closeness(answer), float(self._answer), "")
+        self._ask(answer, self._closeness(answer), float(found), "")
         look = _Look(self._tape)
         known = [look.frame(frame) for frame in _frames()]
         self.snapshots.append(look.snapshot(known))
-        return self._answer
+        self._exactness = {}
+        return found
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> int:
         """An int may be any."""
         raise UnlikeError
 
-    def _magnitude(self, position: int, depth: int = 0) -> int:
-        """As far as it follows from this segment: what was computed before is not there any more."""
-        if self.snapshots and position < self.snapshots[-1].begin:
-            return self._write(primitives.abs, position)
-        return super()._magnitude(position, depth)
+    def _is_before(self, position: int) -> bool:
+        """Whether it was computed before this segment: then another history has another number there."""
+        return bool(self.snapshots) and position < self.snapshots[-1].begin
 
 
 def _frames() -> Iterator[FrameType]:
@@ -216,30 +221,43 @@ class _History(NamedTuple):
     snapshots: list[_Snapshot]
 
 
+_PERIODS = 1, 2, 4  # after so many questions, answers change: so any two that are not 8 apart differ in some history
+
+
+def _traced(source: Source, answer: Callable[[int], bool]) -> _History:
+    """The history of a function in which each question has the answer that follows from its number.
+
+    Raises:
+        UnlikeError: if there is none.
+    """
+    tape = Tape(source.as_floats, source.is_recorded)
+    asked: list[_Forced] = []
+
+    def ask(*given: Any) -> _Forced:
+        asked.append(_Forced(answer, source.asked, *given))
+        return asked[0]
+
+    tape.known = _Forgetting()
+    try:
+        found = traced_on(tape, source, ask)
+    except Exception as error:
+        raise UnlikeError from error
+    look = _Look(tape)
+    end = look.snapshot(look.at(found.result.nested))
+    return _History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))])
+
+
 def merged(source: Source) -> Trace:
     """The trace of a function in which all that is asked is data.
 
     Raises:
         UnlikeError: if that cannot be.
     """
-    histories = []
-    for answer in (True, False):
-        tape = Tape(source.as_floats, source.is_recorded)
-        asked: list[_Forced] = []
-
-        def ask(*given: Any, answer: bool = answer, asked: list[_Forced] = asked) -> _Forced:
-            asked.append(_Forced(answer, source.asked, *given))
-            return asked[0]
-
-        tape.known = _Forgetting()
-        try:
-            found = traced_on(tape, source, ask)
-        except Exception as error:
-            raise UnlikeError from error
-        look = _Look(tape)
-        end = look.snapshot(look.at(found.result.nested))
-        histories.append(_History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))]))
+    histories = [_traced(source, lambda number, answer=answer: answer) for answer in (True, False)]  # type: ignore[misc]
     whole = _Whole(*histories)
+    for every in _PERIODS:
+        for first in (True, False):
+            whole.check(_traced(source, lambda number, every=every, first=first: (number // every % 2 == 0) is first))  # type: ignore[misc]
     made = trace(source.of(whole.run, takes_decisions=True))
     lines = Counter(os.path.basename(question.line) for question in histories[0].trace.questions)
     remarks = [f"asked  {line}: {count:,} times in a call; the answers are data" for line, count in lines.items()]
@@ -254,26 +272,31 @@ class _Whole:
     """
 
     def __init__(self, yes: _History, no: _History) -> None:
-        self._histories = yes, no
-        pairs = [*zip(yes.snapshots, no.snapshots, strict=False)]
-        others = any(each.trace.maps or each.trace.decisions for each in (yes, no))  # which no snapshot shows
-        asked = (len(history.snapshots) - 1 - len(history.trace.questions) for history in (yes, no))
-        if (
-            (others or any(asked) or len(yes.snapshots) != len(no.snapshots))
-            or any(x[1:2] + x[3:] != y[1:2] + y[3:] for x, y in pairs)
-            or yes.snapshots[0] != no.snapshots[0]
-            or any(_pattern(x.state) != _pattern(y.state) for x, y in pairs[1:-1])
-        ):
+        if not _are_alike(yes, no):
             raise UnlikeError
-        live = _live(yes, no)
+        self._histories, self._live = (yes, no), _live(yes, no)
         self._segments = [
-            tuple(_Segment(history, number, live) for history in self._histories) for number in range(len(pairs) - 1)
+            tuple(_Segment(history, number, self._live) for history in self._histories)
+            for number in range(len(yes.snapshots) - 1)
         ]
         texts = [tuple(segment.text for segment in pair) for pair in self._segments[:-1]]
         alike = [len([*same]) for _, same in groupby(texts)]
         if sum(count if count < _FEWEST_ALIKE else 2 for count in alike) > _MOST_SEGMENTS:
             raise UnlikeError
         self._alike = alike
+
+    def check(self, history: _History) -> None:
+        """See whether another history consists of segments of these two.
+
+        Raises:
+            UnlikeError: if it does not: then a segment follows from something that is in no variable.
+        """
+        if not _are_alike(self._histories[0], history):
+            raise UnlikeError
+        for number, question in enumerate(history.trace.questions):
+            expected = self._segments[number][0 if question.answer else 1]
+            if _Segment(history, number, self._live).text != expected.text:
+                raise UnlikeError
 
     def run(self, *arguments: Any, **named: Any) -> Any:
         """What the function returns."""
@@ -327,6 +350,19 @@ def _answered(pair: tuple[_Segment, ...], state: Sequence[Any]) -> list[Any]:
         tape._symbol(x, kind) if x == y else tape._written((primitives.where, position, x, y), True, kind)
         for x, y, kind in positions
     ]
+
+
+def _are_alike(one: _History, other: _History) -> bool:
+    """Whether two histories stand in the same positions whenever they ask, with the same in all but numbers."""
+    pairs = [*zip(one.snapshots, other.snapshots, strict=False)]
+    return (
+        not any(each.trace.maps or each.trace.decisions for each in (one, other))  # which no snapshot shows
+        and all(len(each.snapshots) - 1 == len(each.trace.questions) for each in (one, other))
+        and len(one.snapshots) == len(other.snapshots)
+        and all(x[1:2] + x[3:] == y[1:2] + y[3:] for x, y in pairs)
+        and one.snapshots[0] == other.snapshots[0]
+        and all(_pattern(x.state) == _pattern(y.state) for x, y in pairs[1:-1])
+    )
 
 
 def _pattern(state: Sequence[int]) -> list[int]:
@@ -387,12 +423,14 @@ class _Segment:
             )
         self._end = end
         self._asked = () if last else (trace.questions[number + 1].position,)
-        positions = range(self._begin.begin, self._end.begin)
+        kinds = trace.operations.primitives
+        # not what a segment writes only because no other one has yet
+        written = [each for each in range(self._begin.begin, self._end.begin) if kinds[each] not in (INPUT, LITERAL)]
+        self._number = {position: number for number, position in enumerate(written)}
         results = [*self._end.state, *self._asked]
-        self.text = tuple(map(self._written, positions)), tuple(map(self._code, results)), self._end.kinds
-        written = trace.operations.primitives[positions.start : positions.stop]
-        simple = (each is SUM_OF_PRODUCTS or is_safe(each) for each in written if each not in (INPUT, LITERAL))
-        self.is_simple = len(positions) <= _SHORT and all(simple)
+        self.text = tuple(map(self._written, written)), tuple(map(self._code, results)), self._end.kinds
+        simple = (kinds[each] is SUM_OF_PRODUCTS or is_safe(kinds[each]) for each in written)
+        self.is_simple = len(written) <= _SHORT and all(simple)
 
     def _code(self, position: int) -> Any:
         """What stands at a position, told by how far on it is, or by what it is made of.
@@ -409,14 +447,12 @@ class _Segment:
             return trace.operations[position]
         if position < self._begin.begin:
             raise UnlikeError
-        return "here", position - self._begin.begin
+        return "here", self._number[position]
 
     def _written(self, position: int) -> Any:
         """What is written at a position."""
         trace = self._history.trace
         primitive = trace.operations.primitives[position]
-        if primitive in (INPUT, LITERAL):
-            return self._code(position)
         return primitive, tuple(map(self._code, _operands(trace, position))), position in trace.checked
 
     def __call__(self, *state: Any) -> list[Any]:

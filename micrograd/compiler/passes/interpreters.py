@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.compiler.ir.columns import Columns
-from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.program import Map, Reduction
 from micrograd.compiler.numbers import distinct
@@ -107,6 +107,7 @@ _EXACT: dict[Any, Callable[..., Elements]] = {
     primitives.div: lambda x, y: times(x, inverse(y)),
     primitives.identity: lambda x: x,
     primitives.detach: lambda x: x,
+    DIFFERENTIATED_AS: lambda x, _: x,
     primitives.where: _choice,
     primitives.maximum: _larger,
 }

@@ -1,109 +1,83 @@
-"""Late: what nobody waits for is computed in the end, where it stands in the way of a loop.
+"""Late: what is computed as soon as it can be stands in the way of a loop, and waits until it is needed.
 
 The level of a node is the first one on which it can be computed. So in the reverse program of
 
     for letter in text: h = tanh(w * h + rows[letter])
 
 the gradient of a row stands on the level after the last time that its letter was read, and no iteration from there on
-is like those before. Only a gradient is made of it, so it may as well be computed on the last levels. A node and what
-is made of it are moved there if the iteration is like the others without them.
+is like those before. And where a state is read by a slower one, as in ``c = c * h; h = tanh(w * h + c)``, the one runs
+ahead of the other: then no iteration has the same operands as the one before.
+
+From the level on where this begins, all nodes are moved to the last level on which they may stand, where that makes
+more of a loop.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.ir.traversals import Edges
-from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.repeats import Stretches
+from micrograd.compiler.passes.aligned import aligned
+from micrograd.compiler.passes.repeats import Operands, Stretches, better, same_operands
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.numbers import Integers
 
+_GAP = 32  # levels in no loop that are worth a look
+_TRIES = 3
+
 
 def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | None]:
-    """The levels of all nodes, where some that interrupt a repeat are late, and the stretches that repeat then.
+    """The levels of all nodes, where some are late, and the stretches that repeat then, which begin and end together.
 
     Args:
-        graph: in normal form.
+        graph: in normal form, with no terms that stay whole.
         levels: of its nodes; 0 for what is given.
     """
     stretches = Stretches.of(graph, levels)
     if stretches is None:
         return levels, None
-    late = _Late(graph, levels, stretches)
-    for first, period, iterations in stretches.found:
-        late.look_after(first + period * iterations, period)
-    if not late.marks.any():
-        return levels, stretches
-    moved = np.where(late.marks, late.last, levels)
-    found = Stretches.of(graph, moved)
-    return (moved, found) if _repeated(found) > _repeated(stretches) else (levels, stretches)
+    operands = Operands.of(graph)
+    stretches = same_operands(graph, levels, stretches, operands)
+    tried = set[int]()
+    while len(tried) < _TRIES:
+        first = next((first for first in _interrupted(stretches) if first not in tried), None)
+        if first is None:
+            break
+        tried.add(first)
+        levels, stretches = better(graph, (levels, stretches), _delayed(levels, operands, first), operands)
+    return aligned(graph, levels, stretches, operands)
 
 
-def _repeated(stretches: Stretches | None) -> int:
-    """How many levels are in iterations."""
-    return 0 if stretches is None else sum(period * iterations for _, period, iterations in stretches.found)
+def _interrupted(stretches: Stretches) -> Iterator[int]:
+    """The first level of each stretch after which it goes on soon, and the first of many that are in no stretch."""
+    end, last = 1, len(stretches.starts) - 1
+    before = (0, 0, 0)
+    for first, period, count in [*stretches.found, (last, 0, 0)]:
+        if before[1] == period and first - end <= 2 * period:
+            yield before[0]
+        elif first - end > _GAP:
+            yield end
+        before, end = (first, period, count), first + period * count
 
 
-class _Late:
-    """Looks for nodes that interrupt repeats.
-
-    Attributes:
-        marks: which nodes are to be late.
-    """
-
-    def __init__(self, graph: Graph, levels: Integers, stretches: Stretches) -> None:
-        self._graph, self._levels, self._stretches = graph, levels, stretches
-        self.marks = np.zeros(graph.size, dtype=bool)
-
-    @cached_property
-    def _edges(self) -> tuple[list[Integers], list[Integers]]:
-        return self._graph.edges(between=self._graph.is_made())
-
-    @cached_property
-    def last(self) -> Integers:
-        """The last level on which each node may stand. Few programs need it, and it takes as long as the levels."""
-        users, used = self._edges
-        last: Integers = int(self._levels.max()) - Edges(self._graph.size, users, used).levels()
-        return last
-
-    @cached_property
-    def _uses(self) -> Edges:
-        users, used = self._edges
-        return Edges(self._graph.size, used, users)
-
-    def look_after(self, level: int, period: int) -> None:
-        """Look at the iterations that come after a stretch, as long as they are like it but for what may be late."""
-        end = len(self._stretches.starts) - 1
-        while level + period <= end:
-            before = self.marks.copy()
-            is_alike = all(self._is_alike(further, period) for further in range(level, level + period))
-            level += period
-            if not is_alike or (self.marks.any() and (self.marks & (self.last < level)).any()):
-                self.marks = before
-                return
-
-    def _is_alike(self, level: int, period: int) -> bool:
-        """Whether a level is like that an iteration before; what it has besides is marked."""
-        here, before = ((nodes := self._stretches.on(each))[~self.marks[nodes]] for each in (level, level - period))
-        kinds, counts = np.unique(self._stretches.kinds[here], return_counts=True)
-        expected = np.searchsorted(np.sort(self._stretches.kinds[before]), np.stack([kinds, kinds + 1]))
-        more = counts - (expected[1] - expected[0])
-        if more.sum() != len(here) - len(before) or (more < 0).any():
-            return False
-        for kind, count in zip(kinds[more > 0].tolist(), more[more > 0].tolist(), strict=True):
-            alike = here[self._stretches.kinds[here] == kind]
-            self._mark(alike[np.argsort(-self.last[alike], kind="stable")[:count]])
-        return True
-
-    def _mark(self, nodes: Integers) -> None:
-        """Mark nodes, and what is made of them."""
-        while len(nodes):
-            self.marks[nodes] = True
-            found = distinct(self._uses.leaving(nodes))
-            nodes = found[~self.marks[found]]
+def _delayed(levels: Integers, operands: Operands, first: int) -> Integers:
+    """The last levels on which nodes may stand, of those from a level on."""
+    nodes = np.flatnonzero(levels >= first)
+    owners, _, used = operands.of_nodes(nodes)
+    below = np.append(levels, 0)[used]  # the last is that of ONE
+    chosen = np.flatnonzero(below >= first)
+    chosen = chosen[np.argsort(-below[chosen], kind="stable")]
+    users, used, below = nodes[owners[chosen]], used[chosen], below[chosen]
+    late = levels.copy()
+    late[nodes] = int(levels.max())
+    cuts = np.flatnonzero(np.diff(below, append=-1)) + 1
+    begin = 0
+    for end in cuts.tolist():  # the users of nodes on one level are on higher ones
+        np.minimum.at(late, used[begin:end], late[users[begin:end]] - 1)
+        begin = end
+    return late

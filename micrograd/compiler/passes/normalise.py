@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
 from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.vectors import Dots
@@ -52,7 +52,7 @@ def normalise(columns: Columns) -> Graph:
     """The normal form of a trace."""
     graph = flatten(_in_terms(columns)).without_the_unused()  # flat, it is not as deep, and quicker to walk through
     unreached = graph.operands(differentiable=True).out_of_reach(graph.differentiated)
-    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached)))
+    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached))).without_the_unused()
     return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
 
 
@@ -88,7 +88,7 @@ def _in_terms(columns: Columns) -> Graph:
         kind=kind,
         constants=constants,
         is_constant=_marks(size, columns.literals),
-        terms=Terms.joined(parts).by_owner(),
+        terms=Terms.sorted(parts),
         applications=tuple(applications),
         tables=tuple(np.array(table) for table in trace.tables),
         inputs=tuple(np.array(group, dtype=np.int64) for group in trace.inputs),
@@ -128,21 +128,23 @@ def _comes_level_after_level(graph: Graph) -> bool:
 
 
 def _with_maxima(graph: Graph) -> Graph:
-    """Give maxima through which no gradient flows terms, so that they can be flattened."""
+    """Give maxima and copies through which no gradient flows terms, so that they can be flattened."""
     kind, parts, kept = graph.kind.copy(), [graph.terms], []
     for application in graph.applications:
-        if application.primitive is primitives.maximum:
+        if application.primitive in (primitives.maximum, DIFFERENTIATED_AS):
             free = ~graph.differentiable[application.nodes]
-            nodes = application.nodes[free]
+            nodes, operands = application.nodes[free], application.operands[free].T
             kind[nodes] = MAXIMUM
+            if application.primitive is DIFFERENTIATED_AS:
+                kind[nodes], operands = SUM, operands[:1]
             ones, alone = np.ones(len(nodes)), np.full(len(nodes), ONE)
-            parts += [Terms(nodes, ones, column, alone) for column in application.operands[free].T]
+            parts += [Terms(nodes, ones, column, alone) for column in operands]
             application = application.chosen(~free)
         if len(application.nodes):
             kept.append(application)
     if len(parts) == 1:
         return graph
-    return replace(graph, kind=kind, terms=Terms.joined(parts).by_owner(), applications=tuple(kept))
+    return replace(graph, kind=kind, terms=Terms.sorted(parts), applications=tuple(kept))
 
 
 def flatten(graph: Graph, first: int = 0) -> Graph:
@@ -275,11 +277,16 @@ def _merged(graph: Graph, first: int) -> Graph:
     is_first = terms.owner[once - 1] != user  # before the first of all comes the last one, which is of another sum
     is_product = has_one[used] & ~graph.from_zero[used]
     adds_sums = _marks(size, user[~is_product & ~is_first])
+    adds_sums[used[is_first & adds_sums[user] & has_one[used] & graph.from_zero[used]]] = (
+        True  # 0 and the first of them
+    )
     ordered = ~graph.unordered[user] & ~graph.unordered[used]
     begins = is_first & ordered & (adds_sums[used] | ~adds_sums[user])
     # Negated, the largest is the smallest; and a sum that is 0 is -0, but the sum of its negated terms is not.
     is_sum = kind[user] == SUM
-    merged = (is_sum & is_product) | ((terms.coefficient[once] == 1) & (begins | ~is_sum | has_one[user]))
+    merged = (is_sum & is_product) | (
+        (terms.coefficient[once] == 1) & (begins | ~is_sum | (has_one & ~adds_sums)[user])
+    )
     if not merged.any():
         return graph
     once, user, used, is_product = once[merged], user[merged], used[merged], is_product[merged]

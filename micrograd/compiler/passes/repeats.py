@@ -28,11 +28,12 @@ from micrograd.compiler.passes.alike import different_rows
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.graph import Graph
-    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.numbers import Booleans, Integers
 
 FEWEST_ITERATIONS = 8  # fewer are left as they are
 _FEWEST_LEVELS = 16  # of all iterations together
 _LONGEST_PERIOD = 1024  # levels of an iteration
+_MOST_TIMES = 12  # layers of a network that look alike
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,48 @@ class Repeat:
         )
 
 
+@dataclass(frozen=True)
+class Operands:
+    """The operands of all nodes.
+
+    Attributes:
+        numbers: those of a node lie side by side: two of each term, or those of a primitive.
+        starts: where those of each node begin.
+        counts: how many each node has.
+        is_given: which nodes are given, and no constants.
+    """
+
+    numbers: Integers
+    starts: Integers
+    counts: Integers
+    is_given: Booleans
+
+    @staticmethod
+    def of(graph: Graph) -> Operands:
+        """Those of a graph."""
+        terms = graph.terms
+        counts = 2 * np.bincount(terms.owner, minlength=graph.size)
+        starts, end = np.cumsum(counts) - counts, 2 * len(terms.owner)
+        parts = [np.stack([terms.first, terms.second], axis=1).ravel()]
+        for application in graph.applications:
+            rows, width = application.operands.shape
+            starts[application.nodes], counts[application.nodes] = end + width * np.arange(rows), width
+            parts.append(application.operands.ravel())
+            end += rows * width
+        return Operands(np.concatenate(parts), starts, counts, ~graph.is_made() & ~graph.is_constant)
+
+    def of_nodes(self, nodes: Integers) -> tuple[Integers, Integers, Integers]:
+        """The operands of some nodes: of which of these each is, which operand it is, and the operand."""
+        counts = self.counts[nodes]
+        owners = np.repeat(np.arange(len(nodes)), counts)
+        slots = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return owners, slots, self.numbers[self.starts[nodes][owners] + slots]
+
+    def operand(self, node: int, slot: int) -> int:
+        """One of a node's."""
+        return int(self.numbers[self.starts[node] + slot])
+
+
 class Stretches(NamedTuple):
     """Levels that repeat, as far as the kinds of their nodes tell.
 
@@ -104,9 +147,9 @@ class Stretches(NamedTuple):
         starts = np.searchsorted(levels[order], np.arange(count + 1))
         return Stretches(kinds, order, starts, _periodic(_described(kinds[order], starts)))
 
-    def on(self, level: int) -> Integers:
-        """The nodes of a level."""
-        return self.order[self.starts[level] : self.starts[level + 1]]
+    def of_iterations(self) -> int:
+        """How many nodes are in iterations."""
+        return int(sum(self.starts[first + period * count] - self.starts[first] for first, period, count in self.found))
 
 
 def repeats(graph: Graph, levels: Integers, stretches: Stretches) -> list[Repeat]:
@@ -124,6 +167,44 @@ def repeats(graph: Graph, levels: Integers, stretches: Stretches) -> list[Repeat
         rows = [row[of_iterations[:, made_by[of_iterations[0]] == number]] for number in range(len(graph.applications))]
         found.append(Repeat(first, period, of_iterations, alike, terms, tuple(rows)))
     return found
+
+
+def same_operands(graph: Graph, levels: Integers, stretches: Stretches, operands: Operands) -> Stretches:
+    """Those of the stretches whose iterations have the same operands, with as many levels as that takes.
+
+    Where each layer of a network of three is a level further than the one below it, all levels look alike, but only
+    every third has the same layer do the same.
+    """
+    found = []
+    for (first, period, iterations), repeat in zip(stretches.found, repeats(graph, levels, stretches), strict=True):
+        if times := _times(repeat.nodes, operands):
+            found.append((first, period * times, iterations // times))
+    return stretches._replace(found=found)
+
+
+def better(
+    graph: Graph, known: tuple[Integers, Stretches], moved: Integers, operands: Operands
+) -> tuple[Integers, Stretches]:
+    """Levels and their stretches: those that are known, or others of which more repeats."""
+    found = Stretches.of(graph, moved)
+    if found and (found := same_operands(graph, moved, found, operands)).of_iterations() > known[1].of_iterations():
+        return moved, found
+    return known
+
+
+def _times(nodes: Integers, operands: Operands) -> int:
+    """How many iterations it takes to have the same operands again, nodes of as many iterations before; 0 if never."""
+    iterations, own = nodes.shape
+    most = min(_MOST_TIMES, iterations // (2 * FEWEST_ITERATIONS))
+    numbers = np.full(len(operands.counts) + 1, -1)
+    numbers[nodes] = np.arange(iterations * own).reshape(iterations, own)
+    begin = iterations // 2
+    read = [numbers[operands.of_nodes(nodes[row])[2]] for row in range(begin, begin + 2 * most)]
+    away = [np.where(each < 0, 0, (begin + row) * own - each) for row, each in enumerate(read)]
+    for times in range(1, most + 1):
+        if all((one == other).all() for one, other in zip(away[:most], away[times:], strict=False)):
+            return times
+    return 0 if most else 1  # few are not looked at
 
 
 def _made_by(graph: Graph) -> tuple[Integers, Integers]:
@@ -163,9 +244,11 @@ def _periodic(described: Integers) -> list[tuple[int, int, int]]:
     """
     found = [np.zeros((3, 0), dtype=np.int64)]
     for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_ITERATIONS) + 1):
-        stride = period * (FEWEST_ITERATIONS - 1)
-        if not (described[:-period:stride] == described[period::stride]).any():
-            continue  # a stretch of enough iterations has one of these positions in it
+        # of levels that are the same an iteration later, a stretch has enough in a row for three of these positions
+        stride = max(1, period * (FEWEST_ITERATIONS - 1) // 4)
+        some = described[:-period:stride] == described[period::stride]
+        if not (some[2:] & some[1:-1] & some[:-2]).any():
+            continue
         same = described[:-period] == described[period:]
         changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         starts, stops = changes[::2], changes[1::2]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE
 from micrograd.engine import further_primitives, primitives, special_functions
 from micrograd.engine.primitive import Primitive
 
@@ -43,7 +43,7 @@ _NOT_COPIED = {INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE}
 _MODULES = primitives, further_primitives, special_functions
 
 # Rules of a user's primitives may do something else each time.
-OF_LIBRARY = _NOT_COPIED.union(
+OF_LIBRARY = {*_NOT_COPIED, DIFFERENTIATED_AS}.union(
     each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive)
 )
 # Their rules do not ask whether an operand is a number, or what they give is rounded alike

@@ -27,6 +27,7 @@ import numpy as np
 
 from micrograd._support.checks import Operand
 from micrograd.compiler.guards.refusals import TraceError
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import FLOAT64
 from micrograd.compiler.tracing.symbols import (
@@ -370,6 +371,11 @@ def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
             return None  # it is asked whether two of them are one
         start = IDENTITIES.get(name) if "where" in settings else None
         layout = _layout_of_reduced(plain_array(array), settings) if shape else None
+        is_picked = name not in _ARITHMETIC and elements.kind in (Symbol, Picked)
+        # A chain of as many columns runs in vectors: of 32 x 1,000 elements, it takes 52 us and reductions take 65. Of
+        # 512 x 1, it takes 11.8 us and they take 7.5; of 10,000 x 1, 77 us and 9. Of 16 to 128 x 32, both take as long.
+        if is_picked and rows.shape[1] < FEWEST <= len(rows):
+            return _array_of(_extreme(tape, rows, is_largest=name == "maximum"), shape, layout)
         return _array_of(_chain(tape, rule, elements.kind, rows, start), shape, layout)
     except _WRONG:
         return None
@@ -473,6 +479,47 @@ def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integ
     for noted in step.checked.noted:
         tape.checked.update(dict.fromkeys(fillings[id(noted)].ravel().tolist()))
     return step._symbol(positions[-1, last], type(result))
+
+
+def _extreme(tape: Tape, rows: Integers, is_largest: bool) -> Any:
+    """The first of the largest or smallest elements of each column, as reductions.
+
+    These are the largest number, the first place where it is, and the number there. A chain of choices would give the
+    same, one after the other. The gradient is that of a sum: of the element at that place, and of 0 for each other one.
+    The sum itself might lose the sign of -0.
+
+    A chain begins again after a NaN. So where there is a NaN, the function runs eagerly.
+
+    Args:
+        tape: where it is written.
+        rows: the positions of the elements.
+        is_largest: whether it is the largest one.
+    """
+    count, width = rows.shape
+    every, of_columns = LanesTape(tape, rows.size), LanesTape(tape, width)
+
+    def for_all(symbol: Any) -> Symbol:
+        return every._symbol(np.tile(symbol._position, count), Symbol)
+
+    def reduced_by(primitive: Primitive, symbol: Any) -> Any:
+        found = _chain(tape, lambda x, y: y._tape.apply(primitive, x, y), Symbol, symbol._position.reshape(rows.shape))
+        return of_columns._symbol(found._position, Symbol)
+
+    x, on = every._symbol(rows.ravel(), Symbol), of_columns.apply
+    if is_largest:
+        number = reduced_by(primitives.maximum, x)
+    else:
+        number = on(primitives.neg, reduced_by(primitives.maximum, every.apply(primitives.neg, x)))
+    places = np.array(tape.positions_of_literals((-np.arange(1.0, count + 1.0)).tolist()))
+    place = every._symbol(np.repeat(places, width), Symbol)
+    is_there = every.apply(primitives.equal, x, for_all(number))
+    first = reduced_by(primitives.maximum, every.apply(primitives.where, is_there, place, -math.inf))
+    is_first = every.apply(primitives.equal, place, for_all(first))
+    found = reduced_by(primitives.maximum, every.apply(primitives.where, is_first, x, -math.inf))
+    total = reduced_by(primitives.add, every.apply(primitives.where, is_first, x, 0.0))
+    is_number = on(primitives.less_equal, number, number)
+    on(primitives.where, is_number, 0.0, number).only_finite()
+    return of_columns._symbol(on(DIFFERENTIATED_AS, found, total)._position, Picked)
 
 
 def plain_array(array: Any) -> Array:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from micrograd._support.callers import calling_frame
 from micrograd.compiler.guards.refusals import TraceError, running_line
 from micrograd.compiler.guards.words import running_expression
-from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LESS_EQUAL, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import (
+    DIFFERENTIATED_AS,
+    EQUAL,
+    INPUT,
+    LESS,
+    LESS_EQUAL,
+    LITERAL,
+    SUM_OF_PRODUCTS,
+    TAKE,
+)
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
@@ -35,7 +44,7 @@ _COMPARISONS = (LESS, LESS_EQUAL, EQUAL)
 _CHOICES = {  # what gives one of its operands, or a whole number, without rounding
     *(primitives.where, primitives.maximum, primitives.minimum, primitives.relu, primitives.abs, primitives.neg),
     *(primitives.detach, primitives.identity, primitives.is_zero, *_COMPARISONS),
-    *(further_primitives.floor, further_primitives.ceil, further_primitives.sign),
+    *(further_primitives.floor, further_primitives.ceil, further_primitives.sign, DIFFERENTIATED_AS),
 }
 _SAME_SIZE = (primitives.neg, primitives.abs, primitives.detach)
 _EXACT, _ROUNDED_ONCE, _ROUNDED = range(3)
@@ -233,7 +242,11 @@ class Questions:
         known, stack = self._exactness, [position]
         while stack:
             this = stack[-1]
-            operands = () if this in known else self._operands(this)
+            primitive = self._tape.operations.primitives[this]
+            is_before = self._is_before(this) and primitive not in (INPUT, LITERAL)
+            operands = () if this in known or is_before else self._operands(this)
+            if primitive is DIFFERENTIATED_AS:
+                operands = operands[:1]
             if unknown := [operand for operand in operands if operand not in known]:
                 stack += unknown
                 continue
@@ -241,8 +254,7 @@ class Questions:
             if this in known:
                 continue
             worst = max((known[operand] for operand in operands), default=_EXACT)
-            primitive = self._tape.operations.primitives[this]
-            if this in self._tape.checked:  # a power
+            if is_before or this in self._tape.checked:  # a power
                 known[this] = _ROUNDED
             elif primitive in (primitives.add, primitives.sub, primitives.mul):
                 known[this] = _ROUNDED_ONCE if worst is _EXACT else _ROUNDED
@@ -251,6 +263,10 @@ class Questions:
             else:
                 known[this] = worst if not operands or primitive in _CHOICES or primitive is TAKE else _ROUNDED
         return known[position]
+
+    def _is_before(self, position: int) -> bool:
+        """Whether nothing may be said of how a number was computed."""
+        return False
 
     def _is_one(self, position: int) -> bool:
         written = self._tape.operations
@@ -283,6 +299,8 @@ class Questions:
     def _magnitude(self, position: int, depth: int = 0) -> int:
         """The position of what the rounding error of a number is relative to: of a difference, the sum of sizes."""
         primitive, operands = self._tape.operations.primitives[position], self._operands(position)
+        if self._is_before(position):
+            return self._write(primitives.abs, position)
         if depth < _DEEPEST and primitive in (primitives.add, primitives.sub, primitives.mul):
             combine = primitives.mul if primitive is primitives.mul else primitives.add
             return self._write(combine, *[self._magnitude(operand, depth + 1) for operand in operands])

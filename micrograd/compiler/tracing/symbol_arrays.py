@@ -17,6 +17,7 @@ in another way than an array of objects. Where a NaN would matter, the function 
 from __future__ import annotations
 
 import sys
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -559,7 +560,7 @@ def kind_of(x: Any) -> Any:
     kinds = [kind_of_number(element) for element in first.values()]
     if not kinds or any(kind is Value for kind in kinds):
         return None
-    return kinds[0] if len(kinds) == 1 else promoted(np.maximum, *kinds)
+    return reduce(partial(promoted, np.maximum), kinds)
 
 
 def _is_of_integers(kind: Any) -> bool:

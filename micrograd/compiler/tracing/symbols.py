@@ -306,6 +306,9 @@ class Plain(Symbol):
         """The number as one of Python's."""
         return self.as_plain(type(self.kind.type().item()) if promotion.is_dtype(self.kind) else self.kind)
 
+    def _as_float(self) -> Any:
+        return self.as_plain(float)
+
     def one_of(self, primitive: Primitive, x: Any, y: Any) -> Any:
         """The larger or the smaller one of two plain numbers, which NumPy has in one array."""
         x, y = promotion.like_numbers(x, y)
@@ -397,7 +400,7 @@ class IntSymbol(Plain):
         """The absolute value, of the same kind."""
         low, high = self._tape._bounds_of(self, self.kind)
         result = primitives.abs(self).as_plain(self.kind)
-        self._tape.require(result, promotion.limits(self.kind), (0, max(-low, high)))
+        result._tape.require(result, promotion.limits(self.kind), (0, max(-low, high)))
         return result
 
     def as_integer_ratio(self) -> Any:

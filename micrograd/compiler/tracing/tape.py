@@ -299,7 +299,7 @@ class Tape(Tracer):
         if isinstance(operand, BoolSymbol):
             return 0, 1
         allowed = promotion.limits(kind if operand.kind is int else operand.kind)
-        return self.require(operand, allowed, self.bounds.get(operand._position))
+        return self.require(operand, allowed, self.bounds.get(self.position(operand)))
 
     def require(
         self, integer: Any, allowed: promotion.Bounds, known: promotion.Bounds | None = None
@@ -314,7 +314,7 @@ class Tape(Tracer):
         Returns:
             Those that it is in.
         """
-        (low, high), position = allowed, integer._position
+        (low, high), position = allowed, self.position(integer)
         if known is None or known[0] < low or known[1] > high:
             known = low, high
             distance = primitives.abs(self._symbol(position, FloatSymbol) - (low + high) / 2)
@@ -394,14 +394,14 @@ class Tape(Tracer):
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
-        kinds = {type(start), *map(type, xs), *map(type, ys)}
-        if Symbol in kinds or (Value in kinds and kinds <= _FLOATS_AND_VALUES):
-            kind = Symbol
-        else:
-            kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
-            if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)) or not kinds <= _FLOATS:
-                return None  # what is made of integers may have to be checked step by step
-            kind = Symbol if Value in kinds else FloatSymbol
+        kind: type[Symbol] = Symbol
+        if Symbol not in map(type, ys) and Symbol not in map(type, xs):  # nearly always one is found at once
+            kinds = {type(start), *map(type, xs), *map(type, ys)}
+            if Value not in kinds or not kinds <= _FLOATS_AND_VALUES:
+                kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
+                if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)) or not kinds <= _FLOATS:
+                    return None  # what is made of integers may have to be checked step by step
+                kind = Symbol if Value in kinds else FloatSymbol
         if start is not self._start[0]:  # nearly always it is the same 0.0
             self._start = start, self.position(start, SUM_OF_PRODUCTS)
         before = len(self.rows)

@@ -141,6 +141,7 @@ class TestNotFused:
         self.stays(of(mul, A, X, rows, shape=(24, 4)), of(mul, B, A, Access(Z, 20, 1), shape=(8, 12)))
 
 
+@pytest.mark.slow
 def test_random_programs_of_samples_give_the_same_to_the_last_bit(monkeypatch):
     monkeypatch.setattr(allocate, "_LEAST", 16)
     fewer = []

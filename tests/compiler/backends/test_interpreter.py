@@ -168,7 +168,7 @@ def irregular(rng, count, own=None):
     return function
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_irregular_programs_and_their_derivatives(seed, own_registry):
     """With a primitive in Python among the straight code."""
     own = mg.primitive("own_step", "o", math.sin, lambda g, out, x: g * mg.cos(x))

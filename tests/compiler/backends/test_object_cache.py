@@ -25,16 +25,13 @@ from micrograd import Value
 from micrograd.compiler.backends.llvm import llvm_machine, object_cache
 from micrograd.compiler.backends.llvm.object_cache import KEY, is_object
 from tests.compiler.backends.entries import cached
+from tests.support.common import mode
 
 pytestmark = pytest.mark.slow
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners, permissions, links and pipes as POSIX has them")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
 NOBODY = 65534
-
-
-def mode(path):
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 def entries(folder):
@@ -69,14 +66,6 @@ def filled(folder):
     assert cached("key", lambda: b"content") == b"content"
     assert cached("key", not_made) == b"content"
     return folder
-
-
-@pytest.fixture
-def open_to_all():
-    """New files may be read and written by anyone, if nobody sees to it."""
-    before = os.umask(0)
-    yield
-    os.umask(before)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ products.py     functions for products of matrices
 loops.py        a kernel as loops
 alike.py        functions that kernels of the same form share
 repeats.py      statements that differ in numbers only, as a loop
-scattered.py    sums of different lengths as loops, and tables of few different rows
+scattered.py    sums of different lengths as loops
+distinct_rows.py    tables of few different rows, as these and which each row is
 kernels.py      blocks of kernels as statements, loops and calls
 functions.py    a program as a function
 decisions.py    programs with choices and loops between them, as functions

@@ -76,7 +76,9 @@ class Form:
         if isinstance(kernel, Map):
             return kernel.primitive, is_for_many(kernel), repr(found)
         how = manner(kernel)
-        parts = [(part.coefficient, part.terms if how == "in order" else 0) for part in kernel.segments]
+        parts = [
+            (part.coefficient, len(part.factors), part.terms if how == "in order" else 0) for part in kernel.segments
+        ]
         return how, kernel.largest, kernel.from_zero, repr([found, calls(kernel, self.uses), parts])
 
     def at(self, use: Use, **fixed: int) -> str:

@@ -69,8 +69,9 @@ def files_of(source: Source, region: Decisions | None = None) -> Files:
         f'#include "{source.name}.h"',
         "",
     ]
-    if source.parameters is not None and len(source.parameters):
-        code += ["/* The parameters. */", *tables.define(f"{source.name}_parameters", source.parameters)]
+    table = f"{source.name}_parameters"
+    if source.parameters is not None and any(table in line for each in (*parts, *made) for line in each.lines):
+        code += ["/* The parameters. */", *tables.define(table, source.parameters)]
     for pattern in source.patterns:
         for table, numbers in pattern.tables():
             code += [line.removeprefix("static ") for line in tables.define(table, numbers)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from micrograd.compiler.backends.c.alike import forms_of
+from micrograd.compiler.backends.c.distinct_rows import by_distinct_rows
 from micrograd.compiler.backends.c.kernels import Writer
 from micrograd.compiler.backends.c.memory import GIVEN, Memory, Positions, Tables, indexed
 from micrograd.compiler.backends.c.regions import (
@@ -22,7 +23,7 @@ from micrograd.compiler.backends.c.regions import (
     rolled,
 )
 from micrograd.compiler.backends.c.repeats import Statement, copied, repeated
-from micrograd.compiler.backends.c.scattered import by_distinct_rows, scattered
+from micrograd.compiler.backends.c.scattered import scattered
 from micrograd.compiler.backends.c.words import in_words
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ def functions_of(
     blocks, program = in_words(blocks_of(program), program)
     gradients = np.arange(program.gradients.start, program.gradients.stop)
     order = gradients[source.order] if len(gradients) else gradients
-    blocks, program = by_distinct_rows(blocks, program)
-    blocks, program = scattered(evened(blocks), program, order)
+    blocks, program = by_distinct_rows(blocks, program, tables.sequences)
+    blocks, program = by_distinct_rows(scattered(evened(blocks), program, order), program, tables.sequences)
     with_loops = any(block.iterations > 1 for block in blocks)
     ends: dict[int, int] = {}
     if with_loops:

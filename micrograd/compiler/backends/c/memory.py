@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from micrograd.compiler.backends.c.distinct_rows import Sequences
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.regions import uses_of
 
@@ -88,11 +89,13 @@ class Tables:
 
     Attributes:
         lines: that define them.
+        sequences: which of their different rows the rows of some are.
     """
 
     def __init__(self, prefix: str, single: bool) -> None:
         self.prefix, self.single = prefix, single
         self.lines: list[str] = []
+        self.sequences = Sequences()
         self._names: dict[tuple[str, bytes], str] = {}
 
     def name(self, numbers: Floats | Integers) -> str:
@@ -100,11 +103,14 @@ class Tables:
         kind = "indices" if numbers.dtype.kind == "i" else "constants"
         key = (kind, np.ascontiguousarray(numbers).tobytes())
         if key not in self._names:
+            if kind == "indices" and len(around := self.sequences.around(numbers.astype(np.int64))) > numbers.size:
+                self.name(around)
             self._names[key] = name = f"{self.prefix}_{kind}_{len(self._names) + 1}"
             whole = [(other, at) for other, at in map(partial(_found, *key), self._names) if at >= 0 and other != key]
             if whole and numbers.size >= _SLICE:
                 other, at = whole[0]
-                self.lines += [f"#define {name} ({self._names[other]} + {at // numbers.itemsize})", ""]
+                shift = f" + {at // numbers.itemsize}" if at else ""
+                self.lines += [f"#define {name} ({self._names[other]}{shift})", ""]
             else:
                 self.lines += self.define(name, numbers)
         return self._names[key]

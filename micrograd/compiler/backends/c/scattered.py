@@ -6,44 +6,39 @@
 
 Such are the gradients of what is read by a table: where 20 cameras saw 1,000 points, the table says which camera it was
 each time. A kernel for each length would have that table once more, turned around. Sums of few terms keep their order.
-
-A table may consist of few rows that come again and again: of 1,000 letters of a text, each of 14 bits, hardly 40 are
-different. Then what the different rows name is copied first, or added up, and the table has a number for each row.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from micrograd.compiler.backends.c.distinct_rows import added, fewer_numbers
 from micrograd.compiler.backends.c.memory import lookup_in
 from micrograd.compiler.backends.c.regions import Added, even_parts, regions_of
-from micrograd.compiler.ir.index_maps import Positions, accesses
-from micrograd.compiler.ir.program import Map, Reduction, Segment
+from micrograd.compiler.ir.program import Reduction
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.alike import different_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from micrograd.compiler.backends.c.regions import Block, Item
     from micrograd.compiler.ir.program import Access, Program
     from micrograd.compiler.numbers import Booleans, Integers
 
 _FEWEST = 3  # kernels that are worth it
+_LONG_SUM = 16  # terms of a sum that is moved beside others
 _LARGE = 256  # results of a kernel that stays as it is
 _PARTS = 4  # loops that set sums to 0; more are one, with a table
 _LOOP, _OPERAND, _ENTRY = 80, 30, 4  # characters of a loop, of an operand, and of a number of a table, about
-_LONG, _WIDEST = 512, 64  # numbers of a table, and of a row of it, that may come again
-_FEWER = 3  # times fewer numbers than the table has, for which it is worth it
 
 _Key: TypeAlias = "tuple[float | int, ...]"
 
 
-def scattered(blocks: Sequence[Block], program: Program, gradients: Integers) -> tuple[list[Block], Program]:
-    """The blocks, with loops in place of sums of different lengths; and the program, whose buffer may be larger.
+def scattered(blocks: Sequence[Block], program: Program, gradients: Integers) -> list[Block]:
+    """The blocks, with loops in place of sums of different lengths.
 
     Args:
         blocks: the kernels of a program.
@@ -51,24 +46,19 @@ def scattered(blocks: Sequence[Block], program: Program, gradients: Integers) ->
         gradients: where its gradients are, in the order of the file.
     """
     region_of, array_of = regions_of(blocks, program.size), _arrays(program, gradients)
-    found = [
-        block if block.iterations > 1 else replace(block, kernels=tuple(_scattered(block.kernels, region_of, array_of)))
-        for block in blocks
-    ]
-    return by_distinct_rows(found, program)
-
-
-def by_distinct_rows(blocks: Sequence[Block], program: Program) -> tuple[list[Block], Program]:
-    """The blocks, with small tables in place of some large ones; and the program, whose buffer may be larger."""
-    size, found = program.size, []
+    found = []
     for block in blocks:
-        kernels: list[Item] = []
-        for kernel in block.kernels:
-            parts = _by_distinct_rows(kernel, size) if block.iterations == 1 else [kernel]
-            size += parts[0].rows * parts[0].columns if len(parts) > 1 else 0
-            kernels += parts
-        found.append(replace(block, kernels=tuple(kernels)))
-    return found, replace(program, size=size)
+        if block.iterations == 1:
+            clusters = _clusters(block.kernels, region_of, array_of)
+            kernels = [*block.kernels]
+            for cluster in clusters:
+                kernels = _beside(kernels, cluster, program.size)
+            of_kernel = {id(kernel): number for number, cluster in enumerate(clusters) for kernel in cluster}
+            orders = [(block.kernels, {}), (kernels, of_kernel)][: 1 + bool(clusters)]
+            ways = [tuple(_scattered(order, numbers, region_of, array_of)) for order, numbers in orders]
+            block = replace(block, kernels=min(ways, key=lambda way: sum(map(_characters, way))))
+        found.append(block)
+    return found
 
 
 def _arrays(program: Program, gradients: Integers) -> Integers:
@@ -81,103 +71,78 @@ def _arrays(program: Program, gradients: Integers) -> Integers:
     return kind
 
 
-def _scattered(kernels: Sequence[Item], region_of: Integers, array_of: Integers) -> Iterator[Item]:
-    group = _Group(region_of, array_of)
+def _clusters(kernels: Sequence[Item], region_of: Integers, array_of: Integers) -> list[list[Item]]:
+    """Long sums of products of the same arrays, of which many are uneven; they are to stand beside each other.
+
+    Such are sums over the iterations of a loop: those of one array of it, and of the same number in each iteration.
+    """
+    groups: dict[_Key, list[tuple[int, int, Item]]] = {}
     for kernel in kernels:
-        if not group.takes(kernel):
+        if isinstance(kernel, Reduction) and not kernel.largest and kernel.terms >= _LONG_SUM:
+            key, positions = _longest(kernel, region_of)
+            step = int(np.gcd.reduce(np.diff(positions[0])))
+            inside = positions[:, 0] % step if step else positions[:, 0]
+            target = int(array_of[kernel.target.positions(kernel.rows, kernel.columns, 1).flat[0]])
+            groups.setdefault((target, step, *key), []).append((int(inside.min()), int(inside.max()), kernel))
+    found: list[list[Item]] = []
+    for members in groups.values():
+        end = -2
+        for first, last, kernel in sorted(members, key=lambda member: member[:2]):
+            if first > end + 1:
+                found.append([])
+            found[-1].append(kernel)
+            end = max(end, last)
+    return [cluster for cluster in found if sum(map(_is_uneven, cluster)) >= _FEWEST]
+
+
+def _longest(kernel: Reduction, region_of: Integers) -> tuple[_Key, Integers]:
+    """The coefficient and the arrays of most of the terms, and where their first factors are, a row for each sum."""
+    found: dict[_Key, list[Integers]] = {}
+    for part in kernel.segments:
+        shape = kernel.rows, kernel.columns, part.terms
+        factors = [np.broadcast_to(access.positions(*shape), shape).reshape(-1, part.terms) for access in part.factors]
+        key = part.coefficient, *(int(region_of[factor[0, 0]]) for factor in factors)
+        found.setdefault(key, []).append(factors[0])
+    return max(
+        ((key, np.concatenate(parts, axis=1)) for key, parts in found.items()), key=lambda item: item[1].shape[1]
+    )
+
+
+def _beside(kernels: list[Item], group: Sequence[Item], size: int) -> list[Item]:
+    """The kernels, with a group of them beside each other: they wait, and what needs their results waits, too."""
+    is_written, is_read = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
+    of_group = {id(kernel) for kernel in group}
+    numbers = [number for number, kernel in enumerate(kernels) if id(kernel) in of_group]
+    first, last = numbers[0], numbers[-1]
+    parts: tuple[list[Item], ...] = [], [], []
+    before, beside, after = parts
+    for kernel in kernels[first : last + 1]:
+        target = kernel.target.positions(kernel.rows, kernel.columns, 1).ravel()
+        reads = [access.positions(kernel.rows, kernel.columns, terms).ravel() for access, terms in kernel.reads]
+        must_wait = is_written[target].any() or is_read[target].any() or any(is_written[read].any() for read in reads)
+        if not must_wait and id(kernel) not in of_group:
+            before.append(kernel)
+            continue
+        (after if must_wait else beside).append(kernel)
+        is_written[target] = True
+        for read in reads:
+            is_read[read] = True
+    beside.sort(key=lambda kernel: (not _is_uneven(kernel), kernel.terms))
+    return [*kernels[:first], *before, *beside, *after, *kernels[last + 1 :]]
+
+
+def _scattered(
+    kernels: Sequence[Item], cluster_of: Mapping[int, int], region_of: Integers, array_of: Integers
+) -> Iterator[Item]:
+    group, before = _Group(region_of, array_of), -1
+    for kernel in kernels:
+        cluster, before = before, cluster_of.get(id(kernel), -1)
+        if cluster != before or not group.takes(kernel):
             yield from group.items()
             group = _Group(region_of, array_of)
             if not group.takes(kernel):
                 yield kernel
     yield from group.items()
-
-
-class _Rows(NamedTuple):
-    """A table as rows, some of which are the same.
-
-    Attributes:
-        distinct: the rows that are different.
-        which: which of these each row is.
-    """
-
-    distinct: Integers
-    which: Integers
-
-    @property
-    def size(self) -> int:
-        """How many numbers say so."""
-        return self.distinct.size + len(self.which)
-
-    def placed(self, start: int) -> tuple[Integers, Integers]:
-        """A position for each number of the different rows, from one on; and where those of all rows are then."""
-        own = start + np.arange(self.distinct.size)
-        return own, own.reshape(self.distinct.shape)[self.which].ravel()
-
-    @staticmethod
-    def of(table: Integers | None) -> _Rows | None:
-        """Those of a table; None if it is small, or has hardly fewer numbers then."""
-        if table is None or table.size < _LONG:
-            return None
-        found = []
-        for width in range(2, _WIDEST + 1):
-            if table.size % width == 0:
-                rows = table.reshape(-1, width)
-                first, which = different_rows(rows)
-                found.append(_Rows(rows[first], which))
-        best = min(found, key=lambda rows: rows.size, default=None)
-        return None if best is None or best.size * _FEWER > table.size else best
-
-
-def _by_distinct_rows(kernel: Item, start: int) -> list[Item]:
-    """A kernel that goes by a large table as several, with numbers of their own from a position on."""
-    if isinstance(kernel, Added):
-        rows = None if kernel.columns > 1 or kernel.is_in_order else _Rows.of(kernel.target.row_table)
-        if rows is None:
-            return [kernel]
-        own, of_rows = rows.placed(start)
-        factors = [access.positions(kernel.rows, 1, 1).ravel() for access in kernel.factors]
-        return [
-            _added(own, [], -0.0),
-            _added(of_rows, factors, kernel.coefficient),
-            _added(rows.distinct.ravel(), [own], 1.0),
-        ]
-    if not isinstance(kernel, (Reduction, Map)) or kernel.columns > 1:
-        return [kernel]
-    if any(access.table is not None or terms > 1 for access, terms in kernel.reads):
-        return [kernel]
-    found = [rows for access in kernel.accesses if (rows := _Rows.of(access.row_table))]
-    if len(found) != 1:
-        return [kernel]
-    own, of_rows = found[0].placed(start)
-
-    def moved(access: Access) -> Integers:
-        return of_rows if _Rows.of(access.row_table) else access.positions(kernel.rows, 1, 1).ravel()
-
-    rows_, columns, *made = _accesses(
-        [kernel.target.positions(kernel.rows, 1, 1).ravel(), *map(moved, kernel.accesses)]
-    )
-    given = iter(made)
-    return [
-        _copy(own, found[0].distinct.ravel()),
-        replace(kernel.changed(lambda access: next(given)), rows=rows_, columns=columns),
-    ]
-
-
-def _copy(targets: Integers, positions: Integers) -> Reduction:
-    rows, columns, to, access = _accesses([targets, positions])
-    return Reduction(rows, columns, to, (Segment(1.0, 1, access, None),))
-
-
-def _added(targets: Integers, factors: Sequence[Integers], coefficient: float, is_in_order: bool = False) -> Added:
-    rows, columns, to, *found = _accesses([targets, *factors])
-    return Added(rows, columns, to, coefficient, tuple(found), is_in_order)
-
-
-def _accesses(positions: Sequence[Integers]) -> tuple[Any, ...]:
-    """How many rows and columns there are, and the index map of each operand, given where its elements are."""
-    target, *others = (Positions.of(each[:, None]) for each in positions)
-    rows, columns, to, found = accesses(target, others)
-    return rows, columns, to, *found
 
 
 class _Terms(NamedTuple):
@@ -202,7 +167,7 @@ class _Terms(NamedTuple):
         if ((np.diff(by_sum) < 0) & (np.diff(self.targets[by_sum]) == 0)).any():
             order = np.arange(len(key))
         factors = [factor[order] for factor in self.factors]
-        return _added(self.targets[order], factors, coefficient, bool(len(kept)))
+        return added(self.targets[order], factors, coefficient, bool(len(kept)))
 
 
 class _Group:
@@ -224,11 +189,10 @@ class _Group:
         """Take a kernel, if it fits those before it; say whether it does."""
         if not isinstance(kernel, Reduction) or kernel.largest or kernel.rows * kernel.columns > _LARGE:
             return False
-        if kernel.rows * kernel.columns > 1 and not _is_uneven(kernel):
+        goes_on = self._kernels and kernel.terms >= _LONG_SUM
+        if kernel.rows * kernel.columns > 1 and not _is_uneven(kernel) and not goes_on:
             return False
-        if (
-            len(self._parts) == 1 and kernel.terms < self._kernels[-1].terms
-        ):  # others, which begin with short ones again
+        if len(self._parts) == 1 and kernel.terms < self._kernels[-1].terms:  # others begin with short ones again
             return False
         targets = kernel.target.positions(kernel.rows, kernel.columns, 1).ravel()
         target = int(self._array_of[targets[0]]), int(kernel.from_zero)
@@ -273,7 +237,7 @@ class _Group:
         starts = even_parts(targets[None, :])
         ends = [*starts[1:], len(targets)] if len(starts) <= _PARTS else [len(targets)]
         zero = 0.0 if self._kernels[0].from_zero else -0.0
-        found: list[Item] = [_added(targets[start:end], [], zero) for start, end in zip(starts, ends, strict=False)]
+        found: list[Item] = [added(targets[start:end], [], zero) for start, end in zip(starts, ends, strict=False)]
         for (coefficient, *_), parts in self._parts.items():
             factors = [np.concatenate(sides) for sides in zip(*(part.factors for part in parts), strict=True)]
             of_sums, is_ordered = (np.concatenate([part[side] for part in parts]) for side in (0, 2))
@@ -286,11 +250,11 @@ def _characters(kernel: Item) -> int:
     accesses_ = [kernel.target, *(access for access, _ in kernel.reads)]
     tables = [table for access in accesses_ for table in (access.row_table, access.table)]
     sizes = [lookup_in(table).numbers.size for table in tables if table is not None]
-    if isinstance(kernel, Added) and not kernel.is_in_order and (rows := _Rows.of(kernel.target.row_table)):
-        sizes[0] = rows.size
+    if isinstance(kernel, Added) and not kernel.is_in_order and kernel.target.row_table is not None:
+        sizes[0] = min(sizes[0], fewer_numbers(kernel.target.row_table))
     return _LOOP + _OPERAND * len(kernel.reads) + _ENTRY * sum(sizes)
 
 
-def _is_uneven(kernel: Reduction) -> bool:
+def _is_uneven(kernel: Item) -> bool:
     """Whether a table says where the terms of a kernel are."""
-    return any(access.table is not None for access in kernel.accesses)
+    return any(access.table is not None for access, _ in kernel.reads)

@@ -31,6 +31,7 @@ from micrograd._support.callers import warn_user
 from micrograd._support.checks import Operand
 from micrograd.compiler.backends.shared.array_functions import functions_of
 from micrograd.compiler.backends.shared.python_calls import in_python
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.operations import Operations
 
@@ -116,6 +117,7 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     **functions_of(jnp),
     primitives.identity: lambda x: x,
     primitives.detach: lax.stop_gradient,
+    DIFFERENTIATED_AS: lambda x, _: x,
     primitives.is_zero: lambda x: _as_number(x == 0),
     primitives.equal: lambda x, y: _as_number(x == y),
     primitives.less: lambda x, y: _as_number(x < y),
@@ -217,7 +219,9 @@ def differentiable(primitive: Primitive) -> Callable[..., Any]:
             for rule, tangent in zip(primitive.derivatives, tangents, strict=True)
             if rule is not None and not isinstance(tangent, SymbolicZero)
         ]
-        return output, sum(parts[1:], parts[0]) if parts else SymbolicZero(jax.typeof(output).to_tangent_aval())
+        if not parts:
+            return output, SymbolicZero(jax.typeof(output).to_tangent_aval())
+        return output, jnp.broadcast_to(sum(parts[1:], parts[0]), output.shape)  # the others may have more rows
 
     function.defjvp(derivative, symbolic_zeros=True)
     return function

@@ -23,6 +23,7 @@ from micrograd.compiler.backends.shared.batches import Batches, first_own_input,
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32
 from micrograd.compiler.backends.shared.python_calls import in_python
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NUMPY
 from micrograd.compiler.passes.packs import Packing
@@ -51,6 +52,7 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     **functions_of(np),
     primitives.identity: np.positive,
     primitives.detach: np.positive,
+    DIFFERENTIATED_AS: lambda x, _: np.positive(x),
     primitives.is_zero: lambda x: x == 0,
     primitives.equal: np.equal,
     primitives.less: np.less,

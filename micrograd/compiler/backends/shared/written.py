@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Written(ABC):
 WITH_OPERATORS: dict[Any, Callable[..., Any]] = {
     primitives.identity: lambda x: x,
     primitives.detach: lambda x: x,
+    DIFFERENTIATED_AS: lambda x, _: x,
     primitives.is_zero: lambda x: x == 0.0,
     primitives.equal: lambda x, y: x == y,
     primitives.less: lambda x, y: x < y,

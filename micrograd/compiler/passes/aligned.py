@@ -1,0 +1,237 @@
+"""Aligned: what belongs to one iteration of a loop is computed in that iteration.
+
+The level of a node is the first one on which it can be computed. So in
+
+    for x in xs: h = tanh(w * h + x); total += exp(h * h)
+
+the square of h stands on the levels of the next h, and an iteration of levels has the h of one iteration of the program
+and the square of the one before. The first h and the last square belong to no iteration of levels, and would be kernels
+beside the loop: in a deep network those of several iterations, at each end.
+
+Here the levels of an iteration are as many as its longest chain of operations has, and all that belongs to an iteration
+stands on them. What belongs to it is found from the nodes of the loop, by going on to their operands and users beside
+it, as far as these are made like those of the other iterations. Nothing depends on what is found here but the order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.ir.graph import ONE
+from micrograd.compiler.numbers import distinct
+from micrograd.compiler.passes.repeats import better, repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from micrograd.compiler.ir.graph import Graph
+    from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.passes.repeats import Operands, Stretches
+
+_MOST = 1 << 13  # nodes of an iteration: those beside the loop are looked at one by one
+
+
+def aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Operands) -> tuple[Integers, Stretches]:
+    """The levels of all nodes, where iterations begin and end together, and the stretches that repeat then.
+
+    Args:
+        graph: in normal form, with no terms that stay whole.
+        levels: of its nodes; 0 for what is given.
+        stretches: of these levels.
+        operands: of its nodes.
+    """
+    loops = [repeat.nodes for repeat in repeats(graph, levels, stretches)]
+    is_beside = graph.is_made()
+    for nodes in loops:
+        is_beside[nodes] = False
+    moved = levels
+    for nodes in reversed(loops):  # the levels before a loop stay as they are
+        if nodes.shape[1] <= _MOST and is_beside.any():
+            beside = _Beside(nodes, operands, stretches.kinds, is_beside)
+            moved = _Order(nodes, beside, operands).levels(moved)
+    if moved is levels or not _is_order(graph, moved):
+        return levels, stretches
+    moved = np.searchsorted(distinct(moved), moved)
+    return better(graph, (levels, stretches), moved, operands)
+
+
+class _Relations(NamedTuple):
+    """Which nodes of an iteration have which for an operand.
+
+    Attributes:
+        users: their positions in an iteration.
+        slots: which operand it is.
+        used: the position of that.
+        lags: how many iterations before.
+    """
+
+    users: Integers
+    slots: Integers
+    used: Integers
+    lags: Integers
+
+
+class _Beside:
+    """The nodes beside a loop that belong to one of its iterations, or to one before or after them.
+
+    Args:
+        nodes: of the loop, a row for each iteration.
+        operands: of all nodes.
+        kinds: for each node how it is made.
+        is_beside: which nodes are in no loop, and made of others.
+
+    Attributes:
+        relations: of the nodes of an iteration.
+        found: the nodes, by iteration and by position in it: -1 is the iteration before the first.
+    """
+
+    def __init__(self, nodes: Integers, operands: Operands, kinds: Integers, is_beside: Booleans) -> None:
+        self._nodes, self._operands, self._kinds = nodes, operands, kinds
+        iterations, own = nodes.shape
+        middle = iterations // 2
+        numbers = np.full(len(kinds) + 1, -1)  # the last is that of ONE
+        numbers[nodes] = np.arange(iterations * own).reshape(iterations, own)
+        users, slots, used = operands.of_nodes(nodes[middle])
+        is_inside = numbers[used] >= 0
+        row, position = np.divmod(numbers[used[is_inside]], own)
+        self.relations = _Relations(users[is_inside], slots[is_inside], position, middle - row)
+        same = operands.is_given[used] & (used != ONE) & (used == operands.of_nodes(nodes[middle + 1])[2])
+        self._same: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for user, slot, node in zip(users[same].tolist(), slots[same].tolist(), used[same].tolist(), strict=True):
+            self._same[user].append((slot, node))
+        self._read: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        self._readers: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for user, slot, used_, lag in zip(*(part.tolist() for part in self.relations), strict=True):
+            self._read[user].append((slot, used_, lag))
+            self._readers[used_].append((slot, user, lag))
+        self._left = is_beside.copy()
+        self.found: dict[tuple[int, int], int] = {}
+        self._look()
+
+    def _look(self) -> None:
+        """Look for all of them, from the first iterations and from the last."""
+        iterations = len(self._nodes)
+        near = min(int(self.relations.lags.max(initial=0)) + 1, iterations)
+        rows = distinct(np.append(np.arange(near), np.arange(iterations - near, iterations))).tolist()
+        self._known = {(row, position): node for row in rows for position, node in enumerate(self._nodes[row].tolist())}
+        users = self._users()
+        waiting = deque(self._known.items())
+        while waiting:
+            (row, position), node = waiting.popleft()
+            for key, candidates in self._next(row, position, node, users):
+                if 0 <= key[0] < iterations or key in self.found:
+                    continue
+                alike = [each for each in candidates if self._is_like(each, *key)]
+                if len(alike) == 1:
+                    self._known[key] = self.found[key] = alike[0]
+                    self._left[alike[0]] = False
+                    waiting.append((key, alike[0]))
+
+    def _users(self) -> dict[tuple[int, int], list[int]]:
+        """The nodes beside the loop that may be found, by an operand and which of theirs it is."""
+        beside = np.flatnonzero(self._left & np.isin(self._kinds, self._kinds[self._nodes[0]]))
+        owners, slots, operands = self._operands.of_nodes(beside)
+        users = defaultdict(list)
+        for user, slot, operand in zip(beside[owners].tolist(), slots.tolist(), operands.tolist(), strict=True):
+            users[operand, slot].append(user)
+        return users
+
+    def _next(
+        self, row: int, position: int, node: int, users: dict[tuple[int, int], list[int]]
+    ) -> Iterator[tuple[tuple[int, int], list[int]]]:
+        """Where the operands and the users of a node are, by iteration and position, and which nodes these may be."""
+        for slot, other, lag in self._read[position]:
+            yield (row - lag, other), [self._operands.operand(node, slot)]
+        for slot, other, lag in self._readers[position]:
+            yield (row + lag, other), users.get((node, slot), [])
+
+    def _is_like(self, node: int, row: int, position: int) -> bool:
+        """Whether a node beside the loop is made like those of a position, as far as is known."""
+        if not self._left[node] or self._kinds[node] != self._kinds[self._nodes[0, position]]:
+            return False
+        if any(self._operands.operand(node, slot) != same for slot, same in self._same[position]):
+            return False
+        return all(
+            self._known.get((row - lag, other), node_) == node_
+            for slot, other, lag in self._read[position]
+            for node_ in [self._operands.operand(node, slot)]
+        )
+
+    def reach(self) -> tuple[Integers, Integers]:
+        """How many iterations further back, and further on, each position of an iteration is found."""
+        iterations, own = self._nodes.shape
+        before, after = np.zeros(own, dtype=np.int64), np.zeros(own, dtype=np.int64)
+        for row, position in sorted(self.found):
+            if row >= iterations:
+                after[position] += row == iterations + after[position]
+        for row, position in sorted(self.found, reverse=True):
+            if row < 0:
+                before[position] += row == -1 - before[position]
+        return before, after
+
+
+class _Order:
+    """The order of a loop, in which iterations begin and end together."""
+
+    def __init__(self, nodes: Integers, beside: _Beside, operands: Operands) -> None:
+        self._nodes, self._beside, self._operands = nodes, beside, operands
+
+    def levels(self, levels: Integers) -> Integers:
+        """The levels of all nodes in this order; the same if nothing is gained."""
+        relations, iterations = self._beside.relations, len(self._nodes)
+        before, after = self._beside.reach()
+        shift = _longest(before, relations, -relations.lags)
+        begin, end = int((shift - before).max()), int((iterations + after + shift).min())
+        if end - begin <= iterations:
+            return levels
+        is_together = relations.lags + shift[relations.users] == shift[relations.used]
+        depth = _longest(np.zeros_like(shift), relations, np.where(is_together, 1, -len(shift)))
+        period = int(depth.max()) + 1
+        iteration, inner = np.full(len(levels), -1), np.zeros(len(levels), dtype=np.int64)
+        iteration[self._nodes] = np.arange(iterations)[:, None] + shift
+        inner[self._nodes] = depth
+        for (row, position), node in self._beside.found.items():
+            iteration[node], inner[node] = row + shift[position], depth[position]
+        is_inside = (iteration >= begin) & (iteration < end)
+        lowest = int(levels[is_inside].min())
+        is_needed = self._needed(is_inside, levels, lowest)
+        start = max(lowest, int(levels[is_needed].max(initial=0)) + 1)
+        is_later = ~is_inside & ~is_needed & (levels >= lowest)
+        new = levels + np.where(is_later, start + period * (end - begin) - lowest, 0)
+        new[is_inside] = start + (iteration[is_inside] - begin) * period + inner[is_inside]
+        return new
+
+    def _needed(self, is_inside: Booleans, levels: Integers, lowest: int) -> Booleans:
+        """What the loop is computed from, of the other nodes on its levels."""
+        is_needed = np.zeros(len(levels), dtype=bool)
+        may_be = ~is_inside & (levels >= lowest)
+        nodes = np.flatnonzero(is_inside)
+        while len(nodes):
+            _, _, operands = self._operands.of_nodes(nodes)
+            nodes = distinct(operands[(operands != ONE) & may_be[operands]])
+            may_be[nodes], is_needed[nodes] = False, True
+        return is_needed
+
+
+def _is_order(graph: Graph, levels: Integers) -> bool:
+    """Whether the operands of each node are on lower levels than it."""
+    below = np.append(levels, 0)  # the last is that of ONE
+    terms = graph.terms
+    owners = levels[terms.owner]
+    return bool((below[terms.first] < owners).all() and (below[terms.second] < owners).all()) and all(
+        bool((below[application.operands] < levels[application.nodes, None]).all())
+        for application in graph.applications
+    )
+
+
+def _longest(start: Integers, relations: _Relations, more: Integers) -> Integers:
+    """The lengths of the longest paths through an iteration: to a user, that to its operand, and so much more."""
+    longest = start.copy()
+    while True:
+        before = longest.copy()
+        np.maximum.at(longest, relations.users, before[relations.used] + more)
+        if (longest == before).all():
+            return longest
