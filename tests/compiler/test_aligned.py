@@ -51,7 +51,7 @@ def test_a_loop_has_all_iterations_of_a_deep_network(depth):
     kind=st.sampled_from(["sum", "logarithm", "last", "some"]),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_deep_networks_have_the_numbers_of_eager(depth, count, kind, seed):
     steps = []
 
