@@ -17,7 +17,7 @@ gradients_in_lanes.py  and their gradients
 array_gradients.py  the gradients of functions of whole arrays, which a program calls as it calls these
 dependence.py      what lies between the inputs of a transform and its results
 iterations.py           the loops of a traced function, of which a vmap over many items is written down once
-alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
+cones.py           what each row of a Jacobian depends on, so that all of them are written at once
 colours.py         the columns of a sparse Jacobian that one direction computes together
 outline.py         what a function does to whole arrays, to find whether it does the same to any number of rows
 updates.py         the update of an optimiser

@@ -14,6 +14,7 @@ Gradients flow through what has both. Positions that are equal to an earlier one
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PR
 from micrograd.compiler.ir.traversals import Edges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.tracing.cones import Cones
 
 
 class Dependence:
@@ -38,6 +40,8 @@ class Dependence:
         equal: for each position of the trace, the first one that is equal to it.
         begin: the position of the first source.
         kinds: for each position, a number for its primitive; see is_kind.
+        edges: from each position to its operands, where these are not before the first source: users and used, by where
+            they are in the arrays. Beyond are stand-ins for rows and tables.
         operands: the positions of the first operands of all, of the second ones, and so on; NO_POSITION where there is
             none, or where it is in a row or a table.
         first: for each position, where in the arrays the first one is that is equal to it.
@@ -60,7 +64,7 @@ class Dependence:
         self.operands = self._columns()
         self.targets = self.first_of(self.operands)
         self._is_first, first_inside = first == np.arange(size), np.maximum(first, 0)  # before 0 is outside
-        users, used = self._edges(first, self._is_first)
+        users, used = self.edges = self._edges(first, self._is_first)
         of_roots = np.array([equal[root] - begin for root in roots], dtype=np.int64)
         of_sources = np.fromiter(sources, np.int64, len(sources)) - begin
         outside = Edges(size, [users], [used]).out_of_reach(of_roots[of_roots >= 0])
@@ -170,9 +174,10 @@ class Dependence:
         found: list[int] = (np.flatnonzero(self.inside) + self.begin).tolist()
         return found
 
-    def nodes(self) -> Integers:
+    @property
+    def passes(self) -> Booleans:
         """Where in the arrays the first ones of all operations are that pass gradients on."""
-        return np.flatnonzero(self._is_first & (self.counts > 0))
+        return self._is_first & (self.counts > 0)
 
     def order(self, root: int) -> list[int]:
         """The positions that a root depends on, in order; none if no source reaches it."""
@@ -191,34 +196,26 @@ class Dependence:
         return sorted(found)
 
     def rows(
-        self,
-        count: int,
-        roots: Mapping[int, int],
-        alike: Sequence[tuple[Integers, Integers, list[int], Any]],
-        sources: Container[int],
+        self, count: int, roots: Mapping[int, int], cones: Cones | None, sources: Collection[int]
     ) -> tuple[list[list[int]], int]:
         """For each row the sources that it depends on; and how many directions are less work than all rows.
 
         Args:
             count: how many rows there are.
             roots: the positions of their results, by their numbers; no source reaches the others.
-            alike: rows that are alike; see alike_rows.py.
+            cones: of all rows, if they are known.
             sources: the positions of the sources.
         """
         rows: list[list[int]] = [[]] * count
-        left, steps = dict(roots), 0
-        for numbers, positions, passed, _ in alike:
-            of_first = positions[0].tolist()
-            steps += len(numbers) * self._steps_of([of_first[column] for column in passed])
-            chosen = [column for column in passed if of_first[column] in sources]
-            for number, row in zip(numbers.tolist(), positions[:, chosen].tolist(), strict=True):
-                rows[number] = row
-                del left[number]
-        for number, root in left.items():
-            order = self.order(self.equal[root])
-            rows[number] = [position for position in order if position in sources]
-            steps += self._steps_of(order)
-        return rows, (steps - 1) // max(self.steps, 1)
+        if cones is not None:
+            chosen = cones.at_one_of(self.begin, sources, len(self.inside))
+            bounds = np.searchsorted(cones.rows[chosen], np.arange(count + 1)).tolist()
+            found = (cones.at[chosen] + self.begin).tolist()
+            rows = [found[begin:end] for begin, end in pairwise(bounds)]
+        else:
+            for number, root in roots.items():
+                rows[number] = [position for position in self.order(self.equal[root]) if position in sources]
+        return rows, (sum(self._steps(roots, cones)) - 1) // max(self.steps, 1)
 
     def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int], library: Collection[Any]) -> bool:
         """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
@@ -235,25 +232,20 @@ class Dependence:
         entries = {(columns[number], position) for number, row in enumerate(rows) for position in row}
         return all((position, row) in entries for row, position in entries)
 
-    def is_large(
-        self, roots: Mapping[int, int], alike: Sequence[tuple[Integers, Integers, list[int], Any]], times: int
-    ) -> bool:
+    def is_large(self, roots: Mapping[int, int], cones: Cones | None, times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together.
 
         Args:
             roots: their positions, by their numbers.
-            alike: rows that are alike; see alike_rows.py.
+            cones: of all rows, if they are known.
             times: how many times.
         """
-        left, others = times * self.steps, dict(roots)
-        for numbers, positions, passed, _ in alike:
-            left -= len(numbers) * self._steps_of(positions[0, passed].tolist())
-            for number in numbers.tolist():
-                del others[number]
-        roots_left = iter(others.values())
-        while left >= 0 and (root := next(roots_left, None)) is not None:
-            left -= self._steps_of(self.order(self.equal[root]))
-        return left < 0
+        return any(total > times * self.steps for total in accumulate(self._steps(roots, cones)))
 
-    def _steps_of(self, positions: Sequence[int]) -> int:
-        return sum([self.passes_on(position) for position in positions])
+    def _steps(self, roots: Mapping[int, int], cones: Cones | None) -> Iterator[int]:
+        """The steps from roots to the sources, counted for each root, in parts."""
+        if cones is not None:
+            yield int(self.counts[cones.at].sum())
+            return
+        for root in roots.values():
+            yield sum([self.passes_on(position) for position in self.order(self.equal[root])])
