@@ -15,9 +15,8 @@ indexing.py        elements of lists by an index that is a number, for which a f
 lanes.py           operations on arrays of symbols, written for all elements at once
 gradients_in_lanes.py  and their gradients
 array_gradients.py  the gradients of functions of whole arrays, which a program calls as it calls these
-dependence.py      what lies between the inputs of a transform and its results
+dependence.py      what lies between the inputs of a transform and its results, and what each of these depends on
 iterations.py           the loops of a traced function, of which a vmap over many items is written down once
-cones.py           what each row of a Jacobian depends on, so that all of them are written at once
 colours.py         the columns of a sparse Jacobian that one direction computes together
 outline.py         what a function does to whole arrays, to find whether it does the same to any number of rows
 updates.py         the update of an optimiser

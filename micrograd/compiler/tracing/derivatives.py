@@ -37,9 +37,8 @@ from micrograd.compiler.ir.entries import (
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.colours import coloured, star_coloured
-from micrograd.compiler.tracing.cones import Cones
 from micrograd.compiler.tracing.decisions import adjoint_of_scan, derivatives_of, tangents_of_scan
-from micrograd.compiler.tracing.dependence import Dependence
+from micrograd.compiler.tracing.dependence import Cones, Dependence
 from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
 from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, is_plain

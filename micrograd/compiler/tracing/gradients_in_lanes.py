@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.tracing.cones import Cones
-    from micrograd.compiler.tracing.dependence import Dependence
+    from micrograd.compiler.tracing.dependence import Cones, Dependence
     from micrograd.compiler.tracing.tape import Tape
 
 _IN_LANES = {each for each in OF_LIBRARY - {SUM_OF_PRODUCTS, TAKE} if each.derivatives}
@@ -41,7 +40,7 @@ class GradientsInLanes:
     What only a sum reads has the gradient of that sum. So all terms of a chain ``((a + b) + c) + d`` have that of its
     last sum, and are on its level, however long it is.
 
-    In the arrays, an element stands for each pair of a row and a position; see cones.py.
+    In the arrays, an element stands for each pair of a row and a position; see dependence.py.
 
     Args:
         dependence: what gradients flow through.
