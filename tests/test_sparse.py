@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import TraceError, Value
-from micrograd.compiler.tracing import alike_rows
 from micrograd.compiler.tracing.colours import star_coloured
-from micrograd.engine import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,15 +254,6 @@ def test_variables_that_no_residual_reads_have_no_direction() -> None:
     fast = mg.compile(mg.sparse_jacobian(residuals))
     np.testing.assert_allclose(fast(x).toarray(), mg.sparse_jacobian(residuals)(x).toarray(), rtol=1e-10)
     assert "148 entries of 37 rows, by 4 directions" in fast.explain(x)
-
-
-def test_rows_whose_rules_write_what_is_not_copied_are_differentiated_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(alike_rows, "_NOT_COPIED", alike_rows._NOT_COPIED | {primitives.cos})
-    x = np.linspace(0.1, 1.0, 40)
-    found = mg.compile(mg.sparse_jacobian(lambda x: [mg.sin(each) for each in x]))(x)
-    np.testing.assert_allclose(found.toarray(), np.diag(np.cos(x)), rtol=1e-12)
 
 
 def test_a_program_from_buffer_to_buffer_writes_the_entries_in_the_order_of_the_matrix() -> None:

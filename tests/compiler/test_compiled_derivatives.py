@@ -249,16 +249,20 @@ class TestPlainNumbersInRows:
         fast = mg.compile(mg.jacobian(residuals), backend=backend)
         np.testing.assert_allclose(fast(point), mg.jacobian(residuals)(point), rtol=1e-14, atol=1e-300)
 
-    def test_the_rules_run_for_two_rows(self, monkeypatch):
+    def test_the_rules_run_for_all_of_many_rows_at_once(self, monkeypatch):
         asked, tell = [], Derivatives.contributions
         monkeypatch.setattr(
             Derivatives,
             "contributions",
             lambda self, position, *given: asked.append(position) or tell(self, position, *given),
         )
-        data = np.random.default_rng(0).standard_normal((40, 3))
+        data = np.random.default_rng(0).standard_normal((600, 3))
         lists = data.tolist()
-        for f in (lambda p: np.tanh(data @ p), lambda p: [mg.tanh(mg.dot(numbers, p)) for numbers in lists]):
+
+        def in_lists(p):
+            return [*(mg.tanh(mg.dot(numbers, p)) for numbers in lists), p[0] + mg.exp(p[1])]
+
+        for f in (lambda p: np.tanh(data @ p), in_lists):
             asked.clear()
             found = mg.compile(mg.jacobian(f), backend="numpy")(np.array([0.4, 0.7, 1.1]))
             np.testing.assert_allclose(found, mg.jacobian(f)(np.array([0.4, 0.7, 1.1])), rtol=1e-14)
@@ -278,6 +282,16 @@ class TestModes:
             fast([*self.POINT])
             counts.append(operations(fast))
         assert 1.9 < counts[1] / counts[0] < 2.1
+
+    def test_a_few_outputs_at_the_end_of_a_long_chain(self, backend):
+        def chain(p):
+            end = p[0]
+            for _ in range(40):
+                end = mg.sin(end) * p[1]
+            return [end, end * p[2]]
+
+        fast = mg.compile(mg.jacobian(chain), backend=backend)
+        assert np.allclose(fast([*self.POINT]), mg.jacobian(chain)([*self.POINT]), rtol=1e-12, atol=1e-300)
 
     def test_outputs_that_do_not_take_one_pass_backwards_each(self):
         def apart(p):

@@ -11,13 +11,11 @@ largest.py         max of numbers that a generator reads, which is no question
 decisions.py       mg.cond and mg.while_loop where the program decides, as one that is exported does
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
-indexing.py        elements of lists by an index that is a number, for which a function has other code
 lanes.py           operations on arrays of symbols, written for all elements at once
 gradients_in_lanes.py  and their gradients
 array_gradients.py  the gradients of functions of whole arrays, which a program calls as it calls these
-dependence.py      what lies between the inputs of a transform and its results
+dependence.py      what lies between the inputs of a transform and its results, and what each of these depends on
 iterations.py           the loops of a traced function, of which a vmap over many items is written down once
-alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
 colours.py         the columns of a sparse Jacobian that one direction computes together
 outline.py         what a function does to whole arrays, to find whether it does the same to any number of rows
 updates.py         the update of an optimiser

@@ -10,22 +10,34 @@ looked at, in arrays with an element for each position:
     3       exp  1         1          yes            yes: it is the result
 
 Gradients flow through what has both. Positions that are equal to an earlier one give way to it.
+
+The rows of a Jacobian are gradients of results that often have much in common. A gradient flows through each pair of a
+row and a position by itself. All such pairs are the cones of the results:
+
+    results 1, and 3      cones   (0, 1) (0, 0)   and   (1, 3) (1, 1) (1, 0)
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called, Mapped
 from micrograd.compiler.ir.traversals import Edges
+from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.numbers import Booleans, Integers
+
+# Steps from a root to a source, for each root: of more, to go through positions one by one takes less time. (A step of
+# all roots takes some 60 us, and what the rules write for a position 10.)
+_DEEPEST = 16
 
 
 class Dependence:
@@ -38,6 +50,8 @@ class Dependence:
         equal: for each position of the trace, the first one that is equal to it.
         begin: the position of the first source.
         kinds: for each position, a number for its primitive; see is_kind.
+        edges: from each position to its operands, where these are not before the first source: users and used, by where
+            they are in the arrays. Beyond are stand-ins for rows and tables.
         operands: the positions of the first operands of all, of the second ones, and so on; NO_POSITION where there is
             none, or where it is in a row or a table.
         first: for each position, where in the arrays the first one is that is equal to it.
@@ -60,7 +74,7 @@ class Dependence:
         self.operands = self._columns()
         self.targets = self.first_of(self.operands)
         self._is_first, first_inside = first == np.arange(size), np.maximum(first, 0)  # before 0 is outside
-        users, used = self._edges(first, self._is_first)
+        users, used = self.edges = self._edges(first, self._is_first)
         of_roots = np.array([equal[root] - begin for root in roots], dtype=np.int64)
         of_sources = np.fromiter(sources, np.int64, len(sources)) - begin
         outside = Edges(size, [users], [used]).out_of_reach(of_roots[of_roots >= 0])
@@ -170,9 +184,10 @@ class Dependence:
         found: list[int] = (np.flatnonzero(self.inside) + self.begin).tolist()
         return found
 
-    def nodes(self) -> Integers:
+    @property
+    def passes(self) -> Booleans:
         """Where in the arrays the first ones of all operations are that pass gradients on."""
-        return np.flatnonzero(self._is_first & (self.counts > 0))
+        return self._is_first & (self.counts > 0)
 
     def order(self, root: int) -> list[int]:
         """The positions that a root depends on, in order; none if no source reaches it."""
@@ -191,34 +206,26 @@ class Dependence:
         return sorted(found)
 
     def rows(
-        self,
-        count: int,
-        roots: Mapping[int, int],
-        alike: Sequence[tuple[Integers, Integers, list[int], Any]],
-        sources: Container[int],
+        self, count: int, roots: Mapping[int, int], cones: Cones | None, sources: Collection[int]
     ) -> tuple[list[list[int]], int]:
         """For each row the sources that it depends on; and how many directions are less work than all rows.
 
         Args:
             count: how many rows there are.
             roots: the positions of their results, by their numbers; no source reaches the others.
-            alike: rows that are alike; see alike_rows.py.
+            cones: of all rows, if they are known.
             sources: the positions of the sources.
         """
         rows: list[list[int]] = [[]] * count
-        left, steps = dict(roots), 0
-        for numbers, positions, passed, _ in alike:
-            of_first = positions[0].tolist()
-            steps += len(numbers) * self._steps_of([of_first[column] for column in passed])
-            chosen = [column for column in passed if of_first[column] in sources]
-            for number, row in zip(numbers.tolist(), positions[:, chosen].tolist(), strict=True):
-                rows[number] = row
-                del left[number]
-        for number, root in left.items():
-            order = self.order(self.equal[root])
-            rows[number] = [position for position in order if position in sources]
-            steps += self._steps_of(order)
-        return rows, (steps - 1) // max(self.steps, 1)
+        if cones is not None:
+            chosen = cones.at_one_of(self.begin, sources, len(self.inside))
+            bounds = np.searchsorted(cones.rows[chosen], np.arange(count + 1)).tolist()
+            found = (cones.at[chosen] + self.begin).tolist()
+            rows = [found[begin:end] for begin, end in pairwise(bounds)]
+        else:
+            for number, root in roots.items():
+                rows[number] = [position for position in self.order(self.equal[root]) if position in sources]
+        return rows, (sum(self._steps(roots, cones)) - 1) // max(self.steps, 1)
 
     def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int], library: Collection[Any]) -> bool:
         """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
@@ -235,25 +242,101 @@ class Dependence:
         entries = {(columns[number], position) for number, row in enumerate(rows) for position in row}
         return all((position, row) in entries for row, position in entries)
 
-    def is_large(
-        self, roots: Mapping[int, int], alike: Sequence[tuple[Integers, Integers, list[int], Any]], times: int
-    ) -> bool:
+    def is_large(self, roots: Mapping[int, int], cones: Cones | None, times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together.
 
         Args:
             roots: their positions, by their numbers.
-            alike: rows that are alike; see alike_rows.py.
+            cones: of all rows, if they are known.
             times: how many times.
         """
-        left, others = times * self.steps, dict(roots)
-        for numbers, positions, passed, _ in alike:
-            left -= len(numbers) * self._steps_of(positions[0, passed].tolist())
-            for number in numbers.tolist():
-                del others[number]
-        roots_left = iter(others.values())
-        while left >= 0 and (root := next(roots_left, None)) is not None:
-            left -= self._steps_of(self.order(self.equal[root]))
-        return left < 0
+        return any(total > times * self.steps for total in accumulate(self._steps(roots, cones)))
 
-    def _steps_of(self, positions: Sequence[int]) -> int:
-        return sum([self.passes_on(position) for position in positions])
+    def _steps(self, roots: Mapping[int, int], cones: Cones | None) -> Iterator[int]:
+        """The steps from roots to the sources, counted for each root, in parts."""
+        if cones is not None:
+            yield int(self.counts[cones.at].sum())
+            return
+        for root in roots.values():
+            yield sum([self.passes_on(position) for position in self.order(self.equal[root])])
+
+
+class Cones:
+    """Pairs of a row and a position, in order.
+
+    Attributes:
+        rows: the row of each pair.
+        at: where in the arrays of Dependence its position is.
+        roots: which pairs the roots are.
+    """
+
+    def __init__(self, rows: Integers, at: Integers, keys: Integers | None = None) -> None:
+        self.rows, self.at, self._keys = rows, at, keys
+        self.roots = np.zeros(0, dtype=np.int64)
+
+    @classmethod
+    def of_one(cls, dependence: Dependence, root: int) -> Cones:
+        """That of the only root of a Dependence, with a pair for each of its positions."""
+        size = len(dependence.inside)
+        made = cls(np.zeros(size, dtype=np.int64), np.arange(size))
+        made.roots = np.array([dependence.equal[root] - dependence.begin])
+        return made
+
+    @classmethod
+    def of(cls, dependence: Dependence, roots: Mapping[int, int]) -> Cones | None:
+        """Those of several roots, given by their rows; None where they are so deep that this takes long.
+
+        A pair is found after all that read it: those that are furthest from the sources come first.
+        """
+        users, used = dependence.edges
+        size, total = len(dependence.inside), 1 + int(max(users.max(initial=0), used.max(initial=0)))
+        total = max(size, total)
+        is_inside = np.append(dependence.inside, np.ones(total - size, dtype=bool))  # those beyond are stand-ins
+        chosen = np.flatnonzero(is_inside[users] & is_inside[used])
+        chosen = chosen[np.argsort(users[chosen], kind="stable")]
+        users, used = users[chosen], used[chosen]
+        heights = Edges(total, [used], [users]).levels()
+        if heights.max(initial=0) > _DEEPEST * len(roots):
+            return None
+        counts = np.bincount(users, minlength=total)
+        starts = np.cumsum(counts) - counts
+        ends = np.array([dependence.equal[root] for root in roots.values()], dtype=np.int64) - dependence.begin
+        rows = np.array([*roots], dtype=np.int64)
+        rows, ends = (each[(ends >= 0) & dependence.inside[np.maximum(ends, 0)]] for each in (rows, ends))
+        waiting: defaultdict[int, list[Integers]] = defaultdict(list)
+        found = [np.zeros(0, dtype=np.int64)]
+        _sort(waiting, heights[ends], rows * total + ends)
+        while waiting:
+            height = max(waiting)
+            found.append(reached := distinct(np.concatenate(waiting.pop(height))))
+            nodes = reached % total
+            numbers = counts[nodes]
+            edges = np.repeat(starts[nodes] - np.cumsum(numbers) + numbers, numbers) + np.arange(numbers.sum())
+            below = used[edges]
+            _sort(waiting, heights[below], np.repeat(reached - nodes, numbers) + below)
+        keys = np.sort(np.concatenate(found))
+        keys = keys[keys % total < size]
+        made = cls(keys // total, keys % total, keys)
+        made.roots = np.searchsorted(keys, rows * total + ends)
+        return made
+
+    def pairs(self, beside: Integers, at: Integers) -> Integers:
+        """The pairs of the same rows as some others, at these positions."""
+        if self._keys is None:
+            return at
+        return np.searchsorted(self._keys, self._keys[beside] - self.at[beside] + at)
+
+    def at_one_of(self, begin: int, positions: Collection[int], size: int) -> Booleans:
+        """Which pairs are at one of some positions."""
+        marks = np.zeros(size, dtype=bool)
+        marks[np.fromiter(positions, np.int64, len(positions)) - begin] = True
+        return marks[self.at]
+
+
+def _sort(waiting: defaultdict[int, list[Integers]], heights: Integers, keys: Integers) -> None:
+    """Put keys where they wait, by their heights."""
+    order = np.argsort(heights, kind="stable")
+    heights, keys = heights[order], keys[order]
+    bounds = np.flatnonzero(np.diff(heights, prepend=-1))
+    for height, part in zip(heights[bounds].tolist(), np.split(keys, bounds[1:]), strict=False):
+        waiting[height].append(part)

@@ -7,12 +7,11 @@
     4  add   2 3
 
 Gradients go from the end of the tape to its beginning, tangents from the beginning to the end. A Jacobian takes what is
-less to do, and of rows that are alike the rules run for two.
+less to do. Many gradients are written at once; see gradients_in_lanes.py.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -36,12 +35,12 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.ir.equals import first_equals
-from micrograd.compiler.tracing import alike_rows
 from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.colours import coloured, star_coloured
 from micrograd.compiler.tracing.decisions import adjoint_of_scan, derivatives_of, tangents_of_scan
-from micrograd.compiler.tracing.dependence import Dependence
+from micrograd.compiler.tracing.dependence import Cones, Dependence
 from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
+from micrograd.compiler.tracing.lanes import OF_LIBRARY
 from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, is_plain
 from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine import primitives
@@ -49,7 +48,7 @@ from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Mapping, Sequence
 
 
 _FEWEST_STEPS = 2000  # that gradients are written many at a time for
@@ -67,7 +66,6 @@ class Derivatives:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        self._literals: dict[tuple[int, int], int] = {}  # of an operation and an operand, for rows that are alike
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
@@ -81,20 +79,29 @@ class Derivatives:
         self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some positions, written many at a time where that is quicker."""
-        fewest = 0 if self.tape.in_lanes else _FEWEST_STEPS
-        if dependence.steps < fewest or self.tape._has_iterations() or self.tape.decisions:
+        found = None
+        if not self.tape.decisions and not self.tape._has_iterations():
+            found = self._in_lanes(Cones.of_one(dependence, root._position), dependence, values, create_graph)
+        if found is None:
             return self.gradients(root._position, dependence, values, create_graph)
-        lanes = GradientsInLanes(self.tape, dependence, root._position, self.contributions, self.contributions_of_call)
+        _, positions, slopes = found
+        return {value: slope for position, slope in zip(positions, slopes, strict=True) for value in values[position]}
+
+    def _in_lanes(
+        self, cones: Cones, dependence: Dependence, sources: Collection[int], create_graph: bool
+    ) -> tuple[list[int], list[int], list[Symbol]] | None:
+        """Gradients that are written many at a time: rows, positions, and they; None where that is not quicker."""
+        if int(dependence.counts[cones.at].sum()) < (0 if self.tape.in_lanes else _FEWEST_STEPS):
+            return None
+        lanes = GradientsInLanes(self.tape, dependence, cones, self.contributions, self.contributions_of_call)
         if not lanes.are_wide:
-            return self.gradients(root._position, dependence, values, create_graph)
-        found = lanes.write(values)
-        if not create_graph:
-            at = np.array([slope._position for slope in found.values()], dtype=np.int64)
-            if self.tape.as_floats:
-                begin = self.tape.operations.append_block([primitives.detach], 1, len(at), [[at]])
-                at = np.arange(begin, begin + len(at))
-            found = dict(zip(found, self.tape.symbols(at.tolist(), FloatSymbol), strict=True))
-        return {value: slope for position, slope in found.items() for value in values[position]}
+            return None
+        rows, positions, at = lanes.write(sources)
+        if not create_graph and self.tape.as_floats:
+            begin = self.tape.operations.append_block([primitives.detach], 1, len(at), [[at]])
+            at = np.arange(begin, begin + len(at))
+        kind = Symbol if create_graph else FloatSymbol
+        return rows.tolist(), positions.tolist(), self.tape.symbols(at.tolist(), kind)
 
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
@@ -103,17 +110,16 @@ class Derivatives:
             self.tape._look_into_maps()
         positions = self._positions_of(inputs, create_graph)
         dependence = self.dependence(roots, set(positions.values()))
-        of_rows, values, alike = self._roots(outputs), _by_position(positions), list[alike_rows.Alike]()
-        if len(roots) > 1 and not self.tape.decisions:
-            alike += alike_rows.alike(of_rows, dependence, values)
-        if len(inputs) < len(outputs) and dependence.is_large(of_rows, alike, len(inputs)):
+        of_rows, values = self._roots(outputs), _by_position(positions)
+        cones = self._cones(of_rows, dependence)
+        if len(inputs) < len(outputs) and dependence.is_large(of_rows, cones, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         if len(outputs) == len(roots) == 1:
             return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
         found = list[Any]({} for _ in outputs)
         for row, position, slope in zip(
-            *self._row_by_row(of_rows, alike, dependence, values, create_graph), strict=True
+            *self._row_by_row(of_rows, cones, dependence, values, create_graph), strict=True
         ):
             found[row].update(dict.fromkeys(values[position], slope))
         return found
@@ -132,15 +138,15 @@ class Derivatives:
         )  # all inputs are copies, so each has its own
         written = self.tape._so_far()
         dependence = Dependence(list(roots.values()), set(positions), written, self._equal(written))
-        alike = [] if self.tape.decisions else list(alike_rows.alike(roots, dependence, positions))
-        rows, least = dependence.rows(len(outputs), roots, alike, set(positions))
+        cones = self._cones(roots, dependence)
+        rows, least = dependence.rows(len(outputs), roots, cones, set(positions))
         colours, is_star = coloured(rows, least), False
-        if symmetric and dependence.is_symmetric(rows, positions, alike_rows.OF_LIBRARY):
+        if symmetric and dependence.is_symmetric(rows, positions, OF_LIBRARY):
             most = least if colours is None else max(colours.values(), default=0)
             if (fewer := star_coloured(dict(zip(positions, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
         if colours is None:
-            found = self._row_by_row(roots, alike, dependence, positions, create_graph=False)
+            found = self._row_by_row(roots, cones, dependence, positions, create_graph=False)
             how = "each by its own expression, as directions would be no less work"
         else:
             found = self._by_colours(outputs, inputs, rows, colours, positions)
@@ -157,44 +163,37 @@ class Derivatives:
             return dict(enumerate(self.tape.positions(outputs)))
         return {row: self.tape.position(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
 
+    def _cones(self, roots: Mapping[int, int], dependence: Dependence) -> Cones | None:
+        """What each of several roots depends on; None where functions or decisions are between."""
+        is_simple = len(roots) > 1 and not self.tape.decisions and not self.tape.maps
+        return Cones.of(dependence, roots) if is_simple else None
+
     def _row_by_row(
         self,
         roots: Mapping[int, int],
-        alike: Sequence[alike_rows.Alike],
+        cones: Cones | None,
         dependence: Dependence,
         sources: Collection[int],
         create_graph: bool,
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The entries of a Jacobian, row by row from the gradients of its outputs: rows, positions, and entries.
+        """The entries of a Jacobian, from the gradients of its outputs: rows, positions, and entries.
 
         Args:
             roots: the positions of the outputs, by their rows.
-            alike: rows that are alike.
+            cones: what each of them depends on, if that is known.
             dependence: what gradients flow through.
             sources: the positions to differentiate by.
             create_graph: whether the entries are graphs.
         """
-        rows, by, entries = array("q"), array("q"), list[Any]()
-        values, left = {position: [position] for position in sources}, dict(roots)
-
-        def add(row: int, slopes: Mapping[int, Any]) -> None:
-            rows.extend([row] * len(slopes))
-            by.extend(slopes)
-            entries.extend(slopes.values())
-
-        for each in alike:
-            slopes, copied = self._of_alike(each, dependence, values, create_graph)
-            for row, of_row in zip(each.rows.tolist(), slopes, strict=False):
-                add(row, of_row)
-                del left[row]
-            for of_copied, of_sources, written in copied:
-                rows.frombytes(np.repeat(of_copied, of_sources.shape[1]).tobytes())
-                by.frombytes(of_sources.tobytes())
-                entries += self.tape.symbols(written.ravel().tolist(), Symbol if create_graph else FloatSymbol)
-                for row in of_copied.tolist():
-                    del left[row]
-        for row, root in left.items():
-            add(row, self.gradients(root, dependence, values, create_graph))
+        if cones is not None and (found := self._in_lanes(cones, dependence, sources, create_graph)) is not None:
+            return found
+        rows, by, entries = list[int](), list[int](), list[Any]()
+        values = {position: [position] for position in sources}
+        for row, root in roots.items():
+            slopes = self.gradients(root, dependence, values, create_graph)
+            rows += [row] * len(slopes)
+            by += slopes
+            entries += slopes.values()
         return rows, by, entries
 
     def _by_colours(
@@ -221,45 +220,6 @@ class Derivatives:
                 if isinstance(slope, Symbol):
                     found.append((number, position, slope))
         return [row for row, _, _ in found], [position for _, position, _ in found], [slope for _, _, slope in found]
-
-    def _of_alike(
-        self,
-        alike: alike_rows.Alike,
-        dependence: Dependence,
-        values: Mapping[int, list[Any]],
-        create_graph: bool,
-    ) -> tuple[list[dict[Any, Any]], Iterator[tuple[Any, Any, Any]]]:
-        """The gradients of rows that are alike: two by the rules, and the others as the second, if that can be.
-
-        Returns:
-            Those of the first two. Then, for some of the others at a time, their numbers, and in arrays with a row for
-            each the positions to differentiate by and those of the gradients; nothing if the others have to be asked
-            for.
-        """
-        first = self.gradients(int(alike.positions[0, 0]), dependence, values, create_graph)
-        begin, checked, known = len(self.tape.operations), len(self.tape.checked), self.tape.known
-        self.tape.known, positions = {}, alike.positions[1].tolist()  # all that the row needs is written again
-        for column, (operation, index) in alike.literals.items():  # no rule has one of these
-            literal = self.tape.operations.append_literal(
-                self.tape.operations.numbers[self.tape.operations.first[positions[column]]]
-            )
-            self._literals[positions[operation], index] = positions[column] = literal
-        begin = len(self.tape.operations)
-        try:
-            second = self.gradients(positions[0], dependence, values, create_graph)
-        finally:
-            self.tape.known, self._literals = known, {}
-        gradients = {
-            position: self.tape.position(second[position])
-            for position in dict.fromkeys(positions)
-            if position in second
-        }
-        copied = alike_rows.Copied(self.tape.operations, begin, positions, list(self.tape.checked)[checked:], gradients)
-        if not copied.is_whole:
-            return [first, second], iter(())
-        done = [first] if alike.literals else [first, second]
-        left = alike.rows[len(done) :], alike.positions[len(done) :]
-        return done, copied.write(self.tape.operations, *left, self.tape.checked)
 
     def _positions_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The positions of what to differentiate by; a Value that the function has not read has none."""
@@ -566,10 +526,6 @@ class Derivatives:
         written_down = self.tape.operations
         applied, first, literals = written_down.primitives, written_down.first, written_down.numbers
         numbers = [literals[first[p]] if applied[p] is LITERAL else self.tape._symbol(p, Symbol) for p in operands]
-        if self._literals:
-            for number in range(len(operands)):
-                if (literal := self._literals.get((position, number))) is not None:
-                    numbers[number] = self.tape._symbol(literal, Symbol)
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
@@ -579,7 +535,7 @@ class Derivatives:
         output = self.tape._symbol(position, Symbol)
         rules = zip(operands, primitive.derivatives, strict=True)
         asked = [(p, rule) for p, rule in rules if rule is not None and p in wanted]
-        with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.tape.observer):
+        with _AS_BEFORE if primitive in OF_LIBRARY else observing_again(self.tape.observer):
             return [(p, rule(gradient, output, *numbers)) for p, rule in asked]
 
 

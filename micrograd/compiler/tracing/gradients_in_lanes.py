@@ -1,6 +1,6 @@
-"""Gradients of a symbol, written for many operations at once.
+"""Gradients of symbols, written for many operations at once.
 
-The operations that a gradient flows through are gone through level by level, from the symbol on: an operation comes
+The operations that a gradient flows through are gone through level by level, from the symbols on: an operation comes
 when all that read its result are done. On a level, the rule of a primitive runs once on symbols with a lane for each
 of its operations.
 
@@ -19,8 +19,7 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
 from micrograd.compiler.ir.traversals import Edges
-from micrograd.compiler.tracing.alike_rows import OF_LIBRARY, TAKE_LITERALS
-from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
+from micrograd.compiler.tracing.lanes import OF_LIBRARY, TAKE_LITERALS, LanesTape, is_lanes
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.engine import primitives
 from micrograd.engine.recorder import using
@@ -29,38 +28,40 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.tracing.dependence import Dependence
+    from micrograd.compiler.tracing.dependence import Cones, Dependence
     from micrograd.compiler.tracing.tape import Tape
 
 _IN_LANES = {each for each in OF_LIBRARY - {SUM_OF_PRODUCTS, TAKE} if each.derivatives}
 
 
 class GradientsInLanes:
-    """The gradients of one symbol.
+    """The gradients of one symbol, or of several: those of each are a row.
 
     What only a sum reads has the gradient of that sum. So all terms of a chain ``((a + b) + c) + d`` have that of its
     last sum, and are on its level, however long it is.
 
-    In the arrays, an element stands for each position since that of the first source; see Dependence.
+    In the arrays, an element stands for each pair of a row and a position; see dependence.py.
 
     Args:
         dependence: what gradients flow through.
-        root: the position of the symbol.
+        cones: what each symbol depends on.
         of_operation, of_call: what an operation, or a call, gives to its operands; see derivatives.py.
 
     Attributes:
         tape: where they are written.
     """
 
-    def __init__(self, tape: Tape, dependence: Dependence, root: int, of_operation: Any, of_call: Any) -> None:
+    def __init__(self, tape: Tape, dependence: Dependence, cones: Cones, of_operation: Any, of_call: Any) -> None:
         self.tape, self._dependence, self._begin = tape, dependence, dependence.begin
         self._of_operation, self._of_call = of_operation, of_call
-        self._root, size = dependence.equal[root] - dependence.begin, len(dependence.inside)
-        self._nodes = dependence.nodes()[::-1]  # operations that pass gradients on, from the last to the first
-        self._operands = dependence.operands[:, self._nodes].T
+        self._cones, self._at, size = cones, cones.at, len(cones.at)
+        # operations that pass gradients on, from the last to the first
+        self._nodes = np.flatnonzero(dependence.passes[self._at])[::-1]
+        self._operands = dependence.operands[:, self._at[self._nodes]].T
         self._source, self._index, self._target = self._edges()
-        gives_all = dependence.is_kind(primitives.add)[self._source]
-        gives_all |= dependence.is_kind(primitives.sub)[self._source] & (self._index == 0)
+        applied = self._at[self._source]
+        gives_all = dependence.is_kind(primitives.add)[applied]
+        gives_all |= dependence.is_kind(primitives.sub)[applied] & (self._index == 0)
         gives_all &= (np.bincount(self._target, minlength=size) == 1)[self._target]
         alias = np.arange(size)  # whose gradient that of each is
         alias[self._target[gives_all]] = self._source[gives_all]
@@ -81,27 +82,30 @@ class GradientsInLanes:
 
     def _edges(self) -> Any:
         """From operations to operands that gradients flow to: sources, which operand it is, and targets."""
-        dependence, nodes = self._dependence, self._nodes
-        targets: Integers = dependence.targets[:, nodes].T
+        dependence, nodes, cones = self._dependence, self._nodes, self._cones
+        targets: Integers = dependence.targets[:, self._at[nodes]].T
         rows, index = np.nonzero((targets >= 0) & dependence.inside[targets])
         is_further = dependence.is_kind(SUM_OF_PRODUCTS, TAKE, INPUT)
-        parts = [np.stack([nodes[rows], index, targets[rows, index]])]
+        parts = [np.stack([nodes[rows], index, cones.pairs(nodes[rows], targets[rows, index])])]
         for called in dependence.calls:
             is_further[np.array(called.made) - self._begin] = False
             begins, ends = called.edges
             index = np.maximum(np.arange(len(begins)) - sum(each.size for each in called.results), 0)
             edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
             parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
+        nodes = nodes[is_further[self._at[nodes]]]
         further = [
             (node, number, dependence.equal[operand] - self._begin)
-            for node in nodes[is_further[nodes]].tolist()
-            for number, operand in enumerate(dependence.written.operands(node + self._begin))
-            if operand in dependence and (number or dependence.operands[0, node] == NO_POSITION)  # the start is there
+            for node, at in zip(nodes.tolist(), self._at[nodes].tolist(), strict=True)
+            for number, operand in enumerate(dependence.written.operands(at + self._begin))
+            if operand in dependence and (number or dependence.operands[0, at] == NO_POSITION)  # the start is there
         ]
-        return np.concatenate([*parts, np.array(further, dtype=np.int64).reshape(-1, 3).T], axis=1)
+        sources, index, targets = np.array(further, dtype=np.int64).reshape(-1, 3).T
+        parts.append(np.stack([sources, index, cones.pairs(sources, targets)]))
+        return np.concatenate(parts, axis=1)
 
-    def write(self, wanted: Collection[int]) -> dict[int, Symbol]:
-        """Write them, and give those of the positions wanted."""
+    def write(self, wanted: Collection[int]) -> tuple[Integers, Integers, Integers]:
+        """Write them, and give those of the positions wanted: their rows, these positions, and where they are."""
         order: Integers = np.lexsort((self._index, -self._source, self._target, self._levels[self._target]))
         self._source, self._index, self._target = self._source[order], self._index[order], self._target[order]
         self._contributions = np.full(len(order), NO_POSITION)
@@ -113,7 +117,7 @@ class GradientsInLanes:
         self._slots[rows[usual], self._index[usual]] = usual
         self._by_row = np.lexsort((self._index, rows))
         self._rows = rows[self._by_row]
-        self._found[self._root] = self.tape.position(1.0)
+        self._found[self._cones.roots] = self.tape.position(1.0)
         groups, levels = self._groups(), self._levels[self._nodes]
         nodes = np.lexsort((groups, levels))
         bounds = 1 + np.flatnonzero((np.diff(groups[nodes]) != 0) | (np.diff(levels[nodes]) != 0))
@@ -126,14 +130,18 @@ class GradientsInLanes:
             while done < len(pieces) and levels[pieces[done][0]] == level:
                 self._through(pieces[done][::-1])  # in the order of the operations, so that they lie as these do
                 done += 1
-        positions = {position: int(self._found[self._alias[position - self._begin]]) for position in wanted}
-        return {position: self.tape._symbol(at, Symbol) for position, at in positions.items() if at != NO_POSITION}
+        found = self._found[self._alias]
+        pairs = np.flatnonzero(
+            self._cones.at_one_of(self._begin, wanted, len(self._dependence.inside)) & (found != NO_POSITION)
+        )
+        return self._cones.rows[pairs], self._at[pairs] + self._begin, found[pairs]
 
     def _groups(self) -> Integers:
         """A number for each operation: those with equal ones have one primitive, and literals that its rules allow."""
         applied = self._dependence.written.operations.primitives
-        groups = np.unique(self._dependence.kinds[self._nodes], return_inverse=True)[1]
-        asked = np.flatnonzero(~self._dependence.is_kind(*TAKE_LITERALS, SUM_OF_PRODUCTS, TAKE)[self._nodes])
+        at = self._at[self._nodes]
+        groups = np.unique(self._dependence.kinds[at], return_inverse=True)[1]
+        asked = np.flatnonzero(~self._dependence.is_kind(*TAKE_LITERALS, SUM_OF_PRODUCTS, TAKE)[at])
         for column in self._operands[asked].T:
             positions, inverse = np.unique(column, return_inverse=True)
             literals = [
@@ -149,8 +157,11 @@ class GradientsInLanes:
         """Go through operations of one group on one level, which are given by their numbers among all."""
         gradients = self._found[self._alias[self._nodes[rows]]]
         rows, gradients = rows[gradients != NO_POSITION], gradients[gradients != NO_POSITION]
-        positions = self._nodes[rows] + self._begin
+        positions = self._at[self._nodes[rows]] + self._begin
         primitive = self._dependence.written.operations.primitives[positions[0]] if len(rows) >= FEWEST_LANES else None
+        if primitive is SUM_OF_PRODUCTS:
+            self._through_sums(rows, positions, gradients)
+            return
         if primitive not in _IN_LANES:
             applied = self._dependence.written.operations.primitives
             for row, position, at in zip(rows.tolist(), positions.tolist(), gradients.tolist(), strict=True):
@@ -176,6 +187,23 @@ class GradientsInLanes:
                     contribution._position if is_lanes(contribution) else self.tape.position(contribution)
                 )
 
+    def _through_sums(self, rows: Integers, positions: Integers, gradients: Integers) -> None:
+        """Go through sums of products: each factor is given the gradient times the other one."""
+        begins, ends = np.searchsorted(self._rows, [rows, rows + 1])
+        counts = ends - begins
+        which = np.repeat(np.arange(len(rows)), counts)
+        slots = self._by_row[np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
+        operands = [self._dependence.written.operands(position) for position in positions.tolist()]
+        index, half = self._index[slots], np.array(list(map(len, operands)))[which] // 2
+        self._contributions[slots] = gradients[which]  # that of the start
+        is_factor = index > 0
+        others = np.where(index > half, index - half, index + half)[is_factor].tolist()
+        factors = [operands[row][other] for row, other in zip(which[is_factor].tolist(), others, strict=True)]
+        tape = LanesTape(self.tape, len(factors))
+        gradient, factor = (tape._symbol(np.asarray(each), Symbol) for each in (gradients[which[is_factor]], factors))
+        with using(tape):
+            self._contributions[slots[is_factor]] = (gradient * factor)._position
+
     def _given(self, tape: LanesTape, column: Integers) -> Any:
         """An operand of all lanes: a number where it is the same literal for all."""
         entries, position = self._dependence.written.operations, int(column[0])
@@ -186,13 +214,15 @@ class GradientsInLanes:
     def _one_by_one(self, row: int, position: int, at: int) -> None:
         """Go through an operation at a position, whose gradient is at another one."""
         begin, end = np.searchsorted(self._rows, [row, row + 1])
-        slots = iter(self._by_row[begin:end].tolist())
+        slots = self._by_row[begin:end].tolist()
         gradient, dependence = self.tape._symbol(at, Symbol), self._dependence
         for operand, contribution in self._of_operation(position, dependence.written, gradient, dependence):
             target = dependence.equal[operand] - self._begin
-            if self._alias[target] == target:
-                slot = next(slot for slot in slots if self._target[slot] == target)
-                self._contributions[slot] = self.tape.position(contribution)
+            # there is none for what has the gradient of the operation itself
+            number = next((n for n, slot in enumerate(slots) if self._at[self._target[slot]] == target), None)
+            if number is not None:
+                self._contributions[slots[number]] = self.tape.position(contribution)
+                del slots[: number + 1]
 
     def _through_call(self, row: int, called: Called) -> None:
         """Go through a call of a function of arrays, whose results are done."""

@@ -27,8 +27,7 @@ import numpy as np
 
 from micrograd._support.checks import Operand
 from micrograd.compiler.guards.refusals import TraceError
-from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
-from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
+from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.tracing.promotion import FLOAT64
 from micrograd.compiler.tracing.symbols import (
     BoolSymbol,
@@ -40,8 +39,9 @@ from micrograd.compiler.tracing.symbols import (
     kind_of_result,
 )
 from micrograd.compiler.tracing.tape import REWRITES, QuietTape, Tape
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives, special_functions
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, RULES, picked
+from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import recorder_on_top, using
 from micrograd.engine.tracer import Tracer
 from micrograd.engine.value import Value
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.numbers import Integers
-    from micrograd.engine.primitive import Primitive
 
     Array = np.ndarray[Any, Any]
 
@@ -59,6 +58,21 @@ FEWEST = 16  # elements; of fewer, NumPy's loops are as quick
 _LARGEST_INT = 2**53  # not all of the larger ones are floats
 _position_of, _tape_of = attrgetter("_position"), attrgetter("_tape")
 _new: Callable[[Any], Any] = object.__new__
+
+# Rules of a user's primitives may do something else each time.
+OF_LIBRARY = {INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, DIFFERENTIATED_AS}.union(
+    each
+    for module in (primitives, further_primitives, special_functions)
+    for each in vars(module).values()
+    if isinstance(each, Primitive)
+)
+# Their rules do not ask whether an operand is a number, or what they give is rounded alike
+TAKE_LITERALS = frozenset(
+    (
+        *(primitives.add, primitives.sub, primitives.mul, primitives.div, primitives.where),
+        *(primitives.maximum, primitives.minimum, primitives.less, primitives.less_equal),
+    )
+)
 
 
 class _Declined(Exception):  # noqa: N818  # nobody sees it: the elements come one by one instead

@@ -32,8 +32,8 @@ from micrograd._support.containers import remade
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.numbers import shape_of_floats
-from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.iterations import is_as_before
+from micrograd.compiler.tracing.lanes import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
 from micrograd.compiler.tracing.symbols import Symbol
