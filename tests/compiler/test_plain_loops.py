@@ -137,13 +137,6 @@ def steps(count):
     return run
 
 
-def total_of(terms):
-    total = 0.0
-    for term in terms:
-        total = total + term
-    return total
-
-
 def with_else(x, y):
     total = 0.0
     for target in y:
@@ -191,7 +184,6 @@ ALIKE = {
     "a list of a list": lambda x, y: sum([e * SCALE for e in [error_of(row, t) for row, t in zip(x, y, strict=True)]]),
     "a list with indices": lambda x, y: sum([error_of(x[i], y[i]) for i in range(len(x))]),
     "a list inside": lambda x, y: sum(sum([w * v for w, v in zip(WEIGHTS, row, strict=True)]) for row in x),
-    "a function of a generator": lambda x, y: total_of(SCALE * t for t in y),
     "elements of a list": lambda x, y: (lambda e: e[0] * e[-1] + e[3] + len(e))([SCALE * t for t in y]),
     "two loops": lambda x, y: in_a_statement(x, y) + with_indices(x, y),
     "a loop in a function": lambda x, y: mg.exp(-in_a_statement(x, y)) * SCALE,
@@ -358,7 +350,21 @@ def under_a_comparison(x, y):
     return sum([target * SCALE if i > 420 else target for i, target in enumerate(y)])
 
 
+def total_of(terms):
+    if isinstance(terms, list):
+        return sum(terms)
+    return sum([term * (1.0 if i < 420 else 2.0) for i, term in enumerate([*terms])])
+
+
+def weight_of(i):
+    return 3.0 if isinstance(i, mg.Value) else (1.0 if i < 420 else 2.0)
+
+
 UNLIKE = {
+    "a function of a generator": lambda x, y: total_of(SCALE * t for t in y),
+    "the class of an index": lambda x, y: sum([weight_of(i) * SCALE * t for i, t in enumerate(y)]),
+    "all of a generator": lambda x, y: sum([*(SCALE * t for t in y)][:420]),
+    "sum of another name": lambda x, y: (lambda sum: sum([SCALE * t for t in y]))(total_of),  # noqa: A006
     "a count": counting,
     "a list that grows": counting_in_a_list,
     "an object that counts": counting_in_an_object,

@@ -166,28 +166,18 @@ class _Calls(ast.NodeTransformer):
         node.iter = _through(node.iter)
         return node
 
-    def visit_ListComp(self, node: Any) -> ast.expr:
-        """A call with the comprehension in a function of what it goes through, if it only goes through that."""
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        """A call for a comprehension."""
         self.generic_visit(node)
-        (first, *others), parts = node.generators, set(map(type, ast.walk(node)))
-        if others or first.ifs or first.is_async or not parts.isdisjoint((ast.Await, ast.Yield, ast.NamedExpr)):
-            return node
-        rows, first.iter = _through(first.iter), ast.Name(_PARAMETER, ast.Load())
-        parameters = ast.arguments([], [ast.arg(_PARAMETER)], None, [], [], None, [])
-        return _call("listed", node, [ast.Lambda(parameters, node), rows])
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
-        """A generator as it is, if it is not the only argument of a call."""
-        return node
+        return _listed(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """A call; of sum, another one."""
-        if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-            node.args = [self.visit_ListComp(node.args[0])]
+        """A call; of sum, or with a generator, another one."""
         self.generic_visit(node)
-        if not isinstance(node.func, ast.Name) or node.func.id != "sum":
-            return node
-        return _call("summed", node, [node.func, *node.args], node.keywords)
+        is_taken = isinstance(node.func, ast.Name) and node.func.id == "sum"
+        if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+            node.args, is_taken = [_listed(node.args[0])], True
+        return _call("summed", node, [node.func, *node.args], node.keywords) if is_taken else node
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         """A parameter as it is."""
@@ -207,6 +197,16 @@ class _Calls(ast.NodeTransformer):
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # ast calls it so
+
+
+def _listed(node: Any) -> ast.expr:
+    """The call with a comprehension in a function of what it goes through, if it does nothing but go through that."""
+    (first, *others), parts = node.generators, set(map(type, ast.walk(node)))
+    if others or first.ifs or first.is_async or not parts.isdisjoint((ast.Await, ast.Yield, ast.NamedExpr)):
+        return node
+    rows, first.iter = _through(first.iter), ast.Name(_PARAMETER, ast.Load())
+    parameters = ast.arguments([], [ast.arg(_PARAMETER)], None, [], [], None, [])
+    return _call("listed", node, [ast.Lambda(parameters, node), rows])
 
 
 def _through(node: Any) -> ast.expr:

@@ -36,7 +36,7 @@ from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
-from micrograd.compiler.tracing.symbols import IntSymbol, Symbol
+from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -213,12 +213,6 @@ class _Nothing(Tape):
         super().__init__()
         self._outlined = outlined
 
-    def index(self, begin: int, end: int) -> Index:
-        """The number of an iteration, which is in the place of an element, too."""
-        made: Any = self._symbol(0, Index)
-        made.begin, made.end = begin, end
-        return made
-
     def asked(self) -> NoReturn:
         """Give up: somebody asks for the truth of an element."""
         self._outlined.fail("an element")
@@ -331,27 +325,26 @@ class OutlinedList(list[Any]):
         return _tape().made(name, (self, others), ())
 
 
-class Index(IntSymbol):
+class Index:
     """The number of an iteration, or one that is larger or smaller by a number: an index, and nothing else.
 
-    Attributes:
+    Args:
         begin: what it is in the first iteration.
         end: one more than it is in the last one.
     """
 
-    __slots__ = ("begin", "end")
-    begin: int
-    end: int
+    __class__ = property(lambda self: int)  # isinstance asks for it
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin, self.end = begin, end
 
     def __add__(self, other: Any) -> Any:
         """Another one."""
-        if type(other) is not int:
-            return self._tape.asked()
-        return self._tape.index(self.begin + other, self.end + other)
+        return Index(self.begin + other, self.end + other) if type(other) is int else _tape().fail("a count")
 
     def __sub__(self, other: Any) -> Any:
         """Another one."""
-        return self + -other if type(other) is int else self._tape.asked()
+        return self + -other if type(other) is int else _tape().fail("a count")
 
     __radd__ = __add__
 
@@ -360,7 +353,7 @@ def _first(index: Any, length: int) -> Any:
     """An index, in the first iteration, where in each there is an element at it."""
     if type(index) is not Index:
         return index
-    return index.begin if index.begin >= 0 and index.end <= length else index._tape.asked()
+    return index.begin if index.begin >= 0 and index.end <= length else _tape().fail("an index beyond the rows")
 
 
 def _noted(name: str) -> Any:
@@ -385,6 +378,9 @@ for _name in ("sum", "mean", "prod", "max", "min", "dot", "reshape", "ravel", "f
     setattr(Outlined, _name, _noted(_name))
 for _name in ("item", "fill", "round", "view", "put", "resize"):
     setattr(Outlined, _name, _refused(_name))
+_OF_OBJECTS = {*dir(object)} - {"__eq__", "__format__", "__ge__", "__gt__", "__hash__", "__le__", "__lt__", "__ne__"}
+for _name in {*dir(int)} - (_OF_OBJECTS - {"__repr__", "__str__"}) - {"__add__", "__radd__", "__sub__"}:
+    setattr(Index, _name, _refused("a count"))
 Outlined.T = property(lambda array: array.transpose())  # type: ignore[assignment, method-assign]
 
 

@@ -68,10 +68,13 @@ def listed(function: Callable[[Any], Any], rows: Any) -> Any:
 
 
 def summed(function: Any, *given: Any, **settings: Any) -> Any:
-    """What the builtin sum gives, or what has its name."""
+    """What the builtin sum gives, or another function with its name or with a generator for its argument."""
     tape = recorder_on_top()
-    if function is sum and isinstance(tape, OutlineTape) and _is_long(tape, given[0]):
-        return given[0].of_terms("sum", given[1:], settings)
+    if isinstance(tape, OutlineTape) and given and _is_long(tape, given[0]):
+        if function is sum:
+            return given[0].of_terms("sum", given[1:], settings)
+        if not str(function.__module__).startswith("micrograd."):
+            tape.fail("a function that is given a generator")
     return function(*given, **settings)
 
 
@@ -107,10 +110,9 @@ class _LongRows:
 
     def __getitem__(self, number: int) -> Any:
         """What an iteration gets."""
-        index = self.tape.nothing._tape.index
-        items = [index(part.start, part.stop) if type(part) is range else part[number] for part in self._parts]
+        items = [Index(part.start, part.stop) if type(part) is range else part[number] for part in self._parts]
         if self._function is enumerate:
-            items.insert(0, index(self._start, self._start + len(self)))
+            items.insert(0, Index(self._start, self._start + len(self)))
         return items[0] if self._function is None else tuple(items)
 
     def __iter__(self) -> Iterator[Any]:
