@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import logging
+import operator
+import random
 import re
 import threading
 from collections import Counter
@@ -137,6 +139,13 @@ def steps(count):
     return run
 
 
+def with_functions(x, y):
+    total, add, square = 0.0, operator.add, lambda number: number * number
+    for target in y:
+        total = add(total, square(target * SCALE))
+    return total
+
+
 def with_else(x, y):
     total = 0.0
     for target in y:
@@ -172,6 +181,7 @@ ALIKE = {
     "steps": steps(448),
     "a few more steps": steps(455),
     "else": with_else,
+    "functions in variables": with_functions,
     "two lists, one after the other": swapping,
     "a changed array": lambda x, y: changed(np.array([SCALE, SCALE]), y),
     "sum of a generator": lambda x, y: sum(error_of(row, target) for row, target in zip(x, y, strict=True)),
@@ -413,6 +423,21 @@ def test_all_rows_are_traced(name, caplog):
     is_traced_in_full(caplog, lambda: function(x, y))
 
 
+@pytest.mark.parametrize("function", [in_a_statement, with_indices, with_enumerate])
+def test_arrays(function, caplog):
+    x, y = numbers(ROWS, 3), numbers(ROWS)
+    assert not is_traced_in_full(caplog, function, x, y)
+    assert not is_traced_in_full(caplog, lambda: function(x, y))
+
+
+def test_a_function_with_the_name_of_a_builtin(caplog):
+    def zip(rows, targets):  # noqa: A001
+        return [(target, row) for row, target in enumerate(targets)]
+
+    y = numbers(ROWS).tolist()
+    assert is_traced_in_full(caplog, lambda y: sum([a * b * SCALE for a, b in zip(y, y)]), y)
+
+
 def test_the_same_trace_serves_other_rows():
     fast = mg.compile(in_a_statement)
     for rows in (ROWS, ROWS + 16, 1600):
@@ -470,6 +495,50 @@ def test_what_is_changed_between_calls(change, function):
         assert slopes_of(given(x, y)) == expected
         CHANGES[change](x, y)
     assert slopes_of(closing()) == pytest.approx(slopes_of(function(x, y)), rel=1e-11)
+
+
+def changing_rows(x):
+    total = 0.0
+    for row in x:
+        row[0] = row[0] * 0.5
+        total = total + row[0] * SCALE
+    return total
+
+
+def changing_a_row(x):
+    x[0][1] = x[0][1] + 1.0
+    return sum([row[1] * SCALE for row in x])
+
+
+def growing_rows(x):
+    return sum([row[0] * SCALE for row in x if row.append(1.0) is None]) if len(x[0]) > 9 else with_longer_rows(x)
+
+
+def with_longer_rows(x):
+    total = 0.0
+    for row in x:
+        row.append(row[0])
+        total = total + row[-1] * SCALE
+    return total
+
+
+@pytest.mark.parametrize("function", [changing_rows, changing_a_row, growing_rows])
+def test_a_function_that_changes_rows(function):
+    mine, other = numbers(ROWS, 3).tolist(), numbers(ROWS, 3).tolist()
+    fast = mg.compile(lambda: function(mine))
+    for _ in range(3):
+        assert slopes_of(fast()) == pytest.approx(slopes_of(function(other)), rel=1e-11)
+        assert mine == other
+    with pytest.raises(mg.TraceError, match="changed in place"):
+        mg.compile(function)(mine)
+
+
+def test_numbers_drawn_inside(caplog):
+    def dropped(y):
+        generator = random.Random(3)
+        return sum([t * SCALE * (generator.random() > 0.5) for t in y])
+
+    assert is_traced_in_full(caplog, dropped, numbers(ROWS).tolist())
 
 
 def test_rows_that_are_one_list():

@@ -23,6 +23,7 @@ outline is listed here: functions of NumPy that work element by element, reducti
 from __future__ import annotations
 
 from contextlib import contextmanager
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -84,6 +85,7 @@ class OutlineTape(Tape):
     Attributes:
         has_failed: whether something had no outline, even if the function caught what was raised.
         nothing: what is in the place of elements.
+        taken: rows that were taken from lists, each with its elements.
     """
 
     has_failed = False
@@ -91,6 +93,7 @@ class OutlineTape(Tape):
     def __init__(self, rows: int, reached: Any = None) -> None:
         super().__init__()
         self.count, self.reached = rows, reached
+        self.taken: list[tuple[Sequence[Any], tuple[Any, ...]]] = []
         self.nothing = _Nothing(self)._symbol(0, Symbol)
 
     def fail(self, what: str) -> NoReturn:
@@ -202,6 +205,8 @@ class OutlineTape(Tape):
 
     def written(self, result: Any) -> Any:
         """All that was done, with what the function returned."""
+        if any(len(row) != len(before) or any(map(is_not, row, before)) for row, before in self.taken):
+            self.fail("a changed row")
         entries = [self.operations[position] for position in range(len(self.operations))]
         return entries, list(self.tables), list(self.rows), self.told(result)
 
@@ -312,7 +317,9 @@ class OutlinedList(list[Any]):
         if self.row is None:
             return tape.made(by, None, ())
         kind, width = self.row
-        return kind([tape.made((*by, column), None, ()) for column in range(width)])
+        row = kind([tape.made((*by, column), None, ()) for column in range(width)])
+        tape.taken.append((row, tuple(row)))
+        return row
 
     def __iter__(self) -> Any:
         """Nothing that can be used, for this library, which looks at what functions can reach."""
@@ -465,7 +472,7 @@ def unchanged(function: Callable[..., Any]) -> Iterator[None]:
     """Give up if a function changes something that it can reach, and so may do something else each time."""
     reached = ClosedOver([("", function)])
     yield
-    if not is_as_before(reached):
+    if not is_as_before(reached) or reached.sources.generators:
         _tape().fail("a loop that remembers something")
 
 
