@@ -1,4 +1,4 @@
-"""Programs of many rows, made from those of a few: so the first call takes as long for a million rows as for 5,000.
+"""Programs of many rows, made from those of a few: so the first call takes as long for a million rows as for 1,000.
 
     fast(x)      x has 100,000 rows (or columns; or a loop in fast has the length 100,000)
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats, Integers
 
 _LOG = logging.getLogger("micrograd")
-FEWEST_ROWS = 4096  # of fewer, one trace takes no longer than three
+FEWEST_ROWS = 1024  # of fewer, one trace takes no longer than three
 _FEW, _STEP = 96, 16
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
