@@ -375,6 +375,7 @@ UNLIKE = {
     "the class of an index": lambda x, y: sum([weight_of(i) * SCALE * t for i, t in enumerate(y)]),
     "all of a generator": lambda x, y: sum([*(SCALE * t for t in y)][:420]),
     "sum of another name": lambda x, y: (lambda sum: sum([SCALE * t for t in y]))(total_of),  # noqa: A006
+    "a dot with known numbers": lambda x, y: mg.dot([t * SCALE for t in y], [1.0] * 420 + [2.0] * 28),
     "a count": counting,
     "a list that grows": counting_in_a_list,
     "an object that counts": counting_in_an_object,

@@ -161,7 +161,7 @@ class OutlineTape(Tape):
         if isinstance(x, Value):
             return "number", self.position(x)
         if kind in (list, tuple):
-            return kind(map(self.told, x))
+            return kind(map(self.told, x)) if len(x) < max(self.count, FEW) else self.fail("a list of known numbers")
         if kind is dict:
             return {name: self.told(part) for name, part in x.items()}
         if kind is slice:
