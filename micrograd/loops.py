@@ -94,7 +94,7 @@ def scan(
     if length is not None:
         rows = None if keeps_some else rows_in_use()
         given = required_count(length, "length")
-        sequences.lengths["length"] = given if rows is None else rows.length(given)
+        sequences.lengths["length"] = given if rows is None else len(rows.given(range(given)))
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
@@ -394,12 +394,12 @@ def taking(iterations: Iterations) -> Iterator[None]:
 class Rows(ContextEntry):
     """What stands for the rows of arrays while a function is traced for another number of them."""
 
-    def length(self, length: int) -> int:
-        """How many iterations a scan has that is given this length."""
+    def given(self, known: Any) -> Any:
+        """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known."""
         raise NotImplementedError
 
-    def given(self, known: Any) -> Any:
-        """What stands for an array or a list of known numbers, which meets numbers that are not known."""
+    def goes_into_loops(self, reached: Any) -> bool:
+        """Whether this stands for rows that loops in Python go through, too, in a function that reaches all this."""
         raise NotImplementedError
 
 

@@ -350,6 +350,9 @@ OF_LISTS = {
     "elements": lambda x, y: y[0] * SCALE + y[-1] + y[7] * len(y) + x[3][1] * x[-1][0],
     "rows by rows": lambda x, y: mg.mean(mg.vmap(lambda row: sum(a * a for a in row) * SCALE)(x)),
     "outputs of a scan": lambda x, y: mg.scan(lambda s, v: (s * 0.5 + squares(*v), s), SCALE, (x, y))[1][7],
+    "a sum": lambda x, y: sum(y) * SCALE,
+    "a mean": lambda x, y: mg.mean(y) * SCALE + mg.dot(y, y) + mg.logsumexp(y),
+    "row by row": lambda x, y: sum(squares(row, t) for row, t in zip(x, y, strict=True)),
 }  # fmt: skip
 OF_LISTS_IN_FULL = {
     "rows of tuples": lambda x, y: mg.mean(mg.vmap(lambda row: row[0] * row[1] + len(row))(list(map(tuple, x)))),
@@ -358,9 +361,6 @@ OF_LISTS_IN_FULL = {
     "an array of it": lambda x, y: (mg.array(y) * SCALE).sum() + (np.array(x) @ WEIGHTS).sum(),
     "an element by a number": lambda x, y: y[min(len(y) - 1, 420)] * SCALE,
     "a part by a number": lambda x, y: mg.mean(mg.vmap(lambda a: a * SCALE)(y[:420])),
-    "a sum": lambda x, y: sum(y) * SCALE,
-    "a mean": lambda x, y: mg.mean(y) * SCALE + mg.dot(y, y) + mg.logsumexp(y),
-    "row by row": lambda x, y: sum(squares(row, t) for row, t in zip(x, y, strict=True)),
     "joined": lambda x, y: mg.mean(mg.vmap(lambda a: a * SCALE)(y + y)) + len([*y, *x]),
     "changed": lambda x, y: (y.append(1.0), mg.mean(y))[1] if len(y) < 0 else mg.mean(sorted(y, key=id)) * SCALE,
     "the largest": lambda x, y: max(y) * SCALE + y.index(y[3]),

@@ -66,7 +66,15 @@ def chained(x):
     return mg.vmap(lambda a, b: 10 * (b - a * a))(x[:-1], x[1:])
 
 
+def goes_through(x):
+    total = 0.0
+    for element in x:
+        total = total + element
+    return total
+
+
 ALIKE = {
+    "a loop over an array": goes_through,
     "elements": lambda x: np.exp(x) * 2 + x,
     "gradient of a sum": mg.value_and_grad(lambda x: np.exp(x).sum()),
     "mean": mg.value_and_grad(lambda x: np.mean(np.where(x > 0.5, x, x * x))),
@@ -395,13 +403,6 @@ def catches_keys(x):
         return x[0]
 
 
-def goes_through(x):
-    total = 0.0
-    for element in x:
-        total = total + element
-    return total
-
-
 def changes(x):
     x = x.copy()
     x[0] = 1.0
@@ -434,7 +435,6 @@ UNLIKE = {
     "an error that is caught": catches,
     "a truth that is caught": catches_truth,
     "a key that is caught": catches_keys,
-    "a loop over an array": goes_through,
     "a changed array": changes,
     "a long program": lambda x: sum(x[i] for i in range(0, len(x), 200)) + sum(x[0] * k for k in range(2100)),
     "a function without outline": lambda x: np.nancumsum(x),

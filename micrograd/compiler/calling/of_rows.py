@@ -1,4 +1,4 @@
-"""Programs of many rows, made from those of a few: so the first call takes as long for a million rows as for 5,000.
+"""Programs of many rows, made from those of a few: so the first call takes as long for a million rows as for 1,000.
 
     fast(x)      x has 100,000 rows (or columns; or a loop in fast has the length 100,000)
 
@@ -33,13 +33,15 @@ from micrograd.compiler.calling.boundary import shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.guards.code_names import catches_errors
+from micrograd.compiler.guards.code_names import catches_errors, has_loops
 from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf, is_result, parts_of
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import part_of, shape_of_floats, taken
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing import promotion
+from micrograd.compiler.tracing.indexing import with_indices
 from micrograd.compiler.tracing.outline import OutlineError, outline
+from micrograd.compiler.tracing.plain_loops import EDGE
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.compiler.tracing.trace import AbandonedError
 from micrograd.engine.tracer import tracer_on_top
@@ -52,9 +54,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats, Integers
 
 _LOG = logging.getLogger("micrograd")
-FEWEST_ROWS = 4096  # of fewer, one trace takes no longer than three
+FEWEST_ROWS = 1024  # of fewer, one trace takes no longer than three
 _FEW, _STEP = 96, 16
-_EDGE = 8  # rows that known numbers may have more or fewer
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
 
@@ -332,11 +333,16 @@ class ManyRows:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
         function, few = self._function, _FEW + size % _STEP
         sizes = [few, few + _STEP, few + 3 * _STEP]
-        reached = ClosedOver([("", function), *((type(item).__name__, item) for item in given.objects)])
+        roots = [("", function), *((type(item).__name__, item) for item in given.objects)]
+        reached = ClosedOver(roots)
         try:
             arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
             looks = _Looks(reached)
-            known, outlines = self._outlines(size, sizes, arguments, looks)
+            goes_in, run = looks.may_go_into_loops(), partial(self._outlines, size, sizes, arguments, looks)
+            if goes_in:
+                known, outlines = with_indices(lambda: run(ClosedOver(roots)), reached, goes_in)
+            else:
+                known, outlines = run()
             whole, *parts = outlines
             floats = floats_of(parts, whole)
             if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
@@ -346,10 +352,11 @@ class ManyRows:
             few_rows = self._known.get(key)
             if few_rows is None or not few_rows.are_of(parts):
                 traces()
+                _LOG.debug("%r is traced for %d of %d rows", function, few, size)
                 few_rows = _Few(
                     sizes,
                     [
-                        self._special(_OtherRows(size, count, looks if known else None), each, known)
+                        self._special(_OtherRows(size, count, looks if known else None, goes_in), each, known)
                         for count, each in zip(sizes, cut, strict=True)
                     ],
                     parts,
@@ -372,15 +379,20 @@ class ManyRows:
         return made_of_few
 
     def _outlines(
-        self, size: int, sizes: Sequence[int], arguments: list[Any], looks: _Looks
+        self,
+        size: int,
+        sizes: Sequence[int],
+        arguments: list[Any],
+        looks: _Looks,
+        reached: ClosedOver | None = None,
     ) -> tuple[list[Any], list[Any]]:
         """The known numbers that are as many as the rows, and an outline for all rows and for each of the sizes."""
         for looking in (looks, None):  # pragma: no branch  # without a look, no numbers are known
             every, outlines = [], []
             for count, each in zip((size, *sizes), arguments, strict=True):
-                every.append(_OtherRows(size, count, looking))
+                every.append(_OtherRows(size, count, looking, reached is not None))
                 with taking_rows(every[-1]):
-                    outlines.append(outline(self._function, *each, rows=count))
+                    outlines.append(outline(self._function, *each, rows=count, reached=reached))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
         return every[0].known, outlines
@@ -434,19 +446,17 @@ class _Refusing(Rows):
     def __init__(self) -> None:
         self.found: list[int] = []
 
-    def length(self, length: int) -> int:
-        """The length of a loop that is no long one."""
-        return int(self._short(length, length))
-
     def given(self, known: Any) -> Any:
-        """Known numbers that are not many."""
-        return self._short(known, max(_shape_of(known), default=0))
-
-    def _short(self, item: Any, length: int) -> Any:
+        """Known numbers, or a range, that are not many."""
+        length = max((len(known),) if type(known) is range else _shape_of(known), default=0)
         if length < FEWEST_ROWS:
-            return item
+            return known
         self.found.append(length)
         raise AbandonedError
+
+    def goes_into_loops(self, reached: ClosedOver) -> bool:
+        """Whether there are loops, and something to go through."""
+        return _Looks(reached).may_go_into_loops() and reached.reaches_many(FEWEST_ROWS)
 
 
 class _Looks:
@@ -462,11 +472,15 @@ class _Looks:
         self._reached, self._catches = reached, catches_errors(reached.codes)
         self._seen: dict[int, tuple[Any, ...]] = {}
 
+    def may_go_into_loops(self) -> bool:
+        """Whether loops in Python may be looked into."""
+        return not self._catches and has_loops(self._reached.codes)
+
     def at(self, known: Any) -> tuple[Any, ...]:
         """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
         found = self._seen.get(id(known))
         if found is None:
-            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS - _EDGE
+            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS - EDGE
             found = (type(known), type(known[0]), np.array(known)) if is_long else ()
             if self._reached.holds(known):
                 self._seen[id(known)] = found
@@ -480,27 +494,27 @@ class _OtherRows(Rows):
         size: how many rows there are.
         count: how many there are to be.
         looks: looks at known numbers; None if these are to have all of their rows.
+        goes_in: whether loops in Python are looked into.
 
     Attributes:
         known: what was found of the known numbers that were met, each once, with all of their rows.
     """
 
-    def __init__(self, size: int, count: int, looks: _Looks | None) -> None:
-        self._size, self._count, self._looks = size, count, looks
+    def __init__(self, size: int, count: int, looks: _Looks | None, goes_in: bool = False) -> None:
+        self._size, self._count, self._looks, self._goes_in = size, count, looks, goes_in
         self.known: list[tuple[Any, ...]] = []
         self._stands: list[Any] = []
 
-    def length(self, length: int) -> int:
-        """The length of a loop."""
-        return self._count if length == self._size else length
-
     def given(self, known: Any) -> Any:
-        """What stands for known numbers that are as many as the rows, or a few more or fewer."""
+        """What stands for known numbers, or a range, that are as many as the rows, or a few more or fewer."""
+        if type(known) is range:
+            is_near = known.step == 1 and abs(len(known) - self._size) <= EDGE
+            return known[: len(known) - self._size + self._count] if is_near else known
         tape = tracer_on_top()
         if self._looks is None or not isinstance(tape, Tape) or not (found := self._looks.at(known)):
             return known
         numbers = found[-1]
-        near = [abs(length - self._size) <= _EDGE for length in numbers.shape]
+        near = [abs(length - self._size) <= EDGE for length in numbers.shape]
         if any(length >= FEWEST_ROWS and not is_near for length, is_near in zip(numbers.shape, near, strict=True)):
             if self._count == self._size:  # if they are as many as the rows of the arguments are, they become fewer
                 return known
@@ -514,13 +528,17 @@ class _OtherRows(Rows):
             self._stands.append(tape.outermost.standing_for(position, rows, _bounds_of(numbers)))
         return self._stands[position]
 
+    def goes_into_loops(self, reached: ClosedOver) -> bool:
+        """Whether outlines have shown what they do."""
+        return self._goes_in
+
 
 def _shape_of(known: Any) -> tuple[int, ...]:
     """The shape of an array of plain numbers, or of a long list of floats or of rows of them; () of anything else."""
     kind = type(known)
     if kind is np.ndarray and known.dtype.kind in "biuf" and known.dtype.itemsize <= np.float64().itemsize:
         return tuple(known.shape) if known.size else ()
-    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS - _EDGE else ()
+    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS - EDGE else ()
 
 
 def _bounds_of(numbers: Any) -> promotion.Bounds:

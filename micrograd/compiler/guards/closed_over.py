@@ -52,6 +52,7 @@ from micrograd.compiler.guards.code_names import (
     full_name,
     line_that_stores,
     names_in,
+    nested_in,
     variables_read,
     variables_set,
 )
@@ -224,6 +225,16 @@ class ClosedOver:
         with self.sources.refusing_more():
             self._traversal()
         self._arrange()
+
+    def reaches_many(self, count: int) -> bool:
+        """Whether a list or an array is reached that is as long, or an int that is as large."""
+        found = [(each.container, each.items) for each in self._watched]
+        lengths = [
+            max(np.shape(container), default=0) if is_array(container) else len(items) for container, items in found
+        ]
+        constants = [nested.co_consts for code in self.codes for nested in nested_in(code)]
+        ints = (item for items in (*constants, *(items for _, items in found if len(items) < count)) for item in items)
+        return max(lengths, default=0) >= count or any(type(item) is int and item >= count for item in ints)
 
     def reaches_values(self) -> bool:
         """Whether a Value is reached."""
@@ -484,6 +495,8 @@ class ClosedOver:
             self.symbols.append(path)
         if kinds <= _ATOMS:
             pass
+        elif len(kinds) == 1 and is_unknown(items[0]):  # there may be many
+            self.symbols.append(path)
         elif _is_table(container, items):
             self._tables[id(container)] = container
         elif kinds <= _ATOMS | {Value}:

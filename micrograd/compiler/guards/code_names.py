@@ -162,6 +162,16 @@ def _catches_errors(code: CodeType) -> bool:
     return False
 
 
+def has_loops(codes: Iterable[CodeType]) -> bool:
+    """Whether some code goes through something in Python, or names ``sum``, which does."""
+    return any(_has_for(code) or "sum" in names_in(code).of_globals for code in codes)
+
+
+@lru_cache(1024)
+def _has_for(code: CodeType) -> bool:
+    return any(operation == "FOR_ITER" for nested in nested_in(code) for _, operation, _ in instructions(nested))
+
+
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:
     found = {
         (nested.co_filename, line)

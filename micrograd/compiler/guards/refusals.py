@@ -10,7 +10,7 @@ from micrograd._support.callers import calling_frame, calling_line, raising_inst
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import CodeType, FrameType
+    from types import CodeType
 
 THE_INT = "the int of a number, or its use as an index,"
 FOR_AN_INDEX = "For an index write mg.take(sequence, index)."
@@ -23,8 +23,8 @@ class TraceError(TypeError):
 # The last refusal, and the instruction that it was for: libraries may raise an error of their own in its place.
 _last: ContextVar[tuple[str, tuple[CodeType, int]] | None] = ContextVar("last", default=None)
 
-# Where indices were refused, if that is taken note of: the code, with all that it is nested in, and its globals
-_indices: ContextVar[list[tuple[tuple[CodeType, ...], dict[str, Any]]] | None] = ContextVar("indices", default=None)
+# The code that was refused indices, if that is taken note of
+_indices: ContextVar[list[CodeType] | None] = ContextVar("indices", default=None)
 
 
 def refuse_index(*_: Any) -> NoReturn:
@@ -33,30 +33,19 @@ def refuse_index(*_: Any) -> NoReturn:
 
     noted, frame = _indices.get(), calling_frame()
     if noted is not None and reads_an_element(frame):
-        noted.append((_nested_codes(frame), frame.f_globals))
+        noted.append(frame.f_code)
     refuse(THE_INT, FOR_AN_INDEX)
 
 
 @contextmanager
-def refused_indices() -> Iterator[list[tuple[tuple[CodeType, ...], dict[str, Any]]]]:
-    """Take note of the indices that are refused meanwhile."""
-    noted: list[tuple[tuple[CodeType, ...], dict[str, Any]]] = []
+def refused_indices() -> Iterator[list[CodeType]]:
+    """Take note of the code that is refused indices meanwhile."""
+    noted: list[CodeType] = []
     token = _indices.set(noted)
     try:
         yield noted
     finally:
         _indices.reset(token)
-
-
-def _nested_codes(frame: FrameType) -> tuple[CodeType, ...]:
-    """The code that a frame runs, and those around it in the source whose functions have called it."""
-    codes = [frame.f_code]
-    outer = frame.f_back
-    while outer is not None:
-        if any(each is codes[-1] for each in outer.f_code.co_consts):
-            codes.append(outer.f_code)
-        outer = outer.f_back
-    return tuple(codes)
 
 
 def refuse(what: str, instead: str) -> NoReturn:

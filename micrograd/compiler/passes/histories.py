@@ -23,15 +23,12 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from functools import partial
 from itertools import chain, groupby
-from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from micrograd._support.checks import is_array
-from micrograd.compiler.guards.structure import Same, Structure
+from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Called
 from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.tracing.body import UnlikeError
@@ -40,6 +37,7 @@ from micrograd.compiler.tracing.questions import Questions
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.compiler.tracing.trace import trace, traced_on
+from micrograd.compiler.tracing.variables import Look
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -53,8 +51,6 @@ if TYPE_CHECKING:
 
 _SHORT = 64  # operations that take no longer than a decision
 _MOST_SEGMENTS = 64  # that are not alike: more take long to compile
-_DEEPEST = 50  # containers in one another
-_ITERATORS = tuple(map(type, (iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), reversed([]))))
 
 
 class _Snapshot(NamedTuple):
@@ -71,6 +67,10 @@ class _Snapshot(NamedTuple):
     known: Any
     state: tuple[int, ...]
     kinds: tuple[type[Symbol], ...]
+
+
+def _snapshot(look: Look, tape: Tape, known: Any) -> _Snapshot:
+    return _Snapshot(len(tape.operations), known, tuple(look.state), tuple(look.kinds))
 
 
 class _Forced(Questions):
@@ -99,9 +99,8 @@ class _Forced(Questions):
         found = self._answer(len(self.snapshots))
         answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
         self._ask(answer, self._closeness(answer), float(found), "")
-        look = _Look(self._tape)
-        known = [look.frame(frame) for frame in _frames()]
-        self.snapshots.append(look.snapshot(known))
+        look = Look(self._tape)
+        self.snapshots.append(_snapshot(look, self._tape, [look.frame(frame) for frame in _frames()]))
         self._exactness = {}
         return found
 
@@ -125,81 +124,6 @@ def _frames() -> Iterator[FrameType]:
 
 
 _OUTSIDE = dict.fromkeys((Questions.__module__, __name__, Symbol.__module__, Tape.__module__))
-
-
-class _Look:
-    """Looks at variables.
-
-    Args:
-        tape: whose numbers are told apart from all else.
-    """
-
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
-        self._state: list[int] = []
-        self._kinds: list[type[Symbol]] = []
-        self._numbers: dict[int, int] = {}  # of what is in variables, so that it lives until all are looked at
-
-    def snapshot(self, known: Any) -> _Snapshot:
-        """What was seen."""
-        return _Snapshot(len(self._tape.operations), known, tuple(self._state), tuple(self._kinds))
-
-    def frame(self, frame: FrameType) -> Any:
-        """Where a function stands, and its variables."""
-        variables = frame.f_locals
-        return frame.f_code, frame.f_lasti, tuple((name, self.at(item)) for name, item in variables.items())
-
-    def at(self, item: Any, depth: int = 0) -> Any:
-        """What is known of an object; numbers of the tape are taken note of.
-
-        Raises:
-            UnlikeError: if it may have changed unseen.
-        """
-        kind = type(item)
-        if depth > _DEEPEST or (issubclass(kind, Symbol) and item._tape is not self._tape):
-            raise UnlikeError
-        inside = partial(self.at, depth=depth + 1)
-        if isinstance(item, Tape):
-            return "tape"
-        if issubclass(kind, Symbol):
-            self._state.append(item._position)
-            self._kinds.append(kind)
-            return kind, item._position in self._tape.attributes
-        if kind is float:
-            return kind, item.hex()
-        if kind in _PLAIN:
-            return kind, item
-        if kind is tuple:
-            return kind, tuple(map(inside, item))
-        if kind is list:
-            return kind, self._number(item), tuple(map(inside, item))
-        if kind is dict:
-            return kind, self._number(item), tuple((inside(name), inside(part)) for name, part in item.items())
-        if kind in (enumerate, zip, *_ITERATORS):
-            return kind, inside(item.__reduce__()[1:])
-        if kind is FunctionType:
-            return kind, item.__code__, inside(item.__closure__), inside(item.__defaults__), inside(item.__kwdefaults__)
-        if kind is CellType:
-            return kind, inside(_content(item))
-        if is_array(item) and item.dtype == object:
-            return kind, self._number(item), item.shape, tuple(map(inside, item.ravel().tolist()))
-        if is_array(item):
-            return kind, self._number(item), item.dtype, item.shape, item.tobytes()
-        return kind, Same(item)  # another one in the other trace, if it was made in it
-
-    def _number(self, container: Any) -> int:
-        """Which of the containers it is, as two variables may have one and the same."""
-        return self._numbers.setdefault(id(container), len(self._numbers))
-
-
-_PLAIN = frozenset((int, bool, str, bytes, complex, type(None), range, slice, CodeType))
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _content
 
 
 class _Forgetting(dict[Any, Any]):
@@ -243,8 +167,8 @@ def _traced(source: Source, answer: Callable[[int], bool]) -> _History:
         found = traced_on(tape, source, ask)
     except Exception as error:
         raise UnlikeError from error
-    look = _Look(tape)
-    end = look.snapshot(look.at(found.result.nested))
+    look = Look(tape)
+    end = _snapshot(look, tape, look.at(found.result.nested))
     return _History(found, [*asked[0].snapshots, end._replace(begin=len(found.operations))])
 
 

@@ -6,11 +6,11 @@ tape.py            what is done to them, written down
 trace.py           the trace of a function
 derivatives.py     derivatives of what is on a tape, written on it
 questions.py       the decisions of a function on numbers, and how a program answers them
-indexing.py        table[i] of a list with an index that is an argument
 largest.py         max of numbers that a generator reads, which is no question
 decisions.py       mg.cond and mg.while_loop where the program decides, as one that is exported does
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
+indexing.py        elements of lists by an index that is a number, and loops: for these a function has other code
 lanes.py           operations on arrays of symbols, written for all elements at once
 gradients_in_lanes.py  and their gradients
 array_gradients.py  the gradients of functions of whole arrays, which a program calls as it calls these
@@ -18,6 +18,8 @@ dependence.py      what lies between the inputs of a transform and its results, 
 iterations.py           the loops of a traced function, of which a vmap over many items is written down once
 colours.py         the columns of a sparse Jacobian that one direction computes together
 outline.py         what a function does to whole arrays, to find whether it does the same to any number of rows
+plain_loops.py     the loops in Python in an outline
+variables.py       what is in the variables of a function, to find whether it does the same again
 updates.py         the update of an optimiser
 body.py            what one iteration of such a vmap writes down
 """

@@ -1,9 +1,14 @@
-"""Indexing: ``table[i]`` of a list, with an index that is an argument, becomes what ``mg.take(table, i)`` writes.
+"""Other code: what a function has in the place of its own while it is traced, for indices and for loops over many rows.
+
+``table[i]`` of a list, with an index that is an argument, becomes what ``mg.take(table, i)`` writes.
 
 A list asks its index for an int, and gives the element that is there. A symbol has no int, and Python has no hook that
 could give another element. So where a trace is refused at such a place, the function runs once more, and has other code
 meanwhile: that of its own source, in which each ``table[i]`` is a call. The call gives what ``table[i]`` gives, unless
 the index is a symbol, and the table a list or a tuple of numbers of one kind, or of such rows, which are equally long.
+
+In the same code, what a loop goes through and what a comprehension makes are given to calls, which give the same,
+unless few of many rows are traced; see plain_loops.py and calling/of_rows.py.
 
 The other code has the names, lines and columns of the first. Where there is no source, or it is not that of the code
 any more, the index is refused.
@@ -22,15 +27,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from micrograd._support.locks import new_lock
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.refusals import TraceError, refuse, refused_indices
-from micrograd.compiler.tracing import promotion
+from micrograd.compiler.tracing import plain_loops, promotion
 from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol, Picked
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
+from micrograd.loops import rows_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import FunctionType
 
 
@@ -39,30 +45,39 @@ Traced = TypeVar("Traced")
 _CONTAINERS = (list, tuple)
 _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
+_PARAMETER = "_what_a_comprehension_goes_through"
+_TAKES_ROWS = ("range", "zip", "enumerate")
 # The rows that were taken, each with its elements
 _rows: ContextVar[list[tuple[list[Any], list[Any]]]] = ContextVar("rows")
 
 
-def with_indices(run: Callable[[], Traced], reached: ClosedOver) -> Traced:
+def with_indices(run: Callable[[], Traced], reached: ClosedOver, goes_in: bool = False) -> Traced:
     """What a trace gives, which runs again where an index was refused and the function can have other code.
 
     Args:
         run: the trace.
         reached: what it can reach, as it was before.
+        goes_in: whether all functions have other code from the start, for loops over many rows.
 
     Raises:
         TraceError: if a row that was taken from a table is changed in place.
     """
     rows: list[tuple[list[Any], list[Any]]] = []
     token = _rows.set(rows)
+    other_rows = rows_in_use()
+    goes_in = goes_in or (other_rows is not None and other_rows.goes_into_loops(reached))
+    traced: Any = None
+    error: Exception | None = None
     try:
-        traced, error, refused = _attempt(run)
-        if refused:
+        traced, error, is_refused = (None, None, True) if goes_in else _attempt(run)
+        if is_refused:
             with _LOCK:
-                others = _OtherCode(reached)
-                while refused and others.are_there_for(*refused[0]):
+                if not goes_in:
+                    reached.put_back()
+                others = _other_code_of(reached.functions) if goes_in or reached.is_current() else []
+                if goes_in or others:
                     rows.clear()
-                    traced, error, refused = others.attempt(run)
+                    traced, error = _attempt_with(others, run)
     finally:
         _rows.reset(token)
     if error is not None:
@@ -75,13 +90,13 @@ def with_indices(run: Callable[[], Traced], reached: ClosedOver) -> Traced:
     return traced
 
 
-def _attempt(run: Callable[[], Traced]) -> tuple[Any, Exception | None, list[Any]]:
-    """What a trace gives, or what it raises; and where it refused indices."""
+def _attempt(run: Callable[[], Traced]) -> tuple[Any, Exception | None, bool]:
+    """What a trace gives, or what it raises; and whether it refused an index."""
     with refused_indices() as refused:
         try:
-            return run(), None, refused
+            return run(), None, bool(refused)
         except Exception as error:  # it is raised again, unless the trace runs again
-            return None, error, refused
+            return None, error, bool(refused)
 
 
 def watched(roots: list[tuple[str, Any]]) -> ClosedOver:
@@ -101,6 +116,8 @@ class _Taken(Picked):
 
 def _taken(table: Any, index: Any) -> Any:
     """What ``table[index]`` gives."""
+    if (rows := rows_in_use()) is not None:
+        table = rows.given(table)
     if type(table) not in _CONTAINERS or not issubclass(type(index), (IntSymbol, BoolSymbol)):
         return table[index]
     return table[index] if not table or _kind(table) is None else _element(table, index)
@@ -134,18 +151,33 @@ def _element(table: Sequence[Any], index: Any) -> Any:
 
 
 class _Calls(ast.NodeTransformer):
-    """Makes a call of each ``table[i]`` that is read, but in annotations."""
+    """Makes calls of each ``table[i]`` that is read, but in annotations, of loops, comprehensions and ``sum``."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The call, where it is no part of a sequence that is read."""
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load) or any(isinstance(part, ast.Slice) for part in ast.walk(node.slice)):
             return node
-        marked = ast.Attribute(ast.Constant(_MARK), "taken", ast.Load())
-        for part in (marked, marked.value):  # on the first line: else Python says that the call is on the last one
-            part.lineno = part.end_lineno = node.lineno
-            part.col_offset = part.end_col_offset = node.col_offset
-        return ast.fix_missing_locations(ast.copy_location(ast.Call(marked, [node.value, node.slice], []), node))
+        return _call("taken", node, [node.value, node.slice])
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """The loop, through what a call gives."""
+        self.generic_visit(node)
+        node.iter = _through(node.iter)
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        """A call for a comprehension."""
+        self.generic_visit(node)
+        return _listed(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call; of sum, or with a generator, another one."""
+        self.generic_visit(node)
+        is_taken = isinstance(node.func, ast.Name) and node.func.id == "sum"
+        if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+            node.args, is_taken = [_listed(node.args[0])], True
+        return _call("summed", node, [node.func, *node.args], node.keywords) if is_taken else node
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         """A parameter as it is."""
@@ -167,71 +199,91 @@ class _Calls(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # ast calls it so
 
 
+def _listed(node: Any) -> ast.expr:
+    """The call with a comprehension in a function of what it goes through, if it does nothing but go through that."""
+    (first, *others), parts = node.generators, set(map(type, ast.walk(node)))
+    if others or first.ifs or first.is_async or not parts.isdisjoint((ast.Await, ast.Yield, ast.NamedExpr)):
+        return node
+    rows, first.iter = _through(first.iter), ast.Name(_PARAMETER, ast.Load())
+    parameters = ast.arguments([], [ast.arg(_PARAMETER)], None, [], [], None, [])
+    return _call("listed", node, [ast.Lambda(parameters, node), rows])
+
+
+def _through(node: Any) -> ast.expr:
+    """The call that gives what a loop goes through."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(function, ast.Name) or function.id not in _TAKES_ROWS:
+        return _call("through", node, [ast.Constant(None), node])
+    return _call("through", node, [function, *map(_inside, node.args)], node.keywords)
+
+
+def _inside(node: ast.expr) -> Any:
+    """An argument of zip or enumerate, which may be such a call itself."""
+    return _through(node) if isinstance(node, ast.Call) else node
+
+
+def _call(name: str, node: Any, arguments: list[Any], named: Iterable[ast.keyword] = ()) -> ast.expr:
+    """A call of what the mark becomes, where a node is."""
+    marked = ast.Attribute(ast.Constant(_MARK), name, ast.Load())
+    for part in (marked, marked.value):  # on the first line: else Python says that the call is on the last one
+        part.lineno = part.end_lineno = node.lineno
+        part.col_offset = part.end_col_offset = node.col_offset
+    return ast.fix_missing_locations(ast.copy_location(ast.Call(marked, arguments, [*named]), node))
+
+
 class _Mark:
     """What is called."""
 
-    taken = staticmethod(_taken)
+    taken, through = staticmethod(_taken), staticmethod(plain_loops.through)
+    listed, summed = staticmethod(plain_loops.listed), staticmethod(plain_loops.summed)
 
 
-class _OtherCode:
-    """Functions that have other code while a trace runs, in all threads: it does the same.
+def _other_code_of(functions: Iterable[FunctionType]) -> list[tuple[FunctionType, CodeType, CodeType]]:
+    """The functions that can have other code, with their own and that."""
+    codes = [(each, each.__code__, _other_code(each.__code__, each.__globals__)) for each in functions]
+    return [(function, code, other) for function, code, other in codes if other is not None]
 
-    Args:
-        reached: what the trace can reach, as it was before.
+
+def _attempt_with(others: list[tuple[FunctionType, CodeType, CodeType]], run: Callable[[], Any]) -> Any:
+    """What _attempt gives while functions have other code, in all threads: it does the same.
+
+    Whatever is raised, they have their own again.
     """
-
-    def __init__(self, reached: ClosedOver) -> None:
-        self._reached = reached
-        self._others: list[tuple[FunctionType, CodeType, CodeType]] = []
-        self._known: list[CodeType] = []
-
-    def are_there_for(self, codes: tuple[CodeType, ...], variables: dict[str, Any]) -> bool:
-        """Whether the trace may run again, and functions with this code have other code then for the first time.
-
-        Args:
-            codes: the one that refused an index, and those that it is nested in.
-            variables: its globals.
-        """
-        self._reached.put_back()
-        if any(codes[0] is each for each in self._known) or not self._reached.is_current():
-            return False
-        self._known.append(codes[0])
-        source = "".join(linecache.getlines(codes[0].co_filename, variables))
-        others = {id(code): (code, other) for code in codes if (other := _other_code(code, source)) is not None}
-        found = [each for each in self._reached.functions if id(each.__code__) in others]
-        self._others += [(each, *others[id(each.__code__)]) for each in found]
-        return bool(found)
-
-    def attempt(self, run: Callable[[], Any]) -> tuple[Any, Exception | None, list[Any]]:
-        """What _attempt gives while the functions have other code. Whatever is raised, they have their own again."""
-        functions, codes, others = zip(*self._others, strict=True)
-        undo = setting(functions, "__code__", codes)
-        try:
-            commit(setting(functions, "__code__", others))
-            return _attempt(run)
-        finally:
-            commit(undo)
-
-
-@lru_cache(64)
-def _other_code(code: CodeType, source: str) -> CodeType | None:
-    """What some code becomes; None where the source is not that of the code."""
+    functions, codes, changed = zip(*others, strict=True) if others else ((), (), ())
+    undo = setting(functions, "__code__", codes)
     try:
-        before = compile(source, code.co_filename, "exec", dont_inherit=True)
-        after = compile(_Calls().visit(ast.parse(source)), code.co_filename, "exec", dont_inherit=True)
+        commit(setting(functions, "__code__", changed))
+        return _attempt(run)[:2]
+    finally:
+        commit(undo)
+
+
+def _other_code(code: CodeType, variables: dict[str, Any]) -> CodeType | None:
+    """What some code becomes, with these globals; None where there is no source, or it is not that of the code."""
+    source = "".join(linecache.getlines(code.co_filename, variables))
+    other = _other_codes(source, code.co_filename).get(_text(code))
+    return None if other is None else _marked(other)
+
+
+@lru_cache(16)
+def _other_codes(source: str, name: str) -> dict[Any, CodeType]:
+    """What all code in a source becomes, by its text."""
+    try:
+        before = compile(source, name, "exec", dont_inherit=True)
+        after = compile(_Calls().visit(ast.parse(source)), name, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):  # of another language, say
-        return None
-    pairs: list[tuple[CodeType, CodeType]] = [(before, after)]
-    text = _text(code)
+        return {}
+    pairs, found = [(before, after)], {}
     for one, other in pairs:
-        if _text(one) == text:
-            return _marked(other)
+        found[_text(one)] = other
         pairs += zip(_nested(one), _nested(other), strict=True)
-    return None
+    return found
 
 
 def _nested(code: CodeType) -> list[CodeType]:
-    return [each for each in code.co_consts if isinstance(each, CodeType)]
+    """The code in other code, but for that of the functions around comprehensions."""
+    nested = [each for each in code.co_consts if isinstance(each, CodeType)]
+    return [part for each in nested for part in (_nested(each) if each.co_varnames[:1] == (_PARAMETER,) else [each])]
 
 
 _names = attrgetter("co_code", "co_name", "co_firstlineno", "co_names", "co_varnames", "co_freevars", "co_cellvars")

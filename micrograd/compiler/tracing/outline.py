@@ -15,14 +15,15 @@ and x of n rows, the outline is, for any n,
     exp        n - 1 rows
     sum        a number
 
-A function that takes ``x[:1000]``, or goes through x in Python, has another outline for another n, or none. The body of
-a loop runs once. What has an outline is listed here: functions of NumPy that work element by element, reductions,
-slices, ``mg.vmap`` and ``mg.scan``. All else is an OutlineError.
+A function that takes ``x[:1000]`` has another outline for another n, or none. The body of a loop runs once. What has an
+outline is listed here: functions of NumPy that work element by element, reductions, slices, ``mg.vmap`` and
+``mg.scan``, and in plain_loops.py, loops in Python. All else is an OutlineError.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from micrograd.engine.primitive import Primitive
 
-_FEW = 64  # elements that are looked at one by one
+FEW = 64  # elements that are looked at one by one
 _MOST = 2000  # operations; a function of more goes through arrays in Python
 
 _REDUCED = ("add", "multiply", "maximum", "minimum")
@@ -77,15 +78,23 @@ class OutlineError(Exception):
 class OutlineTape(Tape):
     """A tape for an outline: an array is one input, whose name says what it is made by.
 
+    Args:
+        rows: how many there are.
+        reached: what the function can reach; None where it does not go through rows in Python.
+
     Attributes:
         has_failed: whether something had no outline, even if the function caught what was raised.
+        nothing: what is in the place of elements.
+        taken: rows that were taken from lists, each with its elements.
     """
 
     has_failed = False
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int, reached: Any = None) -> None:
         super().__init__()
-        self._nothing = _Nothing(self)._symbol(0, Symbol)
+        self.count, self.reached = rows, reached
+        self.taken: list[tuple[Sequence[Any], tuple[Any, ...]]] = []
+        self.nothing = _Nothing(self)._symbol(0, Symbol)
 
     def fail(self, what: str) -> NoReturn:
         """Give up."""
@@ -96,7 +105,17 @@ class OutlineTape(Tape):
         """Write an operation down, if its derivative is known to be the same each time."""
         if primitive not in OF_LIBRARY:
             self.fail("a primitive of the user")
+        self._check_length()
         return super().apply(primitive, *operands)
+
+    def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
+        """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation."""
+        self._check_length()
+        return super().sum_of_products(xs, ys, start)
+
+    def _check_length(self) -> None:
+        if len(self.operations) > _MOST:
+            self.fail("many operations")
 
     def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
         """The position of an operand, which is no element of an array that has none."""
@@ -106,15 +125,14 @@ class OutlineTape(Tape):
 
     def made(self, by: Any, operands: Any, shape: tuple[int, ...]) -> Any:
         """What an operation makes: an array, or one number."""
-        if len(self.operations) > _MOST:
-            self.fail("many operations")
+        self._check_length()
         position = self.operations.append_input((by, self.told(operands), shape))
         symbol = self._symbol(position, Symbol)
         if not shape:
             return symbol
         array = np.empty((), dtype=object)
-        array[()] = self._nothing
-        made: Any = np.broadcast_to(array, shape).view(_Outlined)
+        array[()] = self.nothing
+        made: Any = np.broadcast_to(array, shape).view(Outlined)
         made.position = position
         return made
 
@@ -127,25 +145,29 @@ class OutlineTape(Tape):
     def list_of(self, by: Any, rows: list[Any]) -> Any:
         """What stands for a list of numbers, or of rows of them."""
         row = rows[0]
-        return _OutlinedList(by, len(rows), None if type(row) is float else (type(row), len(row)), self._nothing)
+        return OutlinedList(by, len(rows), None if type(row) is float else (type(row), len(row)), self.nothing)
 
     def told(self, x: Any) -> Any:
         """What stands for operands and settings, to be compared."""
         kind = type(x)
-        if kind is _Outlined:
+        if kind is Outlined:
             if x.position is None:
                 self.fail("a view of an array")
             return "array", x.position, x.shape
+        if kind is OutlinedList:
+            return x.by, len(x)
+        if kind is Index:
+            return "index", x.begin, x.end
         if isinstance(x, Value):
             return "number", self.position(x)
         if kind in (list, tuple):
-            return kind(map(self.told, x))
+            return kind(map(self.told, x)) if len(x) < max(self.count, FEW) else self.fail("a list of known numbers")
         if kind is dict:
             return {name: self.told(part) for name, part in x.items()}
         if kind is slice:
             return slice(self.told(x.start), self.told(x.stop), self.told(x.step))
         if isinstance(x, np.ndarray):
-            if x.dtype == object and x.size > _FEW:
+            if x.dtype == object and x.size > FEW:
                 self.fail("an array of objects")
             return (x.shape, list(map(self.told, x.ravel().tolist()))) if x.dtype == object else np.asarray(x)
         if x is None or x is Ellipsis or kind in (int, float, bool, str, type):
@@ -157,7 +179,7 @@ class OutlineTape(Tape):
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What a function of NumPy that works element by element makes of arrays."""
         inputs = known_rows(inputs)
-        if not any(isinstance(x, _Outlined) for x in inputs):
+        if not any(isinstance(x, Outlined) for x in inputs):
             return super().of_elements(ufunc, method, inputs, settings)
         plain, name = [_stand_in(x) for x in inputs], ufunc.__name__
         given = {key: x for key, x in settings.items() if x is not None}
@@ -183,6 +205,8 @@ class OutlineTape(Tape):
 
     def written(self, result: Any) -> Any:
         """All that was done, with what the function returned."""
+        if any(len(row) != len(before) or any(map(is_not, row, before)) for row, before in self.taken):
+            self.fail("a changed row")
         entries = [self.operations[position] for position in range(len(self.operations))]
         return entries, list(self.tables), list(self.rows), self.told(result)
 
@@ -203,7 +227,7 @@ class _Nothing(Tape):
         self._outlined.fail("an element")
 
 
-class _Outlined(SymbolArray):
+class Outlined(SymbolArray):
     """An array with a shape and no elements.
 
     Attributes:
@@ -240,7 +264,8 @@ class _Outlined(SymbolArray):
         parts = index if type(index) is tuple else (index,)
         if not all(one is None or one is Ellipsis or isinstance(one, (int, slice)) for one in parts):
             tape.fail("an index that is an array")
-        return tape.made("[]", (self, index), np.shape(_stand_in(self)[index]))
+        first = _first(parts[0], len(self)), *parts[1:]
+        return tape.made("[]", (self, index), np.shape(_stand_in(self)[first]))
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Give up: arrays in an outline do not change."""
@@ -248,7 +273,7 @@ class _Outlined(SymbolArray):
 
     def __iter__(self) -> Any:
         """The rows, if they are few."""
-        if len(self) > _FEW:
+        if len(self) > FEW:
             _tape().fail("a loop over an array")
         return iter([self[row] for row in range(len(self))])
 
@@ -269,7 +294,7 @@ class _Outlined(SymbolArray):
         return self
 
 
-class _OutlinedList(list[Any]):
+class OutlinedList(list[Any]):
     """A list with a length, and no elements but for those that a loop asks for.
 
     Args:
@@ -281,28 +306,67 @@ class _OutlinedList(list[Any]):
 
     def __init__(self, by: Any, length: int, row: tuple[Any, int] | None, nothing: Any) -> None:
         super().__init__([nothing] * length)
-        self._by, self._row, self._nothing = by, row, nothing
+        self.by, self.row, self._nothing = by, row, nothing
 
     def __getitem__(self, index: Any) -> Any:
         """An element, or a part of the list."""
-        tape, found = _tape(), super().__getitem__(index)
-        by = self._by, len(self), tape.told(index)
+        tape, found = _tape(), super().__getitem__(_first(index, len(self)))
+        by = self.by, len(self), tape.told(index)
         if isinstance(found, list):
-            return _OutlinedList(by, len(found), self._row, self._nothing)
-        if self._row is None:
+            return OutlinedList(by, len(found), self.row, self._nothing)
+        if self.row is None:
             return tape.made(by, None, ())
-        kind, width = self._row
-        return kind([tape.made((*by, column), None, ()) for column in range(width)])
+        kind, width = self.row
+        row = kind([tape.made((*by, column), None, ()) for column in range(width)])
+        tape.taken.append((row, tuple(row)))
+        return row
 
     def __iter__(self) -> Any:
-        """Give up."""
-        return _tape().fail("a loop over a list")
+        """Nothing that can be used, for this library, which looks at what functions can reach."""
+        return super().__iter__() if is_seen_by_library() else _tape().fail("a loop over a list")
+
+    def of_terms(self, name: str, *others: Any) -> Any:
+        """What a function of sequences makes of its numbers: a number."""
+        if self.row is not None or name == "softmax":
+            _tape().fail(f"{name} of a list")
+        return _tape().made(name, (self, others), ())
+
+
+class Index:
+    """The number of an iteration, or one that is larger or smaller by a number: an index, and nothing else.
+
+    Args:
+        begin: what it is in the first iteration.
+        end: one more than it is in the last one.
+    """
+
+    __class__ = property(lambda self: int)  # isinstance asks for it
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin, self.end = begin, end
+
+    def __add__(self, other: Any) -> Any:
+        """Another one."""
+        return Index(self.begin + other, self.end + other) if type(other) is int else _tape().fail("a count")
+
+    def __sub__(self, other: Any) -> Any:
+        """Another one."""
+        return self + -other if type(other) is int else _tape().fail("a count")
+
+    __radd__ = __add__
+
+
+def _first(index: Any, length: int) -> Any:
+    """An index, in the first iteration, where in each there is an element at it."""
+    if type(index) is not Index:
+        return index
+    return index.begin if index.begin >= 0 and index.end <= length else _tape().fail("an index beyond the rows")
 
 
 def _noted(name: str) -> Any:
     """A method of arrays that is part of the outline."""
 
-    def method(self: _Outlined, *arguments: Any, **settings: Any) -> Any:
+    def method(self: Outlined, *arguments: Any, **settings: Any) -> Any:
         made = getattr(_stand_in(self), name)(*_stand_in(arguments), **_stand_in(settings))
         return _tape().made(name, (self, arguments, settings), np.shape(made))
 
@@ -318,10 +382,13 @@ def _refused(name: str) -> Any:
 
 for _name in ("sum", "mean", "prod", "max", "min", "dot", "reshape", "ravel", "flatten", "transpose", "copy",
               "squeeze", "swapaxes", "var", "std", "cumsum"):  # fmt: skip
-    setattr(_Outlined, _name, _noted(_name))
+    setattr(Outlined, _name, _noted(_name))
 for _name in ("item", "fill", "round", "view", "put", "resize"):
-    setattr(_Outlined, _name, _refused(_name))
-_Outlined.T = property(lambda array: array.transpose())  # type: ignore[assignment, method-assign]
+    setattr(Outlined, _name, _refused(_name))
+_OF_OBJECTS = {*dir(object)} - {"__eq__", "__format__", "__ge__", "__gt__", "__hash__", "__le__", "__lt__", "__ne__"}
+for _name in {*dir(int)} - (_OF_OBJECTS - {"__repr__", "__str__"}) - {"__add__", "__radd__", "__sub__"}:
+    setattr(Index, _name, _refused("a count"))
+Outlined.T = property(lambda array: array.transpose())  # type: ignore[assignment, method-assign]
 
 
 def _tape() -> OutlineTape:
@@ -364,7 +431,7 @@ class _OneIteration(Iterations):
     def at_once(self, run: Callable[[Any], Any], item: Callable[[int], Any], count: int, axis: Any) -> Any:
         """What all iterations of vmap give, put together."""
         begin = len(_tape().operations)
-        with _unchanged(run):
+        with unchanged(run):
             result = run(_unknown(item(0)))
         return self._stacked(result, ("vmap", begin), count, axis)
 
@@ -373,7 +440,7 @@ class _OneIteration(Iterations):
     ) -> Any:
         """The last state of scan, and all outputs."""
         by = "scan", len(_tape().operations), reverse, _tape().told(state)
-        with _unchanged(step):
+        with unchanged(step):
             after, _ = step(state, _unknown(take(0)))
             after, output = step(self._again(after, state, by), _unknown(take(1)))
         return self._again(after, state, by), self._stacked(output, by, count, 0)
@@ -401,11 +468,11 @@ class _OneIteration(Iterations):
 
 
 @contextmanager
-def _unchanged(function: Callable[..., Any]) -> Iterator[None]:
+def unchanged(function: Callable[..., Any]) -> Iterator[None]:
     """Give up if a function changes something that it can reach, and so may do something else each time."""
     reached = ClosedOver([("", function)])
     yield
-    if not is_as_before(reached):
+    if not is_as_before(reached) or reached.sources.generators:
         _tape().fail("a loop that remembers something")
 
 
@@ -415,12 +482,19 @@ def _unknown(nested: Any) -> Any:
     if isinstance(nested, (list, tuple, dict)):
         for part in parts:
             _unknown(part)
-    elif nested is not None and not isinstance(nested, (Value, _Outlined)):
+    elif nested is not None and not isinstance(nested, (Value, Outlined)):
         _tape().fail("a loop over known numbers")
     return nested
 
 
-def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any], *, rows: int) -> Any:
+def outline(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    named: dict[str, Any],
+    *,
+    rows: int,
+    reached: ClosedOver | None = None,
+) -> Any:
     """What a function does to whole arrays.
 
     Args:
@@ -428,6 +502,7 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
         arguments: numbers, Values and arrays of floats, in lists, tuples and dicts.
         named: the named ones.
         rows: how many there are; lists of so many floats, or of rows of floats, have no elements either.
+        reached: what the function can reach, if it has other code, for loops in Python.
 
     Returns:
         Nested lists and tuples. Those for two numbers of rows differ by these numbers if the function does the same for
@@ -439,7 +514,7 @@ def outline(function: Callable[..., Any], arguments: Sequence[Any], named: dict[
     """
     while hasattr(function, "differentiated"):
         function = function.differentiated
-    tape = OutlineTape()
+    tape = OutlineTape(rows, reached)
     try:
         with tracing(tape), taking(_OneIteration()):
             result = function(*_given(tape, arguments, rows), **_given(tape, named, rows))

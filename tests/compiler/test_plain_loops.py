@@ -1,0 +1,684 @@
+"""Loops in Python over many rows: traced for a few of them where all rows are alike, and the same as eagerly."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import operator
+import random
+import re
+import threading
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd.compiler.calling import of_rows
+from micrograd.engine.primitive import Primitive
+
+ROWS = 448
+WEIGHTS = [mg.Value(0.5), mg.Value(-0.25), mg.Value(0.125)]
+SCALE = mg.Value(0.75)
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    """Fewer rows than for users, so that eager runs take no time."""
+    monkeypatch.setattr(of_rows, "FEWEST_ROWS", 400)
+
+
+def numbers(*shape, seed=7):
+    return np.random.default_rng(seed).uniform(0.1, 1.0, shape)
+
+
+def slopes_of(result):
+    """The result's numbers, and the gradients of all Values."""
+    values = [*WEIGHTS, SCALE]
+    for value in values:
+        value.grad = 0.0
+    if isinstance(result, mg.Value):
+        result.backward()
+    return [*np.ravel([getattr(part, "data", part) for part in np.ravel(result).tolist()]),
+            *(value.grad for value in values)]  # fmt: skip
+
+
+def is_traced_in_full(caplog, function, *arguments):
+    """Whether a function is traced for all rows, after a look at its results: they are what eager gives, twice."""
+    fast = mg.compile(function)
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, logger="micrograd"):
+        found = slopes_of(fast(*arguments))
+    expected = slopes_of(function(*arguments))
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(slopes_of(fast(*arguments)), expected, rtol=1e-11, atol=1e-14)
+    return re.search(r"is traced for \d+ of", caplog.text) is None
+
+
+def error_of(row, target):
+    return (mg.dot(row, WEIGHTS) - target) ** 2
+
+
+def in_a_statement(x, y):
+    total = 0.0
+    for row, target in zip(x, y, strict=True):
+        total = total + error_of(row, target)
+    return total / len(x)
+
+
+def with_indices(x, y):
+    total = 0.0
+    for i in range(len(y)):
+        total += error_of(x[i], y[i])
+    return total
+
+
+def with_neighbours(x, y):
+    total = SCALE
+    for i in range(1, len(y) - 1):
+        total = total + (y[i + 1] - 2 * y[i] + y[-1 + i]) * SCALE
+    return total
+
+
+def with_enumerate(x, y):
+    total = 0.0
+    for i, row in enumerate(x):
+        total = total + error_of(row, y[i])
+    return total
+
+
+def with_enumerate_from_one(x, y):
+    total = 0.0
+    for i, (row, target) in enumerate(zip(x, y), 1):  # noqa: B905
+        total = total + error_of(row, target) * y[i - 1]
+    return total
+
+
+def with_a_state(x, y):
+    state, before = [SCALE, 0.0], None
+    for target in y:
+        if before is not None:
+            state = [0.5 * state[0] + mg.tanh(target * SCALE) - before, state[1] + state[0]]
+        before = target
+    return state[0] + state[1]
+
+
+def with_loops_inside(x, y):
+    total = 0.0
+    for row in x:
+        hidden = 0.0
+        for weight, number in zip(WEIGHTS, row, strict=True):
+            hidden = hidden + weight * number
+        for k in range(2):
+            hidden = mg.sin(hidden) + k
+        total = total + hidden
+    return total
+
+
+def with_dictionaries(x, y):
+    state = {"sum": 0.0, "last": (SCALE, None)}
+    for target in y:
+        state = {"sum": state["sum"] + target * state["last"][0], "last": (mg.cos(state["last"][0]), None)}
+    return state["sum"]
+
+
+def with_arrays(x, y):
+    state = np.array([SCALE, SCALE * 2])
+    for target in y:
+        state = np.tanh(state * target)
+    return state.sum()
+
+
+def steps(count):
+    def run(x, y):
+        height, speed = SCALE, 0.0
+        for _ in range(count):
+            height, speed = height + 0.01 * speed, speed - 0.01 * mg.sin(height)
+        return height
+
+    return run
+
+
+def with_functions(x, y):
+    total, add, square = 0.0, operator.add, lambda number: number * number
+    for target in y:
+        total = add(total, square(target * SCALE))
+    return total
+
+
+def with_else(x, y):
+    total = 0.0
+    for target in y:
+        total = total + target * SCALE
+    else:
+        total = total * 2
+    return total
+
+
+def swapping(x, y):
+    first, second = [SCALE], [1.0]
+    for target in y:
+        first[0] = first[0] + target
+        first, second = second, first
+    return first[0] + second[0] * 2
+
+
+def changed(state, y):
+    for target in y:
+        state[0] = state[0] + target * state[1]
+    return state[0]
+
+
+ALIKE = {
+    "a statement": in_a_statement,
+    "indices": with_indices,
+    "neighbours": with_neighbours,
+    "enumerate": with_enumerate,
+    "enumerate of zip": with_enumerate_from_one,
+    "a state": with_a_state,
+    "loops inside": with_loops_inside,
+    "dictionaries": with_dictionaries,
+    "steps": steps(448),
+    "a few more steps": steps(455),
+    "else": with_else,
+    "functions in variables": with_functions,
+    "two lists, one after the other": swapping,
+    "a changed array": lambda x, y: changed(np.array([SCALE, SCALE]), y),
+    "sum of a generator": lambda x, y: sum(error_of(row, target) for row, target in zip(x, y, strict=True)),
+    "sum with a start": lambda x, y: sum([error_of(row, target) for row, target in zip(x, y, strict=True)], SCALE),
+    "mean of a list": lambda x, y: mg.mean([error_of(row, target) for row, target in zip(x, y, strict=True)]),
+    "mean of a generator": lambda x, y: mg.mean(mg.tanh(SCALE * target) for target in y),
+    "dot of lists": lambda x, y: mg.dot([mg.tanh(SCALE * t) for t in y], [t * SCALE for t in y]),
+    "log-sum-exp": lambda x, y: mg.logsumexp([SCALE * t for t in y]),
+    "lists one after the other": lambda x, y: mg.mean([t - m for m in [sum([SCALE * t for t in y])] for t in [y[0]]]),
+    "a list of a list": lambda x, y: sum([e * SCALE for e in [error_of(row, t) for row, t in zip(x, y, strict=True)]]),
+    "a list with indices": lambda x, y: sum([error_of(x[i], y[i]) for i in range(len(x))]),
+    "a list inside": lambda x, y: sum(sum([w * v for w, v in zip(WEIGHTS, row, strict=True)]) for row in x),
+    "elements of a list": lambda x, y: (lambda e: e[0] * e[-1] + e[3] + len(e))([SCALE * t for t in y]),
+    "two loops": lambda x, y: in_a_statement(x, y) + with_indices(x, y),
+    "a loop in a function": lambda x, y: mg.exp(-in_a_statement(x, y)) * SCALE,
+    "parts of lists": lambda x, y: sum((b - SCALE * a) ** 2 for a, b in zip(y[:-2], y[2:], strict=True)),
+}  # fmt: skip
+FORMS = {
+    "lists": lambda x, y: (x.tolist(), y.tolist()),
+    "arrays": lambda x, y: (x, y),
+    "tuples in a list": lambda x, y: (list(map(tuple, x.tolist())), y.tolist()),
+}
+
+
+@pytest.mark.parametrize("form", ["lists", *(pytest.param(form, marks=pytest.mark.slow) for form in list(FORMS)[1:])])
+@pytest.mark.parametrize("name", ALIKE)
+def test_few_rows_are_traced(name, form, caplog):
+    x, y = FORMS[form](numbers(ROWS, 3), numbers(ROWS))
+    function = ALIKE[name]
+    assert not is_traced_in_full(caplog, function, x, y)
+    assert not is_traced_in_full(caplog, lambda: function(x, y))
+
+
+def counting(x, y):
+    total, count = 0.0, 0
+    for row, target in zip(x, y, strict=True):
+        total = total + error_of(row, target) * (1.0 if count < 840 else 2.0)
+        count += 2
+    return total
+
+
+def counting_in_a_list(x, y):
+    total, seen = 0.0, []
+    for row, target in zip(x, y, strict=True):
+        total = total + error_of(row, target) * (1.0 if len(seen) < 420 else 2.0)
+        seen.append(None)
+    return total
+
+
+def counting_in_an_object(x, y):
+    total, counter = 0.0, Counter()
+    for target in y:
+        total = total + target * SCALE * (1.0 if counter["rows"] < 420 else 2.0)
+        counter["rows"] += 1
+    return total
+
+
+def counting_in_a_closure(x, y):
+    count = 0
+
+    def weight():
+        nonlocal count
+        count += 1
+        return 1.0 if count < 420 else 2.0
+
+    return sum([target * SCALE * weight() for target in y])
+
+
+def counting_in_attributes(x, y):
+    def term(target):
+        term.calls += 1
+        return target * SCALE * (1.0 if term.calls < 420 else 2.0)
+
+    term.calls = 0
+    total = 0.0
+    for target in y:
+        total = total + term(target)
+    return total
+
+
+def counting_by_an_iterator(x, y):
+    total, counts = 0.0, itertools.count()
+    for target in y:
+        total = total + target * SCALE * (1.0 if next(counts) < 420 else 2.0)
+    return total
+
+
+def counting_by_a_list_iterator(x, y):
+    total, weights = 0.0, iter([1.0] * 420 + [2.0] * len(y))
+    for target in y:
+        total = total + target * SCALE * next(weights)
+    return total
+
+
+def every_other(x, y):
+    total, is_even = 0.0, True
+    for target in y:
+        total, is_even = (total + target * SCALE if is_even else total - target), not is_even
+    return total
+
+
+def until_a_row(x, y):
+    total = 0.0
+    for i, target in enumerate(y):
+        if i == 420:
+            break
+        total = total + target * SCALE
+    return total
+
+
+def except_the_last(x, y):
+    total = 0.0
+    for i in range(len(y)):
+        total = total + y[i] * (SCALE if i < len(y) - 1 else 3.0)
+    return total
+
+
+def remembering_rows(x, y):
+    rows = [y[0], y[1], y[2]]
+    total = SCALE
+    for i, target in enumerate(y):
+        rows[i % 3] = target
+        total = total + rows[0] * rows[1] * SCALE
+    return total
+
+
+def the_same_list_at_times(x, y):
+    lists, total = [[SCALE] for _ in range(449)], 0.0
+    for target in y:
+        one = lists.pop()
+        total = total + target * one[0]
+    return total
+
+
+def catching(x, y):
+    total = 0.0
+    for i, target in enumerate(y):
+        try:
+            total = total + [1.0][min(i, 1)] * target * SCALE
+        except IndexError:  # noqa: PERF203  # which is what is tested
+            total = total + target * SCALE * 3
+    return total
+
+
+def generating(x, y):
+    def terms():
+        for target in y:
+            yield target * SCALE
+
+    return sum(1.0 * term if n < 420 else 2.0 * term for n, term in enumerate(terms()))
+
+
+def by_map(x, y):
+    return sum(map(lambda target, weight: target * weight * SCALE, y, [1.0] * 420 + [2.0] * 28))
+
+
+def known_beside_others(x, y):
+    total = 0.0
+    for target, weight in zip(y, (1.0,) * 420 + (2.0,) * 28, strict=True):
+        total = total + target * weight * SCALE
+    return total
+
+
+def by_length(x, y):
+    total = 0.0
+    for target in y:
+        total = total + target * (SCALE if len(y) < 400 else 3.0 * SCALE)
+    return total
+
+
+def triangular(x, y):
+    return sum([sum([y[j] * SCALE for j in range(i)], SCALE) * 1e-3 for i in range(0, len(y), 9)])
+
+
+def under_a_comparison(x, y):
+    return sum([target * SCALE if i > 420 else target for i, target in enumerate(y)])
+
+
+def total_of(terms):
+    if isinstance(terms, list):
+        return sum(terms)
+    return sum([term * (1.0 if i < 420 else 2.0) for i, term in enumerate([*terms])])
+
+
+def weight_of(i):
+    return 3.0 if isinstance(i, mg.Value) else (1.0 if i < 420 else 2.0)
+
+
+UNLIKE = {
+    "a function of a generator": lambda x, y: total_of(SCALE * t for t in y),
+    "the class of an index": lambda x, y: sum([weight_of(i) * SCALE * t for i, t in enumerate(y)]),
+    "all of a generator": lambda x, y: sum([*(SCALE * t for t in y)][:420]),
+    "sum of another name": lambda x, y: (lambda sum: sum([SCALE * t for t in y]))(total_of),  # noqa: A006
+    "a dot with known numbers": lambda x, y: mg.dot([t * SCALE for t in y], [1.0] * 420 + [2.0] * 28),
+    "a count": counting,
+    "a list that grows": counting_in_a_list,
+    "an object that counts": counting_in_an_object,
+    "a closure that counts": counting_in_a_closure,
+    "an attribute that counts": counting_in_attributes,
+    "an iterator": counting_by_an_iterator,
+    "an iterator of a list": counting_by_a_list_iterator,
+    "every other row": every_other,
+    "an early exit": until_a_row,
+    "another last row": except_the_last,
+    "rows in a list": remembering_rows,
+    "a list that shrinks": the_same_list_at_times,
+    "an error that is caught": catching,
+    "a generator": generating,
+    "map": by_map,
+    "a tuple of known numbers": known_beside_others,
+    "the length": by_length,
+    "a triangle": triangular,
+    "a comparison of an index": under_a_comparison,
+    "a product with an index": lambda x, y: sum([y[i] * abs(i - 420) * SCALE for i in range(len(y))]),
+    "an index of a part": lambda x, y: sum([y[i // 2] * SCALE for i in range(len(y))]),
+    "an index of known numbers": lambda x, y: sum([y[i] * ((1.0,) * 420 + (2.0,) * 28)[i] * SCALE for i in range(448)]),
+    "an index from the end": lambda x, y: sum([(y[i] - y[i - 1]) ** 2 * SCALE for i in range(len(y))]),
+    "a key": lambda x, y: sum([t * {420: 2.0}.get(i, 1.0) * SCALE for i, t in enumerate(y)]),
+    "a text": lambda x, y: sum([t * len(str(i)) * SCALE for i, t in enumerate(y)]),
+    "some rows": lambda x, y: sum(t * SCALE for i, t in enumerate(y) if i < 420),
+    "a sum of a part": lambda x, y: sum([t * SCALE for t in y[:420]]),
+    "a list of lists": lambda x, y: sum(a for row in [[t * SCALE, t] for t in y] for a in row),
+    "a list of known numbers": lambda x, y: sum([1.0 for _ in y]) * SCALE,
+    "a list that is joined": lambda x, y: mg.mean([t * SCALE for t in y] + [SCALE]),
+    "what is sorted": lambda x, y: mg.mean(sorted([t * SCALE for t in y], key=id)) + 0.0,
+    "softmax": lambda x, y: mg.softmax([t * SCALE for t in y])[0],
+    "a sum of rows": lambda x, y: sum(np.array(row) * SCALE for row in x).sum(),
+    "a primitive of the user": lambda x, y: sum([own(t) * SCALE for t in y]),
+    "two lengths": lambda x, y: sum([a * b * SCALE for a, b in zip(y, x[1:], strict=False) for b in b[:1]]),
+    "a large program": lambda x, y: sum([sum(t * k for k in range(2100)) * SCALE for t in y[:2]]) + sum(y),
+}  # fmt: skip
+own = Primitive("own", "own", lambda x: 2.0 * x, lambda gradient, out, x: 2.0 * gradient)
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_all_rows_are_traced(name, caplog):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    function = UNLIKE[name]
+    assert is_traced_in_full(caplog, function, x, y)
+    is_traced_in_full(caplog, lambda: function(x, y))
+
+
+@pytest.mark.parametrize("function", [in_a_statement, with_indices, with_enumerate])
+def test_arrays(function, caplog):
+    x, y = numbers(ROWS, 3), numbers(ROWS)
+    assert not is_traced_in_full(caplog, function, x, y)
+    assert not is_traced_in_full(caplog, lambda: function(x, y))
+
+
+def test_a_function_with_the_name_of_a_builtin(caplog):
+    def zip(rows, targets):  # noqa: A001
+        return [(target, row) for row, target in enumerate(targets)]
+
+    y = numbers(ROWS).tolist()
+    assert is_traced_in_full(caplog, lambda y: sum([a * b * SCALE for a, b in zip(y, y)]), y)
+
+
+def test_the_same_trace_serves_other_rows():
+    fast = mg.compile(in_a_statement)
+    for rows in (ROWS, ROWS + 16, 1600):
+        x, y = numbers(rows, 3), numbers(rows)
+        assert slopes_of(fast(x, y)) == pytest.approx(slopes_of(in_a_statement(x, y)), rel=1e-11)
+    assert fast.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_backends(backend):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    fast = mg.compile(in_a_statement, backend=backend)
+    assert slopes_of(fast(x, y)) == pytest.approx(slopes_of(in_a_statement(x, y)), rel=1e-11)
+
+
+@pytest.mark.parametrize("transform", [mg.value_and_grad, mg.hessian, mg.grad])
+def test_transforms(transform, caplog):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+
+    def loss(w):
+        return sum((mg.dot(row, w) - t) ** 2 * mg.sin(w[0]) for row, t in zip(x, y, strict=True))
+
+    fast = mg.compile(transform(loss))
+    with caplog.at_level(logging.DEBUG, logger="micrograd"):
+        found = fast([0.5, -0.25, 0.125])
+    assert "is traced for 9" in caplog.text
+    expected = transform(loss)([0.5, -0.25, 0.125])
+    parts = zip(found, expected, strict=True)
+    for one, other in parts:
+        np.testing.assert_allclose(one, other, rtol=1e-11)
+
+
+CHANGES = {
+    "a number": lambda x, y: x[420].__setitem__(1, 7.0),
+    "the sign of zero": lambda x, y: y.__setitem__(430, -0.0),
+    "a row": lambda x, y: x.__setitem__(0, [1.0, 2.0, 3.0]),
+    "two rows that are one": lambda x, y: x.__setitem__(slice(3, 5), [x[3], x[3]]),
+    "all rows": lambda x, y: x.__setitem__(slice(None), x[::-1]),
+    "more rows": lambda x, y: (x.extend(x[:16]), y.extend(y[:16])),
+    "fewer rows": lambda x, y: (x.__delitem__(slice(30, None)), y.__delitem__(slice(30, None))),
+    "an int": lambda x, y: y.__setitem__(430, 3),
+    "a Value": lambda x, y: y.__setitem__(430, SCALE),
+    "a tuple": lambda x, y: x.__setitem__(430, (1.0, 2.0, 3.0)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("function", [in_a_statement, with_indices])
+def test_what_is_changed_between_calls(change, function):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    closing, given = mg.compile(lambda: function(x, y)), mg.compile(function)
+    for _ in range(2):
+        expected = pytest.approx(slopes_of(function(x, y)), rel=1e-11)
+        assert slopes_of(closing()) == expected
+        assert slopes_of(given(x, y)) == expected
+        CHANGES[change](x, y)
+    assert slopes_of(closing()) == pytest.approx(slopes_of(function(x, y)), rel=1e-11)
+
+
+def changing_rows(x):
+    total = 0.0
+    for row in x:
+        row[0] = row[0] * 0.5
+        total = total + row[0] * SCALE
+    return total
+
+
+def changing_a_row(x):
+    x[0][1] = x[0][1] + 1.0
+    return sum([row[1] * SCALE for row in x])
+
+
+def growing_rows(x):
+    return sum([row[0] * SCALE for row in x if row.append(1.0) is None]) if len(x[0]) > 9 else with_longer_rows(x)
+
+
+def with_longer_rows(x):
+    total = 0.0
+    for row in x:
+        row.append(row[0])
+        total = total + row[-1] * SCALE
+    return total
+
+
+@pytest.mark.parametrize("function", [changing_rows, changing_a_row, growing_rows])
+def test_a_function_that_changes_rows(function):
+    mine, other = numbers(ROWS, 3).tolist(), numbers(ROWS, 3).tolist()
+    fast = mg.compile(lambda: function(mine))
+    for _ in range(3):
+        assert slopes_of(fast()) == pytest.approx(slopes_of(function(other)), rel=1e-11)
+        assert mine == other
+    with pytest.raises(mg.TraceError, match="changed in place"):
+        mg.compile(function)(mine)
+
+
+def test_numbers_drawn_inside(caplog):
+    def dropped(y):
+        generator = random.Random(3)
+        return sum([t * SCALE * (generator.random() > 0.5) for t in y])
+
+    assert is_traced_in_full(caplog, dropped, numbers(ROWS).tolist())
+
+
+def test_rows_that_are_one_list():
+    row = [0.25, 0.5, 0.75]
+    x, y = [row] * ROWS, numbers(ROWS).tolist()
+    fast, given = mg.compile(lambda: in_a_statement(x, y)), mg.compile(in_a_statement)
+    for _ in range(2):
+        expected = pytest.approx(slopes_of(in_a_statement(x, y)), rel=1e-11)
+        assert slopes_of(fast()) == expected
+        assert slopes_of(given(x, y)) == expected
+        row[1] = 3.0
+
+
+def test_the_same_numbers_in_the_first_rows():
+    x, y = [[1.0, 1.0, 1.0]] * 300 + numbers(148, 3).tolist(), [2.0] * 300 + numbers(148).tolist()
+    expected = pytest.approx(slopes_of(in_a_statement(x, y)), rel=1e-11)
+    assert slopes_of(mg.compile(lambda: in_a_statement(x, y))()) == expected
+    assert slopes_of(mg.compile(lambda y: in_a_statement(x, y))(y)) == expected
+
+
+LOGARITHM = {"list": lambda y: sum([mg.log(t) for t in y]), "generator": lambda y: sum(mg.log(t) * SCALE for t in y)}
+
+
+@pytest.mark.parametrize("name", LOGARITHM)
+def test_errors_in_a_row(name):
+    function, y = LOGARITHM[name], numbers(ROWS).tolist()
+    y[430] = -1.0
+    with pytest.raises(ValueError, match="log") as expected:
+        function([mg.Value(t) for t in y])
+    with pytest.raises(ValueError, match="log") as found:
+        mg.compile(function)(y)
+    assert str(found.value)[:20] == str(expected.value)[:20]
+
+
+def test_errors_of_the_loop():
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    for function in (in_a_statement, lambda x, y: in_a_statement(x, y)):
+        with pytest.raises(ValueError, match="shorter"):
+            mg.compile(function)(x, y[1:])
+    with pytest.raises(IndexError, match="out of range"):
+        mg.compile(lambda y: sum([y[i + 1] * SCALE for i in range(len(y))]))(y)
+    with pytest.raises(TypeError, match="keyword argument"):
+        mg.compile(lambda y: sum(t * SCALE for i, t in enumerate(y, begin=2)))(y)
+    with pytest.raises(ValueError, match="unpack"):
+        mg.compile(lambda x: sum([a * b * SCALE for a, b in x]))(x)
+
+
+def test_what_the_function_counts():
+    calls = {"rows": 0}
+
+    def term(target):
+        calls["rows"] += 1
+        return target * SCALE
+
+    y = numbers(ROWS).tolist()
+    expected = slopes_of(sum([term(t) for t in y]))
+    calls["rows"] = 0
+    assert slopes_of(mg.compile(lambda y: sum([term(t) for t in y]))(y)) == pytest.approx(expected, rel=1e-11)
+    assert calls["rows"] == ROWS
+
+
+def test_functions_have_their_own_code_again():
+    codes = [each.__code__ for each in (in_a_statement, error_of)]
+    seen = []
+
+    def watching(x, y):
+        seen.append(in_a_statement.__code__)
+        return in_a_statement(x, y)
+
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    with pytest.raises(mg.TraceError, match="seen"):  # it keeps what is no number
+        mg.compile(lambda: seen.append(watching(x, y)))()
+    mg.compile(in_a_statement)(x, y)
+    assert [each.__code__ for each in (in_a_statement, error_of)] == codes
+
+
+def test_in_another_thread_meanwhile():
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    expected, found, ends = in_a_statement(x, y).data, set(), threading.Event()
+
+    def run():
+        while not ends.is_set():
+            found.add(in_a_statement(x, y).data)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        for _ in range(3):
+            mg.compile(lambda: in_a_statement(x, y))()
+    finally:
+        ends.set()
+        thread.join()
+    assert found <= {expected}
+
+
+def test_without_a_source(caplog):
+    variables = {"SCALE": SCALE, "mg": mg}
+    exec("def function(y):\n    return sum([mg.tanh(t) * SCALE for t in y])", variables)
+    assert is_traced_in_full(caplog, variables["function"], numbers(ROWS).tolist())
+
+
+class Model:
+    """A model with a method that goes through rows."""
+
+    def __init__(self):
+        self.weights, self.seen = WEIGHTS, 0
+
+    def loss(self, x, y):
+        total = 0.0
+        for row, target in zip(x, y, strict=True):
+            total = total + (self.output(row) - target) ** 2
+        return total
+
+    def output(self, row):
+        return mg.tanh(mg.dot(row, self.weights))
+
+
+class CountingModel(Model):
+    """A model whose outputs depend on how many there were."""
+
+    def output(self, row):
+        self.seen += 1
+        return super().output(row) * (1.0 if self.seen < 420 else 2.0)
+
+
+def test_methods(caplog):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    assert not is_traced_in_full(caplog, Model().loss, x, y)
+    expected = CountingModel().loss(x, y)
+    assert mg.compile(CountingModel().loss)(x, y).data == pytest.approx(expected.data, rel=1e-11)
+
+
+def test_objects_that_are_made_inside(caplog):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+
+    def loss(x, y):
+        model, total = CountingModel(), 0.0
+        for row, target in zip(x, y, strict=True):
+            total = total + (model.output(row) - target) ** 2
+        return total
+
+    assert is_traced_in_full(caplog, loss, x, y)
