@@ -128,6 +128,7 @@ def network(count):
     return f, parameters
 
 
+@pytest.mark.slow
 def test_a_program_that_reads_a_text_is_as_short_for_a_long_one(tmp_path):
     sizes = []
     for count in 100, 200:

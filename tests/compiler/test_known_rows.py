@@ -180,7 +180,8 @@ CHANGES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:invalid value|overflow")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:invalid value|overflow|Setting the shape")
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_replaced(change):
     data = {"x": numbers(ROWS, 3), "y": numbers(ROWS)}
@@ -320,6 +321,7 @@ OTHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_functions(name, caplog):
     x, y = numbers(ROWS, 3), numbers(ROWS)
@@ -369,6 +371,7 @@ OF_LISTS_IN_FULL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*OF_LISTS, *OF_LISTS_IN_FULL])
 def test_lists_among_the_arguments(name, caplog):
     x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()

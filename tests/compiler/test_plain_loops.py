@@ -416,6 +416,7 @@ UNLIKE = {
 own = Primitive("own", "own", lambda x: 2.0 * x, lambda gradient, out, x: 2.0 * gradient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNLIKE)
 def test_all_rows_are_traced(name, caplog):
     x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
@@ -485,6 +486,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("function", [in_a_statement, with_indices])
 def test_what_is_changed_between_calls(change, function):
