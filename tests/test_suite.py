@@ -226,7 +226,7 @@ def test_a_runner_that_raises_says_what():
 
 def test_a_process_that_takes_too_long_is_ended_and_the_others_are_measured():
     runners, turns = (import_module(name) for name in ("runners", "turns"))
-    program = import_module("programs.runge_kutta").runge_kutta(10_000)
+    program = import_module("programs").PROGRAMS["transformer"]
     ours, numpy = turns.measured(program, [runners.Ours, runners.NumpyRunner], 1, turns.Limits(seconds=1))
     assert ours.failure == "over 1 s"
     assert len(numpy.seconds["primal"]) == 1

@@ -381,6 +381,28 @@ def test_a_function_that_changes_what_it_reads_runs_once_in_a_call(questions):
     assert results[1] == pytest.approx(results[0])
 
 
+_counted = []
+
+
+def test_a_function_that_counts_on_one_path_counts_each_call_once():
+    def f(x):
+        for number in range(9):
+            if x > number + 100.0:
+                _counted.append(None)
+                x = x * 0.9
+            else:
+                x = x + 1.0
+        return x
+
+    fast, given = mg.compile(f, backend="numpy"), (0.5, 150.0, 1.5, 105.0, 300.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is traced in each call that counts
+        found = [fast(x) for x in given]
+    counted = len(_counted)
+    assert found == pytest.approx([f(x) for x in given])
+    assert counted == len(_counted) - counted
+
+
 def test_a_path_alone_is_traced_again_where_gradients_are_wanted_elsewhere():
     above, below = Value(2.0), Value(3.0)
 

@@ -206,11 +206,11 @@ class Specialised:
                 error.has_changed = not self.closed_over.is_current()
                 if not error.has_changed:
                     raise
-            self.closed_over.put_back(whole=isinstance(error, AbandonedError))
+            self.closed_over.put_back(whole=isinstance(error, AbandonedError) or source.asked > 0)
             raise
         self.closed_over.notice_new_attributes()
         if source.asked and not self.closed_over.is_current():
-            self.closed_over.put_back()
+            self.closed_over.put_back(whole=True)
             raise UnlikeError  # what was changed may decide, too
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)

@@ -495,7 +495,7 @@ class ClosedOver:
             self.symbols.append(path)
         if kinds <= _ATOMS:
             pass
-        elif len(kinds) == 1 and is_unknown(items[0]):  # there may be many
+        elif len(kinds) == 1 and len(items) > _LONG and is_unknown(items[0]):
             self.symbols.append(path)
         elif _is_table(container, items):
             self._tables[id(container)] = container

@@ -127,7 +127,7 @@ class _Rows(NamedTuple):
 def _rows_of(table: Integers | None, sequences: Sequences | None = None) -> list[_Rows]:
     """The rows of a table, or of its even and its odd ones; none if it is small, or these are hardly fewer numbers."""
     best: list[_Rows] = []
-    if table is None or table.size < _LONG:
+    if table is None or table.size < _LONG or len(distinct(table)) > table.size // _FEWER:
         return best
     fewest = table.size // _FEWER + 1
     for count, width in product((1, 2) if sequences else (1,), range(2, _WIDEST + 1)):

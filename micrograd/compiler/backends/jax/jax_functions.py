@@ -221,7 +221,7 @@ def differentiable(primitive: Primitive) -> Callable[..., Any]:
         ]
         if not parts:
             return output, SymbolicZero(jax.typeof(output).to_tangent_aval())
-        return output, jnp.broadcast_to(sum(parts[1:], parts[0]), output.shape)  # the others may have more rows
+        return output, jnp.broadcast_to(sum(parts[1:], parts[0]), jnp.shape(output))  # the others may have more rows
 
     function.defjvp(derivative, symbolic_zeros=True)
     return function
