@@ -2,6 +2,8 @@
 
 import pytest
 
+from micrograd.compiler.calling import of_rows
+
 # In these modules each pass is verified; see micrograd/compiler/passes/verifier.py
 VERIFIED = (
     "test_against_eager",
@@ -22,6 +24,12 @@ def _verify(request, monkeypatch):
     """Verify each pass where the module is one of those."""
     if request.path.stem in VERIFIED:
         monkeypatch.setenv("MICROGRAD_VERIFY", "1")
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Fewer rows than for users, so that eager runs, and traces for all of them, take no time."""
+    monkeypatch.setattr(of_rows, "FEWEST_ROWS", 400)
 
 
 @pytest.fixture(autouse=True, scope="package")

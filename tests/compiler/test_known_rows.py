@@ -9,17 +9,13 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.calling import of_rows
 
 ROWS = 450
 WEIGHTS = mg.array([0.5, -0.25, 0.125])
 SCALE = mg.Value(0.75)
 
 
-@pytest.fixture(autouse=True)
-def few_are_many(monkeypatch):
-    """Fewer rows than for users, so that eager runs take no time."""
-    monkeypatch.setattr(of_rows, "FEWEST_ROWS", 400)
+pytestmark = pytest.mark.usefixtures("few_are_many")
 
 
 def numbers(*shape, seed=7):

@@ -22,10 +22,7 @@ SIZES = [32, 48, 80]
 WEIGHTS = [mg.Value(0.5), mg.Value(-0.25)]
 
 
-@pytest.fixture(autouse=True)
-def few_are_many(monkeypatch):
-    """Fewer rows than for users, so that a trace for all of them takes no time."""
-    monkeypatch.setattr(of_rows, "FEWEST_ROWS", 400)
+pytestmark = pytest.mark.usefixtures("few_are_many")
 
 
 def run_in_full(function, *arguments):

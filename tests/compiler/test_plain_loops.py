@@ -14,22 +14,15 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.calling import of_rows
 from micrograd.engine.primitive import Primitive
+from tests.compiler.test_known_rows import numbers
 
 ROWS = 448
 WEIGHTS = [mg.Value(0.5), mg.Value(-0.25), mg.Value(0.125)]
 SCALE = mg.Value(0.75)
 
 
-@pytest.fixture(autouse=True)
-def few_are_many(monkeypatch):
-    """Fewer rows than for users, so that eager runs take no time."""
-    monkeypatch.setattr(of_rows, "FEWEST_ROWS", 400)
-
-
-def numbers(*shape, seed=7):
-    return np.random.default_rng(seed).uniform(0.1, 1.0, shape)
+pytestmark = pytest.mark.usefixtures("few_are_many")
 
 
 def slopes_of(result):
