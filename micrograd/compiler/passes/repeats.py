@@ -111,8 +111,7 @@ class Operands:
     def of_nodes(self, nodes: Integers) -> tuple[Integers, Integers, Integers]:
         """The operands of some nodes: of which of these each is, which operand it is, and the operand."""
         counts = self.counts[nodes]
-        owners = np.repeat(np.arange(len(nodes)), counts)
-        slots = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        owners, slots = np.repeat(np.arange(len(nodes)), counts), _counted(counts)
         return owners, slots, self.numbers[self.starts[nodes][owners] + slots]
 
     def operand(self, node: int, slot: int) -> int:

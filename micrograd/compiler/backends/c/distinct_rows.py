@@ -124,10 +124,10 @@ class _Rows(NamedTuple):
         return _Rows(rows, which, numbers)
 
 
-def _rows_of(table: Integers | None, sequences: Sequences | None = None) -> list[_Rows]:
+def _rows_of(table: Integers, sequences: Sequences | None = None) -> list[_Rows]:
     """The rows of a table, or of its even and its odd ones; none if it is small, or these are hardly fewer numbers."""
     best: list[_Rows] = []
-    if table is None or table.size < _LONG or len(distinct(table)) > table.size // _FEWER:
+    if table.size < _LONG or len(distinct(table)) > table.size // _FEWER:
         return best
     fewest = table.size // _FEWER + 1
     for count, width in product((1, 2) if sequences else (1,), range(2, _WIDEST + 1)):
@@ -169,9 +169,9 @@ def by_distinct_rows(blocks: Sequence[Block], program: Program, sequences: Seque
         sequences: of the file's tables; those of the program are added.
     """
     kernels = [kernel for block in blocks if block.iterations == 1 for kernel in block.kernels]
-    tables = {id(kernel): table for kernel in kernels if (table := _table_of(kernel)) is not None and _rows_of(table)}
-    known = [numbers.view(np.int64) for _, numbers in program.constants]
-    firsts = [found[0].which for table in (*tables.values(), *known) if (found := _rows_of(table))]
+    tables = {id(kernel): found for kernel in kernels if (found := _table_of(kernel))}
+    known = [_rows_of(numbers.view(np.int64)) for _, numbers in program.constants]
+    firsts = [rows[0].which for rows in (*(rows for _, rows in tables.values()), *known) if rows]
     for which in sorted(chain.from_iterable(map(_separate, firsts)), key=len, reverse=True):
         sequences.add(which)
     copies, program = _constants(program, sequences)
@@ -180,13 +180,13 @@ def by_distinct_rows(blocks: Sequence[Block], program: Program, sequences: Seque
     for block in blocks:
         changed: list[Item] = []
         for kernel in block.kernels:
-            table = tables.get(id(kernel))
-            if table is None:
+            if id(kernel) not in tables:
                 changed.append(kernel)
                 continue
+            table, _ = tables[id(kernel)]
             for rows in _rows_of(table, sequences):
                 rows = rows.numbered(sequences)
-                changed += _parts(kernel, rows, size)
+                changed += _parts(kernel, table, rows, size)
                 size += rows.distinct.size
         found_.append(replace(block, kernels=tuple(changed)))
     return found_, replace(program, size=size)
@@ -209,21 +209,22 @@ def _constants(program: Program, sequences: Sequences) -> tuple[list[Item], Prog
     return copies, replace(program, constants=tuple(constants), size=size)
 
 
-def _table_of(kernel: Item) -> Integers | None:
-    """The one table of a kernel that goes by one; None if it is in columns, or in an order."""
+def _table_of(kernel: Item) -> tuple[Integers, list[_Rows]] | None:
+    """The one table of few different rows that a kernel goes by, and these; None in columns, or where order matters."""
     if kernel.columns > 1 or not isinstance(kernel, (Added, Reduction, Map)):
         return None
     if isinstance(kernel, Added):
-        return None if kernel.is_in_order else kernel.target.row_table
-    if any(access.table is not None or terms > 1 for access, terms in kernel.reads):
+        tables = [] if kernel.is_in_order else [kernel.target.row_table]
+    elif any(access.table is not None or terms > 1 for access, terms in kernel.reads):
         return None
-    found = [access.row_table for access in kernel.accesses if access.row_table is not None]
-    large = [table for table in found if _rows_of(table)]
-    return large[0] if len(large) == 1 else None
+    else:
+        tables = [access.row_table for access in kernel.accesses]
+    found = [(table, rows) for table in tables if table is not None and (rows := _rows_of(table))]
+    return found[0] if len(found) == 1 else None
 
 
-def _parts(kernel: Any, rows: _Rows, start: int) -> Iterator[Item]:
-    """Some rows of a kernel, with numbers of their own from a position on."""
+def _parts(kernel: Any, table: Integers, rows: _Rows, start: int) -> Iterator[Item]:
+    """Some rows of a kernel that goes by a table, with numbers of their own from a position on."""
     own, of_rows = rows.placed(start)
     chosen = rows.numbers.ravel()
 
@@ -235,7 +236,6 @@ def _parts(kernel: Any, rows: _Rows, start: int) -> Iterator[Item]:
         yield added(of_rows, [positions(access) for access in kernel.factors], kernel.coefficient)
         yield added(rows.distinct.ravel(), [own], 1.0)
         return
-    table = _table_of(kernel)
     read = [of_rows if access.row_table is table else positions(access) for access in kernel.accesses]
     count, columns, *made = _accesses([positions(kernel.target), *read])
     given = iter(made)
