@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends.llvm import llvm_backend, llvm_batches, thread_pool
+from micrograd.compiler.backends.llvm import llvm_backend, llvm_batches, llvm_machine, thread_pool
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
 from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 
@@ -160,6 +160,16 @@ def test_a_batch_has_the_same_numbers_on_any_number_of_cores(batch_size, monkeyp
     in_numpy, _ = trained(sizes, batch_size, monkeypatch, threads=1, backend="numpy")
     for native, expected in zip(alone, in_numpy, strict=True):
         assert native == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[3] * 24, [2, 3, 4] * 8], ids=["alike", "of several lengths"])
+def test_a_training_is_the_same_whether_its_code_is_compiled_or_found(sizes, monkeypatch, tmp_path):
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))  # which is empty
+    histories = []
+    for _ in range(2):
+        monkeypatch.setattr(llvm_machine, "_machine", None)
+        histories.append(trained(sizes, 8, monkeypatch, threads=1)[0])
+    assert histories[0] == histories[1]
 
 
 def test_blocks_that_other_threads_run_have_the_same_numbers(monkeypatch):
