@@ -107,16 +107,7 @@ def passes(
     nodes = [*nodes, *beside]
     number = {node: index for index, node in enumerate(nodes)}
     data, notes = _recorded_numbers(nodes)
-    turns: list[dict[str, Any]] | None = None
-    if not root.requires_grad:
-        notes.append("The result requires no gradient, so there is no backward pass.")
-    else:
-        try:
-            turns = [_turn(node, gradient, number) for node, gradient in _gradients(root, nodes) if not node.is_leaf]
-        except (ArithmeticError, ValueError, TypeError) as error:
-            notes.append(f"There is no backward pass: {error}")
-    kernels = _kernels(elements, grouping)
-    lines = _lines(opened.asked, grouping)
+    turns = _turns(root, nodes, number, notes)
     keys: dict[Primitive, int] = {}
     cards = [
         {
@@ -139,29 +130,48 @@ def passes(
     unknown = [entry["name"] for entry in primitives if not entry["library"] and entry["forward"] is None]
     if tokens and unknown:
         raise ValueError(f"tokens: a page cannot compute {unknown[0]}, and so no other word than that of the graph")
-    data_of_page = {
+    page = {
         "root": number[root],
         "nodes": cards,
         "primitives": primitives,
         "composites": composites(formulas_of(primitives)),
-        "groups": [
-            {
-                "name": enclosed(box.name),
-                "kind": box.kind,
-                "parent": parent,
-                "shape": box.shape if index not in kernels or kernels[index][1][0] == 1 else kernels[index][1],
-                "about": about(box),
-                "kernel": kernels[index][0] if index in kernels else lines.get(index, ""),
-                "size": kernels[index][1] if index in kernels else (),
-            }
-            for index, (box, parent) in enumerate(zip(grouping.groups, grouping.parents, strict=True))
-        ],
+        "groups": _groups(opened, grouping),
         "backward": turns is not None,
         "turns": turns or [],
         "sequence": sequence,
         "notes": [enclosed(note) for note in notes],
     }
-    return data_of_page, nodes
+    return page, nodes
+
+
+def _turns(root: Value, nodes: list[Value], number: dict[Value, int], notes: list[str]) -> list[dict[str, Any]] | None:
+    """The visits of the backward pass; None where there is none, and a note that says why."""
+    if not root.requires_grad:
+        notes.append("The result requires no gradient, so there is no backward pass.")
+        return None
+    try:
+        return [_turn(node, gradient, number) for node, gradient in _gradients(root, nodes) if not node.is_leaf]
+    except (ArithmeticError, ValueError, TypeError) as error:
+        notes.append(f"There is no backward pass: {error}")
+        return None
+
+
+def _groups(opened: Opened, grouping: Grouping) -> list[dict[str, Any]]:
+    """What a page knows of each group."""
+    kernels = _kernels(opened.elements, grouping)
+    lines = _lines(opened.asked, grouping)
+    return [
+        {
+            "name": enclosed(box.name),
+            "kind": box.kind,
+            "parent": parent,
+            "shape": box.shape if index not in kernels or kernels[index][1][0] == 1 else kernels[index][1],
+            "about": about(box),
+            "kernel": kernels[index][0] if index in kernels else lines.get(index, ""),
+            "size": kernels[index][1] if index in kernels else (),
+        }
+        for index, (box, parent) in enumerate(zip(grouping.groups, grouping.parents, strict=True))
+    ]
 
 
 def _asked(question: Question | None) -> dict[str, Any] | None:

@@ -34,11 +34,10 @@ def put_into_iterations(nodes: Iterable[Value], of: dict[Value, Box | None], fam
             start, length, count = _iterations(_signatures(results, family))
             for iteration in range(count):
                 box = Box(f"Step {iteration + 1}", "run", around, start + iteration, ("step", around, start))
-                for node in results[start + iteration * length : start + (iteration + 1) * length]:
-                    of[node] = box
-                    for operand in node._operands():
-                        if operand.is_leaf and not operand.requires_grad and of[operand] is around:
-                            of[operand] = box
+                own = results[start + iteration * length : start + (iteration + 1) * length]
+                of.update(dict.fromkeys(own, box))
+                leaves = [operand for node in own for operand in node._operands() if operand.is_leaf]
+                of.update((leaf, box) for leaf in leaves if not leaf.requires_grad and of[leaf] is around)
 
 
 def _signatures(results: list[Value], family: Callable[[Value], Any]) -> list[Any]:
