@@ -331,12 +331,7 @@ class Maps:
     """
 
     def __init__(
-        self,
-        made: Made,
-        maps: Sequence[Mapped | Called],
-        needed: int,
-        request: Request,
-        known: Floats = _NONE,
+        self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request, known: Floats = _NONE
     ) -> None:
         self._made, self._request, self.known = made, request, known
         self._graph: Graph = made.thing

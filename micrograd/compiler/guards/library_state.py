@@ -209,10 +209,7 @@ _TOLD: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
     "asyncio.locks.Event": ("", _attributes("_value")),
     "asyncio.locks.Lock": ("locked", _attributes("_locked")),
     "asyncio.locks.Semaphore": ("locked _value", _attributes("_value")),
-    "asyncio.events.AbstractEventLoop": (
-        "is_closed is_running",
-        lambda loop: [loop.is_closed(), loop.is_running()],
-    ),
+    "asyncio.events.AbstractEventLoop": ("is_closed is_running", lambda loop: [loop.is_closed(), loop.is_running()]),
     "multiprocessing.process.BaseProcess": ("name daemon", _PROCESS),
     "multiprocessing.sharedctypes.SynchronizedBase": ("", _shared),
     "multiprocessing.managers.BaseProxy": ("", lambda proxy: [pickle.dumps(proxy._getvalue())]),

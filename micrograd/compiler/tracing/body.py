@@ -45,11 +45,7 @@ class UnlikeError(Exception):
     """There is something among what is given or returned that cannot be handed on from iteration to iteration."""
 
 
-def told(
-    nested: Any,
-    of_value: Callable[[Value], Any],
-    of_array: Callable[[list[Any]], Any] | None = None,
-) -> Any:
+def told(nested: Any, of_value: Callable[[Value], Any], of_array: Callable[[list[Any]], Any] | None = None) -> Any:
     """What an iteration is told by: the containers, what is static in them, and what a function says of each Value.
 
     Args:

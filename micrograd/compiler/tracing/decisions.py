@@ -209,11 +209,7 @@ def _scan(
         if both == kinds:
             break
         kinds = both  # a plain number in the first state only
-    asked = _recorded(
-        tape,
-        lambda *given: returned(given[width] < float(len(rows))),
-        _symbols(tape, positions, kinds),
-    )
+    asked = _recorded(tape, lambda *given: returned(given[width] < float(len(rows))), _symbols(tape, positions, kinds))
     parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row]), _kinds(body.result)[len(kinds) :]
     results = _written(tape, [asked, body], parts, state=positions, moving=moving, outputs=len(of_outputs))
     stacked = tape.decisions[-1].stacked[:, width:].tolist()

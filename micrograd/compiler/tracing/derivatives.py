@@ -19,21 +19,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import are_all
-from micrograd.compiler.guards.refusals import (
-    refuse,
-)
+from micrograd.compiler.guards.refusals import refuse
 from micrograd.compiler.guards.sources import observing_again
-from micrograd.compiler.ir.entries import (
-    EQUAL,
-    INPUT,
-    LITERAL,
-    SUM_OF_PRODUCTS,
-    TAKE,
-    Called,
-    Decided,
-    Mapped,
-    Trace,
-)
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Called, Decided, Mapped, Trace
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.colours import coloured, star_coloured

@@ -20,18 +20,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import is_array, is_unknown
-from micrograd.compiler.guards.refusals import (
-    FOR_AN_INDEX,
-    THE_INT,
-    TraceError,
-    refuse,
-    refuse_index,
-    running_line,
-)
+from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse, refuse_index, running_line
 from micrograd.compiler.guards.sources import resuming
-from micrograd.compiler.ir.entries import (
-    TAKE,
-)
+from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.largest import Reading, is_handed_on
 from micrograd.engine import further_primitives, primitives
@@ -209,10 +200,7 @@ class Symbol(Value):
     __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
-    data = property(
-        _read,
-        _refused("setting .data", "Set it outside of the function."),
-    )
+    data = property(_read, _refused("setting .data", "Set it outside of the function."))
     grad = property(
         _refused(".grad", "Call backward() on the result, and read it then."),
         _refused("setting .grad", "Set it outside of the function."),

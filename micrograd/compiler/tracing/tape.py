@@ -27,11 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from micrograd._support.checks import are_all, is_array, is_unknown, real_number, required_number
-from micrograd.compiler.guards.refusals import (
-    TraceError,
-    refuse,
-    running_line,
-)
+from micrograd.compiler.guards.refusals import TraceError, refuse, running_line
 from micrograd.compiler.guards.sources import observing, resting
 from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, kinds_of
 from micrograd.compiler.ir.entries import (

@@ -13,19 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from micrograd._support.checks import are_all
-from micrograd.compiler.guards.refusals import (
-    TraceError,
-    in_place_of_others,
-)
+from micrograd.compiler.guards.refusals import TraceError, in_place_of_others
 from micrograd.compiler.guards.sources import resting
 from micrograd.compiler.guards.structure import Structure, is_unchanged
-from micrograd.compiler.ir.entries import (
-    INPUT,
-    Called,
-    Decided,
-    Mapped,
-    Trace,
-)
+from micrograd.compiler.ir.entries import INPUT, Called, Decided, Mapped, Trace
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.compiler.tracing.symbols import Symbol
