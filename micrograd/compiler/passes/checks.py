@@ -17,7 +17,7 @@ from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.tracing.tape import is_of_library
+from micrograd.compiler.tracing.rewrites import is_of_library
 from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ class _Answering(Questions):
         written, seen, waiting = self._tape.operations, {position}, [position]
         while waiting:
             this = waiting.pop()
-            if written.primitives[this] is INPUT and self._call_at(this) is None:
+            if written.primitives[this] is INPUT and self._tape.made_at(this) is None:
                 name = written.names[written.first[this]]
                 if isinstance(name, Value) or name >= self._stay:
                     return False

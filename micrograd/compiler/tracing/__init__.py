@@ -3,6 +3,8 @@
 source.py          what is traced, and how
 symbols.py         the numbers that are not known yet
 tape.py            what is done to them, written down
+rewrites.py        operations that are written down as others
+quiet_tapes.py     what writes on a tape under no_grad
 trace.py           the trace of a function
 derivatives.py     derivatives of what is on a tape, written on it
 questions.py       the decisions of a function on numbers, and how a program answers them
@@ -15,7 +17,7 @@ lanes.py           operations on arrays of symbols, written for all elements at 
 gradients_in_lanes.py  and their gradients
 array_gradients.py  the gradients of functions of whole arrays, which a program calls as it calls these
 dependence.py      what lies between the inputs of a transform and its results, and what each of these depends on
-iterations.py           the loops of a traced function, of which a vmap over many items is written down once
+iterations.py      the loops of a traced function, of which a vmap over many items is written down once
 colours.py         the columns of a sparse Jacobian that one direction computes together
 outline.py         what a function does to whole arrays, to find whether it does the same to any number of rows
 plain_loops.py     the loops in Python in an outline

@@ -370,28 +370,6 @@ class Body(Tape):
         """The tape of the whole function."""
         return self._outer.outermost
 
-    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """The gradients of a symbol, by copies that were made in this iteration: others lead to iterations before."""
-        self._check_own([root], wanted or ())
-        return super().adjoints(root, wanted, create_graph)
-
-    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-        """The gradients of symbols, by copies that were made in this iteration."""
-        self._check_own(outputs, inputs)
-        return super().jacobian(outputs, inputs, create_graph)
-
-    def sparse_entries(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The same, by those that each depends on."""
-        self._check_own(outputs, inputs)
-        return super().sparse_entries(outputs, inputs, symmetric)
-
-    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
-        """The tangents of symbols, from those of copies that were made in this iteration."""
-        self._check_own(outputs, [value for given in directions for value in given])
-        return super().tangents(outputs, directions, create_graph)
-
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source; see Tape."""
         self.asks_what_is_reached = True
@@ -417,7 +395,8 @@ class Body(Tape):
         """What is given may be one, or come from one."""
         return True
 
-    def _check_own(self, results: Collection[Any], sources: Collection[Any]) -> None:
+    def check_sources(self, results: Collection[Any], sources: Collection[Any]) -> None:
+        """Refuse derivatives by anything but copies that were made in this iteration: others lead to those before."""
         if not all(map(self._is_own, results)) or not all(
             self._is_own(source) and source._position in self._copies for source in sources
         ):

@@ -21,7 +21,6 @@ from micrograd.compiler.ir.entries import EQUAL, NO_ROWS, Decided
 from micrograd.compiler.tracing.body import Body, Leaves, returned
 from micrograd.compiler.tracing.promotion import kind_of_number
 from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, class_of
-from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import form_of
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.tracing.dependence import Dependence
+    from micrograd.compiler.tracing.tape import Tape
 
 
 class _Recorded(NamedTuple):
@@ -308,7 +308,7 @@ def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, An
         for number, each in enumerate(maps):
             each.update(zip(own, tangents[number :: len(directions)], strict=True))
             each.update((inner.outside(position), inner.at_home(of(position)[number])) for position in fixed)
-        columns = Tape.tangents(inner, results, maps, True)
+        columns = inner.derivatives(inner).tangents(results, maps, True)
         slopes = [slope for of_result in zip(*columns, strict=True) for slope in of_result]
         return [*results[:width], *slopes[: width * len(directions)]], slopes[width * len(directions) :]
 
@@ -356,7 +356,7 @@ def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[l
             directions[number].update(zip(own, state[results * (number + 1) :], strict=False))
             if (outside := inner.outside(position)) is not None:
                 directions[number][outside] = 1.0
-        tangents = Tape.tangents(inner, found, directions, True)
+        tangents = inner.derivatives(inner).tangents(found, directions, True)
         return [*found, *(tangent for row in tangents for tangent in row)]
 
     with observing_again(tape.observer), tape.following_errors():

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import wraps
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from micrograd._support.checks import are_all
 from micrograd.compiler.guards.refusals import refuse
-from micrograd.compiler.guards.sources import observing_again
+from micrograd.compiler.guards.sources import observing_again, resting
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Called, Decided, Mapped, Trace
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.array_gradients import gradient_of
@@ -36,13 +38,24 @@ from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Mapping, Sequence
 
+
+AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
 _FEWEST_STEPS = 2000  # that gradients are written many at a time for
-
-
 _AS_BEFORE = nullcontext()
+
+
+def _unobserved(method: AnyMethod) -> AnyMethod:
+    """A method inside of which only rules of derivatives may be code of the user."""
+
+    @wraps(method)
+    def unobserved(self: Derivatives, *arguments: Any) -> Any:
+        with resting(self.tape.observer):
+            return method(self, *arguments)
+
+    return unobserved  # type: ignore[return-value]  # it has the same arguments
 
 
 class Derivatives:
@@ -55,6 +68,7 @@ class Derivatives:
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
 
+    @_unobserved
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
@@ -91,6 +105,7 @@ class Derivatives:
         kind = Symbol if create_graph else FloatSymbol
         return rows.tolist(), positions.tolist(), self.tape.symbols(at.tolist(), kind)
 
+    @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
@@ -112,6 +127,7 @@ class Derivatives:
             found[row].update(dict.fromkeys(values[position], slope))
         return found
 
+    @_unobserved
     def sparse_entries(
         self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
@@ -120,10 +136,7 @@ class Derivatives:
         They are computed row by row, or by directions of several columns where that is less to do.
         """
         self.tape._look_into_maps()
-        roots, positions = (
-            self._roots(outputs),
-            self.tape.positions(inputs),
-        )  # all inputs are copies, so each has its own
+        roots, positions = self._roots(outputs), self.tape.positions(inputs)  # copies, so each has its own
         written = self.tape._so_far()
         dependence = Dependence(list(roots.values()), set(positions), written, self._equal(written))
         cones = self._cones(roots, dependence)
@@ -226,8 +239,9 @@ class Derivatives:
         ):
             refuse_constant("an argument of the compiled function")
         if any(
-            position in made for position in positions.values() for made in (*self.tape.maps, *self.tape.decisions)
-        ) or not all(position in self.tape._copies or applied[position] is INPUT for position in positions.values()):
+            self.tape.made_at(position) or (position not in self.tape._copies and applied[position] is not INPUT)
+            for position in positions.values()
+        ):
             _refuse_gradient()
         return positions
 
@@ -254,34 +268,27 @@ class Derivatives:
         equal, written = dependence.equal, dependence.written
         last = equal[root]
         found: dict[int, Any] = {last: self.tape._symbol(self.tape.position(1.0), Symbol)}
-        passed: list[Mapped | Called | Decided] = []
+        passed: list[Mapped | Decided] = []
         for position in reversed(dependence.order(last)):
             if dependence.passes_on(position) and position in found:
-                if (
-                    self.tape.maps
-                    and (mapped := next((made for made in self.tape.maps if position in made), None)) is not None
-                ):
-                    if isinstance(mapped, Called):
-                        self._through_call(mapped, position, dependence, found)
-                    elif not any(mapped is made for made in passed):  # its last result, before which all are complete
-                        passed.append(mapped)
-                        self._through_map(mapped, dependence, found)
-                    continue
-                if self.tape.decisions and (decided := self._decided_at(position)) is not None:
-                    if not any(decided is made for made in passed):
-                        passed.append(decided)
-                        self._through_decision(decided, dependence, found)
-                    continue
-                for operand, contribution in self.contributions(position, written, found[position], dependence):
-                    first = equal[operand]
-                    found[first] = found[first] + contribution if first in found else contribution
-        made = {value: found[position] for position in found for value in values.get(position, ())}
-        if not create_graph:
-            made = {
-                value: self.tape.number_of(contribution) if isinstance(contribution, Symbol) else contribution
-                for value, contribution in made.items()
-            }
-        return made
+                made = self.tape.made_at(position)
+                if isinstance(made, Called):
+                    self._through_call(made, position, dependence, found)
+                elif made is not None:
+                    if not any(made is each for each in passed):  # its last result, before which all are complete
+                        passed.append(made)
+                        through: Any = self._through_map if isinstance(made, Mapped) else self._through_decision
+                        through(made, dependence, found)
+                else:
+                    for operand, contribution in self.contributions(position, written, found[position], dependence):
+                        first = equal[operand]
+                        found[first] = found[first] + contribution if first in found else contribution
+        slopes = {value: found[position] for position in found for value in values.get(position, ())}
+        return slopes if create_graph else {value: self._number(slope) for value, slope in slopes.items()}
+
+    def _number(self, slope: Any) -> Any:
+        """A derivative as a plain number."""
+        return self.tape.number_of(slope) if isinstance(slope, Symbol) else slope
 
     def contributions_of_call(self, called: Called, seeds: Sequence[Any], dependence: Dependence) -> list[Any]:
         """For each operand of a call the positions of its elements' gradients; None where no gradient flows to it.
@@ -296,13 +303,7 @@ class Derivatives:
         if called.function.is_gradient:  # what it is made of is written
             given = [seed if seed.dtype == float else self.tape.symbols_at(seed) for seed in seeds]
             made = called.function.rule(given, *self._symbols_of_call(called), needed)
-            contributions = iter(
-                [
-                    self.tape.positions_in(contribution)
-                    for contribution, wanted in zip(made, needed, strict=True)
-                    if wanted
-                ]
-            )
+            contributions = iter([self.tape.positions_in(each) for each in compress(made, needed)])
         else:
             function = gradient_of(called.function, needed)
             contributions = iter(self.tape._call(function, [*seeds, *called.results, *called.operands]))
@@ -371,10 +372,6 @@ class Derivatives:
                 contribution = self.tape._symbol(contribution_at, Symbol)
                 found[position] = found[position] + contribution if position in found else contribution
 
-    def _decided_at(self, position: int) -> Decided | None:
-        """The decision that has a result at a position."""
-        return next((each for each in self.tape.decisions if position in each), None)
-
     def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a decision give to what it reads."""
         if decided.is_scan:
@@ -406,6 +403,7 @@ class Derivatives:
                 terms = [tangent * slope for (tangent, _), slope in zip(moving, slopes, strict=True)]
                 found.setdefault(result, {})[number] = sum(terms[1:], terms[0])
 
+    @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         self.tape._look_into_maps()
@@ -421,12 +419,12 @@ class Derivatives:
         for position in Dependence(ends, set(found), written, range(len(self.tape.operations))).positions():
             operands = () if position in found else set(written.operands(position))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
-            if moving and self.tape.decisions and (decided := self._decided_at(position)) is not None:
-                self._tangents_of_decision(decided, found)  # all of them, at the first one
+            source = self.tape.made_at(position) if moving else None
+            if isinstance(source, Decided):
+                self._tangents_of_decision(source, found)  # all of them, at the first one
                 continue
-            called = next((each for each in written.maps if position in each), None) if moving else None
-            if isinstance(called, Called):
-                self._tangents_of_call(called, found)  # at the call itself, which comes before its results
+            if isinstance(source, Called):
+                self._tangents_of_call(source, found)  # at the call itself, which comes before its results
                 continue
             for number in sorted({number for _, tangents in moving for number in tangents}):
                 of_one = {operand: tangents[number] for operand, tangents in moving if number in tangents}
@@ -436,15 +434,15 @@ class Derivatives:
         made = [[tangents.get(number, 0.0) for tangents in of_outputs] for number in range(len(directions))]
         if create_graph:
             return made
-        return [[self.tape.number_of(t) if isinstance(t, Symbol) else t for t in tangents] for tangents in made]
+        return [list(map(self._number, tangents)) for tangents in made]
 
     def _tangents_of_call(self, called: Called, found: dict[int, dict[int, Any]]) -> None:
         """The tangents of all results of a call, from those of its operands.
 
         A rule is linear in the gradients of the results: so its own derivative by them gives the tangents.
         """
-        needed = [given and any(each in found for each in operand.ravel().tolist())
-                  for given, operand in zip(called.is_given, called.operands, strict=True)]  # fmt: skip
+        given = zip(called.is_given, called.operands, strict=True)
+        needed = [is_given and not found.keys().isdisjoint(each.ravel().tolist()) for is_given, each in given]
         seeds = []
         for positions in called.results:
             made: Any = self.tape.copies([1.0] * positions.size, called)
@@ -452,9 +450,8 @@ class Derivatives:
         contributions = called.function.rule(seeds, *self._symbols_of_call(called), needed)
         pairs = [
             (position, contribution)
-            for positions, given, wanted in zip(called.operands, contributions, needed, strict=True)
-            if wanted
-            for position, contribution in zip(positions.ravel().tolist(), np.ravel(given).tolist(), strict=True)
+            for positions, slopes in compress(zip(called.operands, contributions, strict=True), needed)
+            for position, contribution in zip(positions.ravel().tolist(), np.ravel(slopes).tolist(), strict=True)
             if position in found
         ]
         leaves = [leaf for seed in seeds for leaf in seed.flat]
@@ -464,10 +461,10 @@ class Derivatives:
                 contribution * found[position][number] for position, contribution in pairs if number in found[position]
             ]
             total: Any = sum(terms[1:], terms[0])
-            slopes = self.adjoints(total, leaves, True) if isinstance(total, Symbol) else {}
+            tangents = self.adjoints(total, leaves, True) if isinstance(total, Symbol) else {}
             for position, leaf in zip(results, leaves, strict=True):
-                if leaf in slopes:
-                    found.setdefault(position, {})[number] = slopes[leaf]
+                if leaf in tangents:
+                    found.setdefault(position, {})[number] = tangents[leaf]
 
     def _tangent(self, position: int, written: Trace, found: Mapping[int, Any]) -> Any:
         """The tangent of the operation at a position, from those of its operands; None where no derivative exists."""
@@ -498,21 +495,13 @@ class Derivatives:
         """What the operation at a position gives to those of its operands that are at the positions wanted."""
         primitive, operands = written.operations.primitives[position], written.operands(position)
         if primitive is TAKE:
-            index = self.tape._symbol(written.operations.first[position], Symbol)
+            index, equal = self.tape._symbol(written.operations.first[position], Symbol), self.tape.apply
             return [  # a negative index counts from the end, as in Python
-                (
-                    element,
-                    gradient
-                    * (
-                        self.tape.apply(EQUAL, index, float(n))
-                        + self.tape.apply(EQUAL, index, float(n - len(operands)))
-                    ),
-                )
+                (element, gradient * (equal(EQUAL, index, float(n)) + equal(EQUAL, index, float(n - len(operands)))))
                 for n, element in enumerate(operands)
                 if element in wanted
             ]
-        written_down = self.tape.operations
-        applied, first, literals = written_down.primitives, written_down.first, written_down.numbers
+        applied, first, literals = written.operations.primitives, written.operations.first, written.operations.numbers
         numbers = [literals[first[p]] if applied[p] is LITERAL else self.tape._symbol(p, Symbol) for p in operands]
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
@@ -572,11 +561,11 @@ def _gradient_of_map(
         seeds = [tape.input("seed") for _ in outputs]
         terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
         root: Any = sum(terms[1:], terms[0])
-        found = of_tape.gradients(
-            root._position, of_tape.dependence([root], sources.values()), _by_position(sources), True
+        dependence = of_tape.dependence([root], sources.values())
+        found = of_tape.gradients(root._position, dependence, _by_position(sources), True)
+        of_fixed, of_moving = (
+            [n for n in chosen if (group, n) in found] for group, chosen in enumerate((fixed, moving))
         )
-        of_fixed = list(filter(lambda n: (0, n) in found, fixed))
-        of_moving = list(filter(lambda n: (1, n) in found, moving))
         made = [tape.position(found[1, n]) for n in of_moving] + [tape.position(found[0, n]) for n in of_fixed]
     positions = [seed._position for seed in seeds]
     inputs = [*given.inputs[0], *positions[len(own) :]], [*given.inputs[1], *positions[: len(own)]]

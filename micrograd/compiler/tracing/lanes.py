@@ -29,6 +29,8 @@ from micrograd._support.checks import Operand
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.tracing.promotion import FLOAT64
+from micrograd.compiler.tracing.quiet_tapes import QuietTape
+from micrograd.compiler.tracing.rewrites import REWRITES
 from micrograd.compiler.tracing.symbols import (
     BoolSymbol,
     FloatSymbol,
@@ -38,7 +40,7 @@ from micrograd.compiler.tracing.symbols import (
     class_of,
     kind_of_result,
 )
-from micrograd.compiler.tracing.tape import REWRITES, QuietTape, Tape
+from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine import further_primitives, primitives, special_functions
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, RULES, picked
 from micrograd.engine.primitive import Primitive

@@ -35,7 +35,6 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from micrograd.compiler.ir.entries import Called
 
 ROUNDING = {"float64": 3e-14, "float32": 1e-5}  # relative errors of what a program computes in a few steps
 _LEAST = 1e-300  # of what is nearer, nothing can be said
@@ -187,7 +186,7 @@ class Questions:
         """The positions that the number at a position is computed from."""
         written, tape = self._tape.operations, self._tape
         primitive = written.primitives[position]
-        if primitive is INPUT and (called := self._call_at(position)) is not None:
+        if primitive is INPUT and (called := tape.made_at(position)) is not None:
             return called.read().tolist() if position == called.hub[0] else called.hub.tolist()
         if primitive is INPUT or primitive is LITERAL:
             return ()
@@ -207,7 +206,7 @@ class Questions:
         primitive, first = written.primitives[position], written.first[position]
         if primitive is LITERAL:
             return written.numbers[first]
-        if primitive is INPUT and (called := self._call_at(position)) is not None:
+        if primitive is INPUT and (called := self._tape.made_at(position)) is not None:
             hub = int(called.hub[0])
             if position == hub:
                 self._called[hub] = called.computed(numbers)
@@ -226,10 +225,6 @@ class Questions:
                 total = total + x * y
             return total
         return float(primitive.forward(*numbers))
-
-    def _call_at(self, position: int) -> Called | None:
-        """The call of a function of arrays that a position belongs to."""
-        return next((each for each in self._tape.maps if position in each), None)
 
     # What rounding might decide
 

@@ -20,13 +20,12 @@ import gc
 import math
 import operator
 from contextlib import contextmanager, suppress
-from functools import wraps
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from micrograd._support.checks import are_all, is_array, is_unknown, real_number, required_number
+from micrograd._support.checks import are_all, is_array, is_unknown, required_number
 from micrograd.compiler.guards.refusals import TraceError, refuse, running_line
 from micrograd.compiler.guards.sources import observing, resting
 from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, kinds_of
@@ -46,6 +45,8 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.tracing import promotion
+from micrograd.compiler.tracing.quiet_tapes import QuietTape
+from micrograd.compiler.tracing.rewrites import REWRITES, bound_of, is_of_library
 from micrograd.compiler.tracing.symbols import (
     Attributed,
     BoolSymbol,
@@ -59,7 +60,7 @@ from micrograd.compiler.tracing.symbols import (
     kind_of_result,
     new,
 )
-from micrograd.engine import composites, primitives, special_functions
+from micrograd.engine import primitives
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.operations import Operations
 from micrograd.engine.primitive import Primitive
@@ -74,9 +75,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.largest import Reading
     from micrograd.compiler.tracing.questions import Questions
     from micrograd.engine.array_calls import ArrayFunction
-
-
-AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
 
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
@@ -96,17 +94,6 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 
 
 _position_of, _tape_of = operator.attrgetter("_position"), operator.attrgetter("_tape")
-
-
-def _unobserved(method: AnyMethod) -> AnyMethod:
-    """A method of a tape inside of which only rules of derivatives may be code of the user."""
-
-    @wraps(method)
-    def unobserved(self: Tape, *arguments: Any) -> Any:
-        with resting(self.observer):
-            return method(self, *arguments)
-
-    return unobserved  # type: ignore[return-value]  # it has the same arguments
 
 
 class Tape(Tracer):
@@ -430,7 +417,7 @@ class Tape(Tracer):
         is_of_both = is_plain(x) and (is_plain(y) or isinstance(y, np.generic))
         if is_of_both and promotion.is_rounded(promotion.kind_of_both(x, y)):
             promotion.like_numbers(x, y)
-        if not isinstance(y, Value) and (y := _bound(compare, x, y)) is None:
+        if not isinstance(y, Value) and (y := bound_of(compare, x, y)) is None:
             return NotImplemented  # Python then asks the other operand, which may be an array
         primitive, swapped = _COMPARISONS[compare]
         found = self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._position, BoolSymbol)
@@ -527,17 +514,17 @@ class Tape(Tracer):
         self._copies.update(dict.fromkeys(made, source))
         return self.symbols(made, Symbol)
 
-    @_unobserved
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
-        are_own = self._are_own(results)
-        for source in sources:
-            if are_own and not self._has_source(source):
-                continue
-            if any(self.is_reached(result, source) for result in results):
-                self.depends_on_recording = self.depends_on_recording or source is None
-                return True
-        return False
+        with resting(self.observer):
+            are_own = self._are_own(results)
+            for source in sources:
+                if are_own and not self._has_source(source):
+                    continue
+                if any(self.is_reached(result, source) for result in results):
+                    self.depends_on_recording = self.depends_on_recording or source is None
+                    return True
+            return False
 
     def numbers_taken(self, output: Any) -> None:
         """Take note that gradients of a Value are taken as plain numbers, which would lose those of a transform."""
@@ -593,27 +580,34 @@ class Tape(Tracer):
             self.operations.append(primitives.detach, position) if self.as_floats else position, FloatSymbol
         )
 
-    @_unobserved
+    def check_sources(self, results: Collection[Any], sources: Collection[Any]) -> None:
+        """Refuse derivatives that this tape cannot write; it can write all of them."""
+
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol; see derivatives.py."""
+        self.check_sources([root], wanted or ())
         return self.derivatives(self).adjoints(root, wanted, create_graph)
 
-    @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs."""
+        self.check_sources(outputs, inputs)
         return self.derivatives(self).jacobian(outputs, inputs, create_graph)
 
-    @_unobserved
     def sparse_entries(
         self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
         """The gradients of outputs by the inputs that each depends on: rows, columns, and they."""
+        self.check_sources(outputs, inputs)
         return self.derivatives(self).sparse_entries(outputs, inputs, symmetric)
 
-    @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """For each direction the tangents of symbols."""
+        self.check_sources(outputs, [value for given in directions for value in given])
         return self.derivatives(self).tangents(outputs, directions, create_graph)
+
+    def made_at(self, position: int) -> Mapped | Called | Decided | None:
+        """What has a result at a position: a function that is called or runs many times, or a decision."""
+        return next((each for each in (*self.maps, *self.decisions) if position in each), None)
 
     def _look_into_maps(self) -> None:
         """End a trace in which a function is written once for many iterations: it has to be written out."""
@@ -735,32 +729,17 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
-        entries, further = (
-            (self.operations, tuple(self.tables), tuple(self.rows)),
-            (tuple(self.maps), tuple(self.decisions)),
-        )
-        return Trace(*entries, (), (), maps=further[0], decisions=further[1])
+        written = self.operations, tuple(self.tables), tuple(self.rows)
+        return Trace(*written, (), (), maps=tuple(self.maps), decisions=tuple(self.decisions))
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
         self.operations, self.questions, self.reading = Entries(), None, None
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
-        for written in (
-            self.known,
-            self.values,
-            self.placed,
-            self.roles,
-            self.tables,
-            self.rows,
-            self._rows_known,
-            self.checked,
-            self.attributes,
-            self.bounds,
-            self._reached,
-            self.parts,
-        ):
-            written.clear()
+        written = self.known, self.values, self.placed, self.roles, self.tables, self.rows, self._rows_known
+        for each in (*written, self.checked, self.attributes, self.bounds, self._reached, self.parts):
+            each.clear()
 
     def _symbol(self, position: int, kind: type[Symbol]) -> Symbol:
         """A new symbol for what stands at a position."""
@@ -775,145 +754,7 @@ class _Reached(set[int]):
     size = 0
 
 
-class QuietTape(Tracer):
-    """What writes on a tape under no_grad: no gradient flows through the results."""
-
-    remembers = False
-
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
-
-    @property
-    def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
-        """Whether the tape records."""
-        return self.tape.is_open
-
-    def apply(self, primitive: Primitive, *operands: Any) -> Any:
-        """Write an operation down, detached."""
-        if not self.is_open:
-            return passed_over(primitive, operands)
-        result = self.tape.apply(primitive, *operands)
-        return result if is_plain(result) else self.tape.apply(primitives.detach, result)
-
-    def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
-        """What the tape gives; no gradient flows through it, unless this remembers."""
-        return self.tape.called(function, arrays, has_gradient and self.remembers)
-
-    def under_no_grad(self) -> Recorder:
-        """Another one like it."""
-        return QuietTape(self.tape)
-
-    def under_derivative(self) -> Recorder | None:
-        """One that writes as the tape does: a derivative is asked for on purpose."""
-        return LoudTape(self.tape)
-
-    def numbers_taken(self, output: Any) -> None:
-        """They are constants, as all results are."""
-
-
-def _as_the_tape(name: str) -> Callable[..., Any]:
-    """The method that does what that of the tape does."""
-
-    def method(self: QuietTape, *arguments: Any) -> Any:
-        return getattr(self.tape, name)(*arguments)
-
-    return method
-
-
-for _name in (
-    *("compared", "symbol", "array", "refused", "number_read", "gradient_read", "closure_given", "take", "copies"),
-    *("reaches", "number_of", "adjoints", "jacobian", "write_iterations", "sparse_entries", "tangents"),
-):
-    setattr(QuietTape, _name, _as_the_tape(_name))
-
-
-class LoudTape(QuietTape):
-    """What writes on a tape where a derivative is asked for under no_grad."""
-
-    remembers = True
-
-    def numbers_taken(self, output: Any) -> None:
-        """Let the tape take note."""
-        self.tape.numbers_taken(output)
-
-    def apply(self, primitive: Primitive, *operands: Any) -> Any:
-        """Write an operation down."""
-        return self.tape.apply(primitive, *operands)
-
-    def under_derivative(self) -> None:
-        """It is the one."""
-
-
 _FLOATS = {float, promotion.FLOAT64, Value}
-
-
-def _bound(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
-    """The float that x is compared with in the place of a plain number; None for what is no number.
-
-    Python compares exactly where eager does not round first: a Value with an int, a plain number with a Fraction too.
-    Of a number between two floats, x is less than it if x is less than the next float above, which is infinity where
-    the number is too large for a float.
-    """
-    exactly = type(number) is int or is_plain(x)
-    if is_plain(x) and promotion.is_rounded(x.kind) and type(number) in (int, float):
-        number = promotion.like(x.kind, number)
-    try:
-        nearest = real_number(number)
-    except OverflowError:
-        nearest, exactly = math.inf if number > 0 else -math.inf, True
-    if nearest is None or not exactly or nearest == number:
-        return nearest
-    if compare is operator.eq:
-        return math.nan  # no float is equal to it
-    upwards = compare in (operator.lt, operator.ge)
-    return nearest if (nearest > number) == upwards else math.nextafter(nearest, math.inf if upwards else -math.inf)
-
-
-def is_of_library(primitive: Primitive) -> bool:
-    """Whether a primitive is one of the library's formulas, which raise nothing inside."""
-    formula = getattr(primitive.composite, "func", primitive.composite)  # where it has settings
-    return getattr(formula, "__module__", None) in (composites.__name__, special_functions.__name__)
-
-
-def _power(tape: Tape, x: Any, y: Any) -> Any:
-    """A power with a small constant exponent, without pow, where that gives the same for small integers."""
-    if isinstance(y, Value) or not isinstance(x, Value):
-        return None
-    if y == 1:
-        return x
-    if isinstance(x, IntSymbol) and isinstance(y, int) and y > 3:  # by products, each of which is exact
-        return (x ** (y // 2)) ** 2 * (x if y % 2 else 1)
-    if y == -1:
-        return 1.0 / x
-    if y == 0.5:
-        return tape.apply(primitives.sqrt, x)
-    if y not in (2, 3):
-        return None
-    product: Any = x * x if y == 2 else x * x * x
-    tape.checked[product._position] = None  # eager may round it otherwise, which questions ask
-    return product
-
-
-def _quotient(tape: Tape, x: Any, y: Any) -> Any:
-    """A quotient with a power of two for its divisor, as a product, which is rounded alike."""
-    if isinstance(y, Value) or not isinstance(x, Value):
-        return None
-    return x * (1.0 / y) if 1e-300 < abs(y) < 1e300 and abs(math.frexp(y)[0]) == 0.5 else None
-
-
-def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
-    """What stands in the derivative of a power with a constant exponent, as a power, which may do without pow."""
-    if isinstance(y, Value) or isinstance(k, Value) or y == k - 1 or (y - k) + k != y:
-        return None
-    return tape.apply(primitives.pow, x, y - k)
-
-
-REWRITES: dict[Primitive, Callable[..., Any]] = {
-    primitives.pow: _power,
-    primitives.lower_power: _lower_power,
-    primitives.div: _quotient,
-    primitives.identity: lambda tape, x: x,
-}
 
 
 def symbols_of(tape: Tape, arguments: Structure, bounds: promotion.Bounds) -> list[Symbol]:

@@ -1,0 +1,86 @@
+"""What writes on a tape under no_grad: all results are detached, but where a derivative is asked for on purpose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd.compiler.tracing.symbols import is_plain
+from micrograd.engine import primitives
+from micrograd.engine.recorder import Recorder, passed_over
+from micrograd.engine.tracer import Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.tracing.tape import Tape
+    from micrograd.engine.array_calls import ArrayFunction
+    from micrograd.engine.primitive import Primitive
+
+
+class QuietTape(Tracer):
+    """What writes on a tape under no_grad: no gradient flows through the results."""
+
+    remembers = False
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+
+    @property
+    def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
+        """Whether the tape records."""
+        return self.tape.is_open
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down, detached."""
+        if not self.is_open:
+            return passed_over(primitive, operands)
+        result = self.tape.apply(primitive, *operands)
+        return result if is_plain(result) else self.tape.apply(primitives.detach, result)
+
+    def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
+        """What the tape gives; no gradient flows through it, unless this remembers."""
+        return self.tape.called(function, arrays, has_gradient and self.remembers)
+
+    def under_no_grad(self) -> Recorder:
+        """Another one like it."""
+        return QuietTape(self.tape)
+
+    def under_derivative(self) -> Recorder | None:
+        """One that writes as the tape does: a derivative is asked for on purpose."""
+        return LoudTape(self.tape)
+
+    def numbers_taken(self, output: Any) -> None:
+        """They are constants, as all results are."""
+
+
+def _as_the_tape(name: str) -> Callable[..., Any]:
+    """The method that does what that of the tape does."""
+
+    def method(self: QuietTape, *arguments: Any) -> Any:
+        return getattr(self.tape, name)(*arguments)
+
+    return method
+
+
+for _name in (
+    *("compared", "symbol", "array", "refused", "number_read", "gradient_read", "closure_given", "take", "copies"),
+    *("reaches", "number_of", "adjoints", "jacobian", "write_iterations", "sparse_entries", "tangents"),
+):
+    setattr(QuietTape, _name, _as_the_tape(_name))
+
+
+class LoudTape(QuietTape):
+    """What writes on a tape where a derivative is asked for under no_grad."""
+
+    remembers = True
+
+    def numbers_taken(self, output: Any) -> None:
+        """Let the tape take note."""
+        self.tape.numbers_taken(output)
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down."""
+        return self.tape.apply(primitive, *operands)
+
+    def under_derivative(self) -> None:
+        """It is the one."""
