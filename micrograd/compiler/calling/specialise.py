@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.columns import Columns
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
-    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Floats
 
 
 TOO_OFTEN = 10  # traces in a row, of which the user is warned
@@ -112,10 +112,8 @@ class Specialised:
         self._rounding, self._decide = source.rounding, backend.decide
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        traced = self._traced(
-            source._replace(function=traced_once(function, self._tests_bools)),
-            [("", function), *_named(arguments.objects)],
-        )
+        once = traced_once(function, lambda: tests_bools(self.closed_over.codes))
+        traced = self._traced(source._replace(function=once), [("", function), *_named(arguments.objects)])
         self.graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace
@@ -169,19 +167,19 @@ class Specialised:
     def _outputs_reached(self) -> list[bool]:
         """For each output, whether a gradient flows from it to one of the inputs whose gradients are wanted."""
         graph: Graph = self.graph.thing
-        inputs, found = np.concatenate(graph.inputs), list[bool]()
+        inputs = np.concatenate(graph.inputs)
         if self.decisions:
             is_wanted = np.zeros(len(inputs), dtype=bool)
             is_wanted[self.wanted] = True
-            found = self._reached(is_wanted.tolist())
-        elif self.maps:
-            found = self.maps.reached(self.wanted)[1].tolist()
-        else:
-            found = _outputs_reached(graph, inputs[self.wanted])
-        return found
-
-    def _tests_bools(self) -> bool:
-        return tests_bools(self.closed_over.codes)
+            return self._reached(is_wanted.tolist())
+        if self.maps:
+            return self.maps.reached(self.wanted)[1].tolist()
+        reached = bool(graph.differentiable[inputs[self.wanted]].any())
+        if not reached or len(graph.differentiated) == 1:
+            return [reached] * len(graph.differentiated)
+        users, used = graph.edges(differentiable=True)
+        unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs[self.wanted])[graph.differentiated]
+        return (~unreached).tolist()
 
     def _traced(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
         """The columns of a trace, during which what the function closes over is watched.
@@ -374,14 +372,18 @@ class Specialised:
 
     def _that_runs(self, program: Program, made: Made) -> Compiled:
         """A program with what the passes have made to run it."""
-        names = self.name, f"compiled {self.name}"
-        wanted, given = part_of(self.wanted), len(self.trained)
-        stored, is_whole = self.stored_and_trained, self.maps is None
-        path = WeakMethod(self.path_of) if self.decisions else None
         origin = Origin(
-            *(*names, self._function, program, wanted, given, self.leaves_only, stored, is_whole),
+            self.name,
+            f"compiled {self.name}",
+            self._function,
+            program,
+            wanted=part_of(self.wanted),
+            trained=len(self.trained),
+            leaves_only=self.leaves_only,
+            stored=self.stored_and_trained,
+            is_whole=self.maps is None,
             questions=self.questions,
-            path=path,
+            path=WeakMethod(self.path_of) if self.decisions else None,
         )
         passes = table_of(made.seconds, made.effects, self._request.disabled)
         if isinstance(made.thing, Executable):
@@ -413,13 +415,3 @@ class Specialised:
 def _named(objects: Iterable[Any]) -> list[tuple[str, Any]]:
     """Objects, each with how it is written: the name of its class."""
     return [(type(item).__name__, item) for item in objects]
-
-
-def _outputs_reached(graph: Graph, inputs: Integers) -> list[bool]:
-    """For each output, whether a gradient flows from it to one of the inputs."""
-    reached = bool(graph.differentiable[inputs].any())
-    if not reached or len(graph.differentiated) == 1:
-        return [reached] * len(graph.differentiated)
-    users, used = graph.edges(differentiable=True)
-    unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs)[graph.differentiated]
-    return (~unreached).tolist()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dis
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import resolve_name
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 _STORES = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
@@ -94,12 +94,7 @@ def full_name(module: str, level: int, package: str | None) -> str:
 
 def line_that_stores(codes: Iterable[CodeType], name: str) -> tuple[str, int] | None:
     """The only line that sets a variable or attribute of this name; "" for an element of any container."""
-    return _only_line(
-        codes,
-        lambda operation, argument: (
-            operation in _STORES and argument == name if name else _sets_an_element(operation, argument)
-        ),
-    )
+    return _only_line(codes, partial(_sets, name))
 
 
 def line_that_loads(codes: Iterable[CodeType], name: str) -> tuple[str, int] | None:
@@ -123,16 +118,18 @@ def variables_read(codes: Iterable[CodeType]) -> set[str]:
     return {name for code in codes for nested in nested_in(code) for name in (*nested.co_names, *nested.co_freevars)}
 
 
-def tests_bools(codes: Iterable[CodeType]) -> bool:
-    """Whether some code asks whether a comparison is True or False itself: by ``is``, or by ``case True``.
+def _in_any(test: Callable[[CodeType], bool]) -> Callable[[Iterable[CodeType]], bool]:
+    """The same test of several code objects: whether one of them passes it. The answer for each is kept."""
+    kept = lru_cache(1024)(test)
+    return lambda codes: any(map(kept, codes))
+
+
+@_in_any
+def tests_bools(code: CodeType) -> bool:
+    """Whether code asks whether a comparison is True or False itself: by ``is``, or by ``case True``.
 
     Of a parameter, an attribute or a global it is asked where this is a flag.
     """
-    return any(map(_tests_bools, codes))
-
-
-@lru_cache(1024)
-def _tests_bools(code: CodeType) -> bool:
     for nested in nested_in(code):
         parameters = nested.co_varnames[: nested.co_argcount + nested.co_kwonlyargcount]
         found = [("", ""), *((operation, argument) for _, operation, argument in instructions(nested))]
@@ -147,13 +144,9 @@ def _tests_bools(code: CodeType) -> bool:
 _OF_FLAGS = ("BINARY_SUBSCR", "LOAD_ATTR", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")
 
 
-def catches_errors(codes: Iterable[CodeType]) -> bool:
-    """Whether some code may go on after an exception."""
-    return any(map(_catches_errors, codes))
-
-
-@lru_cache(1024)
-def _catches_errors(code: CodeType) -> bool:
+@_in_any
+def catches_errors(code: CodeType) -> bool:
+    """Whether code may go on after an exception."""
     for nested in nested_in(code):
         found = [operation for _, operation, _ in instructions(nested)]
         handlers = found.count("PUSH_EXC_INFO") - found.count("WITH_EXCEPT_START")  # of a with-block it has both
@@ -162,14 +155,11 @@ def _catches_errors(code: CodeType) -> bool:
     return False
 
 
-def has_loops(codes: Iterable[CodeType]) -> bool:
-    """Whether some code goes through something in Python, or names ``sum``, which does."""
-    return any(_has_for(code) or "sum" in names_in(code).of_globals for code in codes)
-
-
-@lru_cache(1024)
-def _has_for(code: CodeType) -> bool:
-    return any(operation == "FOR_ITER" for nested in nested_in(code) for _, operation, _ in instructions(nested))
+@_in_any
+def has_loops(code: CodeType) -> bool:
+    """Whether code goes through something in Python, or names ``sum``, which does."""
+    has_for = any(operation == "FOR_ITER" for nested in nested_in(code) for _, operation, _ in instructions(nested))
+    return has_for or "sum" in names_in(code).of_globals
 
 
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:
@@ -183,7 +173,9 @@ def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | N
     return found.pop() if len(found) == 1 else None
 
 
-def _sets_an_element(operation: str, argument: Any) -> bool:
+def _sets(name: str, operation: str, argument: Any) -> bool:
+    if name:
+        return operation in _STORES and argument == name
     return operation == "STORE_SUBSCR" or (_is_of_attribute(operation) and argument in _ADDERS)
 
 

@@ -13,7 +13,7 @@ import operator
 import pickle
 import random
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count, cycle, repeat
 from threading import get_ident
 from types import BuiltinFunctionType, FunctionType, GeneratorType
@@ -266,9 +266,7 @@ def _state_of_torch(get: Callable[[], Any], put: Callable[[Any], Any]) -> _State
 def _position(iterator: Any) -> Any:
     """What is another one once the iterator was read."""
     kind = type(iterator)
-    if (
-        kind is GeneratorType or kind is repeat
-    ):  # the observer sees the one run, and the other has nothing but one number
+    if kind in (GeneratorType, repeat):  # the observer sees the one run, and the other has nothing but one number
         return None
     if kind is count:
         return repr(iterator)
@@ -421,25 +419,20 @@ def observing() -> _Observer | None:
 
 
 @contextmanager
-def resting(observer: _Observer | None) -> Generator[None, None, None]:
+def resting(observer: _Observer | None, rests: bool = True) -> Generator[None, None, None]:
     """Let it observe nothing inside, where the library's own code runs: each call costs several times as much else."""
-    rests = observer is not None and observer.rest()
+    begin, end = (_Observer.rest, _Observer.resume) if rests else (_Observer.resume, _Observer.rest)
+    is_changed = observer is not None and begin(observer)
     try:
         yield
     finally:
-        if observer is not None and rests:
-            observer.resume()
+        if observer is not None and is_changed:
+            end(observer)
 
 
-@contextmanager
-def observing_again(observer: _Observer | None) -> Generator[None, None, None]:
+def observing_again(observer: _Observer | None) -> AbstractContextManager[None]:
     """Let what rests observe inside, where code of the user runs."""
-    observes = observer is not None and observer.resume()
-    try:
-        yield
-    finally:
-        if observer is not None and observes:
-            observer.rest()
+    return resting(observer, rests=False)
 
 
 def _is_of_collector(frame: FrameType | None) -> bool:
@@ -484,7 +477,7 @@ class _LineFinder:
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
         """A line begins, or a function begins or ends."""
-        if self.line is not None or is_foreign(frame.f_globals.get("__name__", "")):
+        if self.line is not None or is_foreign(_module_of(frame)):
             return None
         if not self.has_changed():
             self._last = _line_of_user(frame.f_back if event == "return" else frame)
@@ -495,7 +488,7 @@ def _is_of_user(frame: FrameType | None) -> bool:
     """Whether the traced function calls it, directly or through libraries, but for those that are excused."""
     found = False
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
+        module = _module_of(frame)
         if module == __name__:
             break
         if module.partition(".")[0] in _EXCUSED:
@@ -510,7 +503,7 @@ def _module_of(frame: FrameType) -> Any:
 
 
 def _line_of_user(frame: FrameType | None) -> Line | None:
-    while frame is not None and is_foreign(frame.f_globals.get("__name__", "")):
+    while frame is not None and is_foreign(_module_of(frame)):
         frame = frame.f_back
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 

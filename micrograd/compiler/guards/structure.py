@@ -444,8 +444,10 @@ def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
 
     from micrograd.engine.value_arrays import ValueArray
 
-    if is_result and (numbers := _of_plain_numbers(parts)) is not None:
-        return numbers.reshape(like.shape)
+    if is_result and _ELEMENTS.issuperset(map(type, parts)):
+        numbers = np.array(parts)
+        if numbers.dtype.kind in "bif":  # or an int is too long for an array of ints
+            return numbers.reshape(like.shape)
     result = np.empty_like(like.view(ValueArray) if is_result else like, dtype=object)
     result[...] = np.fromiter(parts, object, len(parts)).reshape(like.shape)
     return result
@@ -478,16 +480,6 @@ def is_unchanged(item: Any, before: Any) -> bool:
 
 
 _MISSING = object()
-
-
-def _of_plain_numbers(parts: list[Any]) -> Any:
-    """Bools, ints or floats as an array of such; None of others, and of ints that are too long for one."""
-    import numpy as np
-
-    if not _ELEMENTS.issuperset(map(type, parts)):
-        return None
-    numbers = np.array(parts)
-    return numbers if numbers.dtype.kind in "bif" else None
 
 
 _ELEMENTS = frozenset((bool, int, float))

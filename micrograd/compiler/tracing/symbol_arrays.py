@@ -385,12 +385,9 @@ def _number(x: Any) -> Any:
     return int(x) if isinstance(x, bool) else x
 
 
-def _float(x: Any) -> Any:
-    return x.as_plain(FLOAT64) if is_unknown(x) else float(x)
-
-
-def _int(x: Any) -> Any:
-    return x.as_plain(INT64) if is_unknown(x) else int(x)
+def _converted(x: Any, dtype: np.dtype[Any] = FLOAT64) -> Any:
+    """A number as a float, or as an int."""
+    return x.as_plain(dtype) if is_unknown(x) else (float if dtype == FLOAT64 else int)(x)
 
 
 def _check_logical(name: str, operands: Iterable[Any]) -> None:
@@ -511,19 +508,8 @@ def _refuse_order() -> NoReturn:
 
 
 _FINDING = (
-    *(
-        np.argmax,
-        np.argmin,
-        np.nanargmax,
-        np.nanargmin,
-        np.argpartition,
-        np.argsort,
-        np.argwhere,
-        np.choose,
-        np.compress,
-        np.digitize,
-        np.extract,
-    ),
+    *(np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.argpartition, np.argsort, np.argwhere, np.choose),
+    *(np.compress, np.digitize, np.extract),
     *(np.flatnonzero, np.lexsort, np.median, np.nonzero, np.partition, np.percentile, np.piecewise, np.place),
     *(np.putmask, np.quantile, np.searchsorted, np.sort, np.unique),
 )
@@ -601,7 +587,7 @@ def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
     if any(kind is None for kind in kinds):  # a dtype is equal to None
         return operands
     if ufunc is np.float_power:
-        return [plain(_each(_float, x)) if isinstance(x, np.ndarray) and x.dtype == object else x for x in operands]
+        return [plain(_each(_converted, x)) if isinstance(x, np.ndarray) and x.dtype == object else x for x in operands]
     if ufunc is np.reciprocal and _is_of_integers(kinds[0]):
         refuse("np.reciprocal of integers", "Write 1.0 / x.")
     if ufunc is np.fmod and all(map(_is_of_integers, kinds)):
@@ -650,9 +636,8 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
         return _each(_number, array) if is_of_bools(array) else None
     if dtype not in _EXACT or any(map(is_value, array.flat)):
         return None
-    if dtype.kind == "f":
-        return _each(_float, array)
-    return _each(_int, array) if all(map(is_whole, array.flat)) else None
+    is_exact = dtype.kind == "f" or all(map(is_whole, array.flat))
+    return _each(partial(_converted, dtype=dtype), array) if is_exact else None
 
 
 def _before_computing(name: str, operands: list[Any], settings: dict[str, Any]) -> list[Any]:

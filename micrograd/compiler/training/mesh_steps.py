@@ -38,11 +38,16 @@ from micrograd.compiler.training.steps import CompiledSteps, clipped, mean_of, n
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
+    from typing import TypeAlias
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.training.steps import Task
     from micrograd.compiler.training.update import Update
+
+    # Of the current numbers, the program and the position of each example, and the learning rate, it gives the next
+    # numbers, the losses, and whether the gradient and the next numbers are finite.
+    _Step: TypeAlias = Callable[[Any, Integers, Integers, float], tuple[Any, list[float], bool]]
 
 
 class MeshSteps(CompiledSteps):
@@ -87,7 +92,8 @@ class MeshSteps(CompiledSteps):
                 _Group(self._devices, program, len(self._parameters), len(others), numbers, self._share)
             )
         update = _UpdateOnDevices(self._devices, self._update, self._clip_norm)
-        self._run = (_InOne if len(programs) == 1 else _OneByOne)(self._devices, self._groups, update)
+        groups, devices = self._groups, self._devices
+        self._run = _in_one(devices, groups[0], update) if len(groups) == 1 else _one_by_one(devices, groups, update)
         self._numbers: Any = None  # what the update keeps, on each device
         self._others_given: list[bytes] = []
         self._digest_of_update = update.digest
@@ -151,28 +157,20 @@ class MeshSteps(CompiledSteps):
         mean = self._take_eagerly(batch, epoch, noise)
         if self._devices.type != np.float64 and not self._warned:
             self._warned = True
-            _warn_of_float32(done)
+            warn_user(
+                f"step {done} is not finite in float32, so it was taken in float64, without JAX, which is slow; so "
+                'will be others like it. precision="float64" has room for larger numbers'
+            )
         return mean
 
     def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
         if self._rate_can_change and not self._warned_of_rate:
             self._warned_of_rate = True
-            _warn_of_rate()
+            warn_user(
+                "the learning rate is a function that may read or change what the loss reads, so all steps are taken "
+                "without JAX, which is slow: let a callback do that, or train with another backend"
+            )
         return super()._take_eagerly(batch, epoch, noise)
-
-
-def _warn_of_rate() -> None:
-    warn_user(
-        "the learning rate is a function that may read or change what the loss reads, so all steps are taken without "
-        "JAX, which is slow: let a callback do that, or train with another backend"
-    )
-
-
-def _warn_of_float32(step: int) -> None:
-    warn_user(
-        f"step {step} is not finite in float32, so it was taken in float64, without JAX, which is slow; so will be "
-        'others like it. precision="float64" has room for larger numbers'
-    )
 
 
 def _digest_of(program: Program, lowered: Lowered) -> int:
@@ -277,73 +275,47 @@ class _UpdateOnDevices:
         return jnp.append(following, gradient), jnp.isfinite(gradient).all() & jnp.isfinite(following).all()
 
 
-class _InOne:
-    """A step of examples that all have one program: one function.
+def _in_one(devices: Devices, group: _Group, update: _UpdateOnDevices) -> _Step:
+    """A step of examples that all have one program: one function."""
 
-    Args:
-        devices: that it runs on.
-        groups: the only one there is.
-        update: of the optimiser.
-    """
+    def compute(constants: Any, others: Any, rows: Any, of_update: Any, current: Any, rate: Any) -> tuple[Any, ...]:
+        gradient, losses = group.summed(constants, others, rows, current)
+        following, is_finite = update.updated(of_update, current, rate, gradient)
+        return following, losses, is_finite
 
-    def __init__(self, devices: Devices, groups: Sequence[_Group], update: _UpdateOnDevices) -> None:
-        (group,) = groups
-        self._devices, self._group, self._update = devices, group, update
+    compiled = devices.compiled(compute, [*group.shapes, *update.shapes], 3)
 
-        def step(constants: Any, others: Any, rows: Any, of_update: Any, current: Any, rate: Any) -> tuple[Any, ...]:
-            gradient, losses = group.summed(constants, others, rows, current)
-            following, is_finite = update.updated(of_update, current, rate, gradient)
-            return following, losses, is_finite
-
-        self._step = devices.compiled(step, [*group.shapes, *update.shapes], 3)
-
-    def __call__(
-        self, current: Any, which: Integers, positions: Integers, rate: float
-    ) -> tuple[Any, list[float], bool]:
-        """The next numbers, the losses, and whether the gradient and the next numbers are finite."""
-        group, update, devices = self._group, self._update, self._devices
+    def step(current: Any, which: Integers, positions: Integers, rate: float) -> tuple[Any, list[float], bool]:
         rows = group.rows(positions, 1 / len(positions))
-        following, losses, is_finite = self._step(
-            group.constants, group.others, rows, update.constants, current, devices.same([rate])
-        )
+        given = group.constants, group.others, rows, update.constants, current, devices.same([rate])
+        following, losses, is_finite = compiled(*given)
         return following, np.asarray(losses, dtype=float)[: len(positions)].tolist(), bool(is_finite)
 
+    return step
 
-class _OneByOne:
-    """A step of examples with several programs: a function for each, which adds to the gradient, and the update.
 
-    Args:
-        devices: that it runs on.
-        groups: the examples of each program.
-        update: of the optimiser.
-    """
+def _one_by_one(devices: Devices, groups: Sequence[_Group], update: _UpdateOnDevices) -> _Step:
+    """A step of examples with several programs: a function for each, which adds to the gradient, and the update."""
+    _, kept, _ = update.shapes
+    sums = (update.gradient, SAME)
+    adds = [devices.compiled(_adding(group), [*group.shapes, kept, sums], 2, taken=(4,)) for group in groups]
+    updated = devices.compiled(update.updated, [*update.shapes, sums], 2)
 
-    def __init__(self, devices: Devices, groups: Sequence[_Group], update: _UpdateOnDevices) -> None:
-        self._devices, self._groups, self._update = devices, groups, update
-        _, current, _ = update.shapes
-        total = (update.gradient, SAME)
-        self._adds = [
-            devices.compiled(_adding(group), [*group.shapes, current, total], 2, taken=(4,)) for group in groups
-        ]
-        self._updated = devices.compiled(update.updated, [*update.shapes, total], 2)
-
-    def __call__(
-        self, current: Any, which: Integers, positions: Integers, rate: float
-    ) -> tuple[Any, list[float], bool]:
-        """The next numbers, the losses, and whether the gradient and the next numbers are finite."""
-        devices, update, losses = self._devices, self._update, np.zeros(len(which))
-        total, found = devices.same(np.zeros(update.gradient)), []
+    def step(current: Any, which: Integers, positions: Integers, rate: float) -> tuple[Any, list[float], bool]:
+        total, found, losses = devices.same(np.zeros(update.gradient)), [], np.zeros(len(which))
         for number in distinct(which).tolist():
-            group, members = self._groups[number], np.flatnonzero(which == number)
+            group, members = groups[number], np.flatnonzero(which == number)
             for start in range(0, len(members), group.size):
                 some = members[start : start + group.size]
                 rows = group.rows(positions[some], 1 / len(positions))
-                total, of_some = self._adds[number](group.constants, group.others, rows, current, total)
+                total, of_some = adds[number](group.constants, group.others, rows, current, total)
                 found.append((some, of_some))
-        following, is_finite = self._updated(update.constants, current, devices.same([rate]), total)
+        following, is_finite = updated(update.constants, current, devices.same([rate]), total)
         for some, of_some in found:
             losses[some] = np.asarray(of_some)[: len(some)]
         return following, losses.tolist(), bool(is_finite)
+
+    return step
 
 
 def _adding(group: _Group) -> Callable[..., tuple[Any, Any]]:

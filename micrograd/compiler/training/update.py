@@ -81,7 +81,7 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
     trace = trace_of_update(optimizer.update, states.shape[1])
     inputs, results = list(trace.inputs[0]), list(trace.outputs)
     graph = normalise(in_columns(trace)).expanded()
-    shared = alike(states)
+    shared = (states.min(axis=0) == states.max(axis=0)).tolist()  # which numbers of a state all parameters share
     while True:
         single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)
         still = [same and bool(single[results[1 + index]]) for index, same in enumerate(shared)]
@@ -89,12 +89,6 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
             break
         shared = still
     return _Widened(graph, single, inputs, results, len(states)).update()
-
-
-def alike(states: Floats) -> list[bool]:
-    """Which numbers of the state are the same for all parameters."""
-    found: list[bool] = (states.min(axis=0) == states.max(axis=0)).tolist()
-    return found
 
 
 def _single(graph: Graph, common: list[int], inputs: list[int]) -> Any:
