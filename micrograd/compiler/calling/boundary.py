@@ -86,11 +86,12 @@ _MANY = 40
 _number_of = attrgetter("_data")
 
 
-def _float_of(leaf: Any) -> float:
+def number_of(leaf: Any) -> float:
+    """The number of a leaf."""
     return leaf._data if isinstance(leaf, Value) else float(leaf)
 
 
-_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, Value: _number_of, CONSTANT: _number_of}
+_READERS: dict[Any, Callable[[Any], float]] = {MIXED: number_of, Value: _number_of, CONSTANT: _number_of}
 
 
 class Results:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from functools import reduce
 from inspect import signature
 from math import prod
 from pathlib import Path
@@ -26,6 +27,7 @@ from micrograd.compiler.backends.c.formulas import MATH_H
 from micrograd.compiler.backends.c.functions import Pattern, Source
 from micrograd.compiler.backends.c.memory import Name
 from micrograd.compiler.backends.shared.backend import Backend
+from micrograd.compiler.calling.boundary import number_of
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
@@ -33,7 +35,6 @@ from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import COMMON, disabled_passes
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.tracing.source import Source as TracedSource
-from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.passes.stages import Request
+    from micrograd.engine.value import Value
 
 _LANGUAGE = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
@@ -190,11 +191,11 @@ def _source(
     source = Source(
         name,
         texts.get("", _title(special, name)),
-        [_finished(program, request) for program in programs],
+        [reduce(lambda made, each: each.of(made, request), PASSES[len(COMMON) :], program) for program in programs],
         [_positions(program, count, order, leaves, "seeds" in names) for program in programs]
         or [{"inputs": count + np.arange(leaves), "parameters": order}],
         np.array([-1 if output is None else output for output in special.results.outputs]),
-        np.array([_constant(leaf) if output is None else 0.0 for leaf, output in results]),
+        np.array([number_of(leaf) if output is None else 0.0 for leaf, output in results]),
         (in_file if region is None else special.wanted[in_file]) if gradients else no_integers(),
         names,
         patterns,
@@ -203,13 +204,6 @@ def _source(
         work == "argument",
     )
     return source, region
-
-
-def _finished(program: Program, request: Request) -> Program:
-    """The program after the passes that only native code has."""
-    for each in PASSES[len(COMMON) :]:
-        program = each.of(program, request)
-    return program
 
 
 def _positions(program: Program, count: int, order: Integers, leaves: int, seeded: bool) -> dict[str, Integers]:
@@ -338,10 +332,6 @@ def _named_results(special: Specialised, name: str) -> tuple[list[Name], list[Pa
         found.append(Name("outputs", title, shape, start, size))
         start += size
     return [part for part in found if part.size], patterns
-
-
-def _constant(leaf: Any) -> float:
-    return leaf.data if isinstance(leaf, Value) else float(leaf)
 
 
 def _named_gradients(names: dict[str, list[Name]], keys: Sequence[int], leaves: int) -> list[Name]:

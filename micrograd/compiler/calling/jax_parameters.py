@@ -32,7 +32,8 @@ class Origin:
 
     def numbers(self) -> dict[str, Floats]:
         """The numbers of the Values as they are now."""
-        return {name: _numbers_of(array) for name, array in self.values.items()}
+        arrays = self.values.items()
+        return {name: np.array([value.data for value in each.flat]).reshape(each.shape) for name, each in arrays}
 
 
 class Parameters(dict[str, Any]):
@@ -94,7 +95,3 @@ def write_back(parameters: Any) -> None:
         numbers += found.ravel().tolist()
     with changing(values):
         commit(setting(values, "_data", numbers))
-
-
-def _numbers_of(array: Any) -> Floats:
-    return np.array([value.data for value in array.flat]).reshape(array.shape)

@@ -585,7 +585,8 @@ class Trace(NamedTuple):
         if primitive is LITERAL:
             return ()
         if primitive is INPUT:
-            return next((each.operands_of(position) for each in (*self.maps, *self.decisions) if position in each), ())
+            made = made_at(self, position)
+            return () if made is None else made.operands_of(position)
         first, second = entries.first[position], entries.second[position]
         if primitive is TAKE:
             return self.tables[second]
@@ -594,6 +595,11 @@ class Trace(NamedTuple):
         if second != NO_POSITION and position not in entries.further:  # nearly all operations have two
             return first, second
         return entries.operands(position)
+
+
+def made_at(written: Any, position: int) -> Any:
+    """What has a result at a position of a trace or a tape: a call, a function of iterations, or a decision."""
+    return next((each for each in (*written.maps, *written.decisions) if position in each), None)
 
 
 def equals_in_order(trace: Trace) -> list[int]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from micrograd.compiler.guards.refusals import TraceError, refuse
 from micrograd.compiler.guards.structure import Structure
-from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, made_at
 from micrograd.compiler.passes.checks import is_safe
 from micrograd.compiler.passes.histories import Replay
 from micrograd.compiler.tracing.questions import Questions, UndecidedError
@@ -111,7 +111,7 @@ class _Answering(Questions):
         written, seen, waiting = self._tape.operations, {position}, [position]
         while waiting:
             this = waiting.pop()
-            if written.primitives[this] is INPUT and self._tape.made_at(this) is None:
+            if written.primitives[this] is INPUT and made_at(self._tape, this) is None:
                 name = written.names[written.first[this]]
                 if isinstance(name, Value) or name >= self._stay:
                     return False

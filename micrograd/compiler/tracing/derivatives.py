@@ -23,7 +23,7 @@ import numpy as np
 from micrograd._support.checks import are_all
 from micrograd.compiler.guards.refusals import refuse
 from micrograd.compiler.guards.sources import observing_again, resting
-from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Called, Decided, Mapped, Trace
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Called, Decided, Mapped, made_at
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.colours import coloured, star_coloured
@@ -39,6 +39,8 @@ from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Mapping, Sequence
+
+    from micrograd.compiler.ir.entries import Trace
 
 
 AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
@@ -239,7 +241,7 @@ class Derivatives:
         ):
             refuse_constant("an argument of the compiled function")
         if any(
-            self.tape.made_at(position) or (position not in self.tape._copies and applied[position] is not INPUT)
+            made_at(self.tape, position) or (position not in self.tape._copies and applied[position] is not INPUT)
             for position in positions.values()
         ):
             _refuse_gradient()
@@ -271,7 +273,7 @@ class Derivatives:
         passed: list[Mapped | Decided] = []
         for position in reversed(dependence.order(last)):
             if dependence.passes_on(position) and position in found:
-                made = self.tape.made_at(position)
+                made = made_at(self.tape, position)
                 if isinstance(made, Called):
                     self._through_call(made, position, dependence, found)
                 elif made is not None:
@@ -419,7 +421,7 @@ class Derivatives:
         for position in Dependence(ends, set(found), written, range(len(self.tape.operations))).positions():
             operands = () if position in found else set(written.operands(position))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
-            source = self.tape.made_at(position) if moving else None
+            source = made_at(self.tape, position) if moving else None
             if isinstance(source, Decided):
                 self._tangents_of_decision(source, found)  # all of them, at the first one
                 continue

@@ -27,13 +27,14 @@ from micrograd.compiler.ir.entries import (
     LITERAL,
     SUM_OF_PRODUCTS,
     TAKE,
+    made_at,
 )
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 ROUNDING = {"float64": 3e-14, "float32": 1e-5}  # relative errors of what a program computes in a few steps
@@ -162,18 +163,12 @@ class Questions:
 
     def _number(self, position: int) -> float:
         """The number at a position, and what it depends on, computed as Python does it."""
-        known, stack = self._numbers, [position]
-        while stack:
-            operands = () if stack[-1] in known else self._operands(stack[-1])
-            if unknown := [operand for operand in operands if operand not in known]:
-                stack += unknown
-                continue
-            this = stack.pop()
-            if this not in known:
-                try:
-                    known[this] = self._computed(this, [known[operand] for operand in operands])
-                except (ArithmeticError, ValueError, IndexError) as error:
-                    raise self._undecided() from error
+        known = self._numbers
+        try:
+            for this, operands in _in_order(position, known, self._operands):
+                known[this] = self._computed(this, [known[operand] for operand in operands])
+        except (ArithmeticError, ValueError, IndexError) as error:
+            raise self._undecided() from error
         return known[position]
 
     def _undecided(self) -> UndecidedError:
@@ -186,7 +181,7 @@ class Questions:
         """The positions that the number at a position is computed from."""
         written, tape = self._tape.operations, self._tape
         primitive = written.primitives[position]
-        if primitive is INPUT and (called := tape.made_at(position)) is not None:
+        if primitive is INPUT and (called := made_at(tape, position)) is not None:
             return called.read().tolist() if position == called.hub[0] else called.hub.tolist()
         if primitive is INPUT or primitive is LITERAL:
             return ()
@@ -206,7 +201,7 @@ class Questions:
         primitive, first = written.primitives[position], written.first[position]
         if primitive is LITERAL:
             return written.numbers[first]
-        if primitive is INPUT and (called := self._tape.made_at(position)) is not None:
+        if primitive is INPUT and (called := made_at(self._tape, position)) is not None:
             hub = int(called.hub[0])
             if position == hub:
                 self._called[hub] = called.computed(numbers)
@@ -234,22 +229,18 @@ class Questions:
 
     def _rounded(self, position: int) -> int:
         """How often the number at a position was rounded: not at all, once, or more often."""
-        known, stack = self._exactness, [position]
-        while stack:
-            this = stack[-1]
-            primitive = self._tape.operations.primitives[this]
-            is_before = self._is_before(this) and primitive not in (INPUT, LITERAL)
-            operands = () if this in known or is_before else self._operands(this)
-            if primitive is DIFFERENTIATED_AS:
-                operands = operands[:1]
-            if unknown := [operand for operand in operands if operand not in known]:
-                stack += unknown
-                continue
-            stack.pop()
-            if this in known:
-                continue
-            worst = max((known[operand] for operand in operands), default=_EXACT)
-            if is_before or this in self._tape.checked:  # a power
+        known, applied = self._exactness, self._tape.operations.primitives
+
+        def is_before(this: int) -> bool:
+            return self._is_before(this) and applied[this] not in (INPUT, LITERAL)
+
+        def operands_of(this: int) -> Sequence[int]:
+            operands = () if is_before(this) else self._operands(this)
+            return operands[:1] if applied[this] is DIFFERENTIATED_AS else operands
+
+        for this, operands in _in_order(position, known, operands_of):
+            primitive, worst = applied[this], max((known[operand] for operand in operands), default=_EXACT)
+            if is_before(this) or this in self._tape.checked:  # a power
                 known[this] = _ROUNDED
             elif primitive in (primitives.add, primitives.sub, primitives.mul):
                 known[this] = _ROUNDED_ONCE if worst is _EXACT else _ROUNDED
@@ -336,6 +327,19 @@ class Questions:
         upwards = self._write(LESS, half, part)
         upwards = self._write(primitives.where, self._write(EQUAL, part, half), odd, upwards)
         return self._write(primitives.add, below, upwards)
+
+
+def _in_order(
+    position: int, known: Mapping[int, Any], operands_of: Callable[[int], Sequence[int]]
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """What is not known of a position and of those that it depends on, with the operands of each, which come before."""
+    stack = [position]
+    while stack:
+        operands = () if stack[-1] in known else operands_of(stack[-1])
+        if unknown := [operand for operand in operands if operand not in known]:
+            stack += unknown
+        elif (this := stack.pop()) not in known:
+            yield this, operands
 
 
 _TRUTHS = {primitives.where, primitives.is_zero, primitives.detach, primitives.identity, *_COMPARISONS}

@@ -605,10 +605,6 @@ class Tape(Tracer):
         self.check_sources(outputs, [value for given in directions for value in given])
         return self.derivatives(self).tangents(outputs, directions, create_graph)
 
-    def made_at(self, position: int) -> Mapped | Called | Decided | None:
-        """What has a result at a position: a function that is called or runs many times, or a decision."""
-        return next((each for each in (*self.maps, *self.decisions) if position in each), None)
-
     def _look_into_maps(self) -> None:
         """End a trace in which a function is written once for many iterations: it has to be written out."""
         if self._has_iterations():
