@@ -106,6 +106,8 @@ ALIKE = {
     "small arrays of symbols": lambda x: np.array([x[0], x[1]]) * x[2],
     "rows one by one": lambda x: sum(row[0] for row in np.stack([x, x * x])),
     "number of NumPy": lambda x: x * np.float64(2.5),
+    "a list": lambda x: [element * 2.0 for element in x],
+    "a list in a tuple, with a number that is known": lambda x: (1.0, [element * x[0] for element in x], x[1]),
 }  # fmt: skip
 
 
@@ -191,6 +193,13 @@ class TestAlikeRows:
             fast(x).backward()
             assert WEIGHTS[0].grad == pytest.approx(x.sum(), rel=1e-12)
             assert WEIGHTS[1].grad == 1.0
+
+    def test_an_array_of_a_value(self):
+        def sums(x):
+            return mg.array([(x * WEIGHTS[0]).sum()])
+
+        (found,), (expected,) = mg.compile(sums)(numbers(ROWS)), run_in_full(sums, numbers(ROWS))
+        assert found.data == expected.data
 
     def test_under_no_grad(self):
         fast = mg.compile(ALIKE["a Value"])

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from inspect import signature
 from itertools import chain, islice
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.numbers import Floats, Integers
 
     Make: TypeAlias = Callable[[Floats, Sequence[Any]], Any]  # of the outputs, and of those that are Values
 
@@ -94,6 +95,54 @@ def number_of(leaf: Any) -> float:
 _READERS: dict[Any, Callable[[Any], float]] = {MIXED: number_of, Value: _number_of, CONSTANT: _number_of}
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A part of a result that is always the same object."""
+
+    item: Any
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A number in a result: which output it is, and its class; None for a Value."""
+
+    output: int
+    kind: Any
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Plain numbers in a result that are copied at once: an array, or lists.
+
+    Attributes:
+        outputs: which outputs these are, in its shape; -1 for numbers that are known.
+        known: these, in order.
+        finish: makes the result of an array of floats.
+    """
+
+    outputs: Integers
+    known: Floats
+    finish: Callable[[Floats], Any]
+
+
+@dataclass(frozen=True)
+class _Container:
+    """Anything else with parts, and what makes it of them."""
+
+    assemble: Any
+    parts: list[Any]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Makes a dict of its items."""
+
+    names: list[Any]
+
+    def __call__(self, items: list[Any]) -> dict[Any, Any]:
+        return dict(zip(self.names, items, strict=True))
+
+
 class Results:
     """How the results of a function are made of the outputs of its program.
 
@@ -104,6 +153,7 @@ class Results:
         kinds: for each output, the class of numbers where it is a plain one; None for a Value.
         has_values: whether any of them is one.
         outputs: for each leaf of the result, which output it is; None for what the program does not compute.
+        plan: the result with a _Leaf, a _Row or a _Known in the place of its numbers, or a function that makes a part.
     """
 
     def __init__(self, returned: Structure) -> None:
@@ -123,9 +173,19 @@ class Results:
             ]
         self._positions = iter(range(len(self._leaves)))
         try:
-            self._make = self._maker(returned.nested)
+            self.plan = self._planned(returned.nested)
+            self._make = self._maker(self.plan)
         except RecursionError:
             raise ValueError(TOO_DEEP) from None
+
+    @classmethod
+    def of_plan(cls, plan: Any, kinds: list[Any], outputs: list[int | None]) -> Results:
+        """Those with another plan, such as that for more rows."""
+        made = cls.__new__(cls)
+        made.plan, made.kinds, made.outputs, made.has_values = plan, kinds, outputs, None in kinds
+        made._given = 0, False
+        made._make = made._maker(plan)
+        return made
 
     def of(self, numbers: Floats, nodes: Sequence[Any]) -> Any:
         """What the function returns.
@@ -139,70 +199,108 @@ class Results:
         except RecursionError:
             raise ValueError(TOO_DEEP) from None
 
-    def _maker(self, item: Any) -> Make:
-        """What makes this of the outputs. It takes the next of the leaves for those in it."""
+    # The plan
+
+    def _planned(self, item: Any) -> Any:
+        """The plan of a part of the result. It takes the next of the leaves for those in it."""
         parts = parts_of(item)
         if parts is None:
-            return self._maker_of_leaf(next(self._positions)) if is_leaf(item) else lambda numbers, nodes: item
+            return self._leaf(next(self._positions)) if is_leaf(item) else _Known(item)
         if is_array(item) and item.dtype != object:  # nothing in it was computed
             deque(zip(parts, self._positions, strict=False), maxlen=0)  # its numbers are leaves
             return lambda numbers, nodes: item.copy()
         if type(item) is list and len(shape := _shape_of_lists(item)) > 1:
             positions = list(islice(self._positions, math.prod(shape)))
-            if (floats := self._floats(positions, float)) is not None:
-                return lambda numbers, nodes: floats(numbers).reshape(shape).tolist()
+            if (row := self._row(positions, shape, _LISTS[list], float)) is not None:
+                return row
             self._positions = chain(positions, self._positions)
+        assemble = _Named(list(item)) if type(item) is dict else assembler_of(item)
         if not parts or not (are_all(Value, parts) or all(map(is_leaf, parts))):
-            makers = [self._maker(part) for part in parts]
-            return _joined(assembler_of(item), makers)
+            return _Container(assemble, [self._planned(part) for part in parts])
         positions = list(islice(self._positions, len(parts)))
-        if is_array(item):
-            return self._maker_of_array(item, positions)
-        return _assembled(assembler_of(item), self._maker_of_leaves(positions))
+        return (self._array if is_array(item) and is_result(item) else self._leaves_of)(item, assemble, positions)
 
-    def _maker_of_leaf(self, position: int) -> Make:
-        leaf, output = self._leaves[position], self.outputs[position]
-        if output is None:
-            return lambda numbers, nodes: leaf
-        kind = self.kinds[output]
-        if kind is None:
-            return lambda numbers, nodes: nodes[output]
-        if kind is float:
-            return lambda numbers, nodes: numbers.item(output)
-        return lambda numbers, nodes: kind(numbers.item(output))
+    def _leaf(self, position: int) -> Any:
+        output = self.outputs[position]
+        return _Known(self._leaves[position]) if output is None else _Leaf(output, self.kinds[output])
 
-    def _maker_of_leaves(self, positions: list[int]) -> Make:
-        """What makes a list of leaves, at once where all are floats or all are Values."""
-        if (floats := self._floats(positions, float)) is not None:
-            return lambda numbers, nodes: floats(numbers).tolist()
+    def _leaves_of(self, item: Any, assemble: Callable[[list[Any]], Any], positions: list[int]) -> Any:
+        """The plan of a container of leaves, which is made at once where all are floats or all are Values."""
+        finish = _LISTS.get(type(item)) or (lambda floats: assemble(floats.tolist()))
+        if (row := self._row(positions, (len(positions),), finish, float)) is not None:
+            return row
         outputs = [self.outputs[position] for position in positions]
         if all(output is not None and self.kinds[output] is None for output in outputs):
             part = part_of(np.array(outputs))
             if isinstance(part, slice):
-                return lambda numbers, nodes: nodes[part]
-        return _joined(list, [self._maker_of_leaf(position) for position in positions])
+                return lambda numbers, nodes: assemble(nodes[part])
+        return _Container(assemble, [self._leaf(position) for position in positions])
 
-    def _maker_of_array(self, item: Any, positions: list[int]) -> Make:
-        shape, by_element = item.shape, _assembled(assembler_of(item), self._maker_of_leaves(positions))
-        if not is_result(item):
-            return by_element
-        if (floats := self._floats(positions, float)) is not None:
-            return lambda numbers, nodes: floats(numbers).reshape(shape)
-        if (bools := self._floats(positions, bool)) is not None:
-            return lambda numbers, nodes: bools(numbers).astype(bool).reshape(shape)
-        classes = self._classes_at(positions)
+    def _array(self, item: Any, assemble: Callable[[list[Any]], Any], positions: list[int]) -> Any:
+        """The plan of an array that was made on symbols: one of plain numbers, where its elements are."""
+        classes, row = self._classes_at(positions), partial(self._row, positions, item.shape)
+        if (floats := row(_as_it_is, float)) is not None:
+            return floats
+        if (bools := row(methodcaller("astype", bool), bool)) is not None:
+            return bools
         if None not in classes and any(issubclass(kind, np.number) for kind in classes):
-            of_kinds: Any = self._floats(positions, *classes)
-            dtype = np.result_type(*[kind(0) for kind in classes])
-            return lambda numbers, nodes: of_kinds(numbers).astype(dtype).reshape(shape)
-        ints = self._floats(positions, int)
+            return row(methodcaller("astype", np.result_type(*[kind(0) for kind in classes])), *classes)
+        by_element = self._maker(self._leaves_of(item, assemble, positions))
+        if (ints := row(_as_it_is, int)) is None:
+            return by_element
+        as_floats = self._maker(ints)
 
         def make(numbers: Floats, nodes: Sequence[Any]) -> Any:
-            if ints is not None and (np.abs(found := ints(numbers)) < _TOO_LONG).all():
-                return found.astype(np.int_).reshape(shape)
-            return by_element(numbers, nodes)
+            found = as_floats(numbers, nodes)
+            return found.astype(np.int_) if (np.abs(found) < _TOO_LONG).all() else by_element(numbers, nodes)
 
         return make
+
+    def _classes_at(self, positions: list[int]) -> set[Any]:
+        """The classes of some leaves; None for a Value."""
+        return {self._classes[type(self._leaves[position])] for position in positions}
+
+    def _row(
+        self, positions: list[int], shape: tuple[int, ...], finish: Callable[[Floats], Any], *kinds: type
+    ) -> _Row | None:
+        """The plan of plain numbers of these kinds; None where there are others among the leaves."""
+        if not self._classes_at(positions).issubset(kinds):
+            return None
+        outputs = [self.outputs[position] for position in positions]
+        known = [float(self._leaves[at]) for at, output in zip(positions, outputs, strict=True) if output is None]
+        numbers = np.array([-1 if output is None else output for output in outputs], dtype=np.int64)
+        return _Row(numbers.reshape(shape), np.array(known), finish)
+
+    # What makes it
+
+    def _maker(self, plan: Any) -> Make:
+        """What makes a part of the result of the outputs."""
+        if isinstance(plan, _Known):
+            item = plan.item
+            return lambda numbers, nodes: item
+        if isinstance(plan, _Leaf):
+            return _maker_of_leaf(plan.output, plan.kind)
+        if isinstance(plan, _Container):
+            assemble, makers = plan.assemble, list(map(self._maker, plan.parts))
+            return lambda numbers, nodes: assemble([make(numbers, nodes) for make in makers])
+        return self._maker_of_row(plan) if isinstance(plan, _Row) else plan
+
+    def _maker_of_row(self, row: _Row) -> Make:
+        shape, finish, known = row.outputs.shape, row.finish, row.known
+        outputs = row.outputs.ravel()
+        is_known, part = outputs < 0, part_of(np.maximum(outputs, 0))
+
+        def make(numbers: Floats, nodes: Sequence[Any]) -> Any:
+            return finish(taken(numbers, part).reshape(shape))
+
+        def filled(numbers: Floats, nodes: Sequence[Any]) -> Any:
+            made = taken(numbers, part)
+            made[is_known] = known
+            return finish(made.reshape(shape))
+
+        if len(known):
+            return filled
+        return (lambda numbers, nodes: finish(numbers[part].reshape(shape))) if self._are_for_one(part) else make
 
     def _are_for_one(self, part: Any) -> bool:
         """Whether most of the outputs are in one result, and nobody else gets or keeps them: so they are not copied."""
@@ -215,33 +313,20 @@ class Results:
         found = [output for output in self.outputs if output is not None]
         return len(found), len(set(found)) == len(found)
 
-    def _classes_at(self, positions: list[int]) -> set[Any]:
-        """The classes of some leaves; None for a Value."""
-        return {self._classes[type(self._leaves[position])] for position in positions}
 
-    def _floats(self, positions: list[int], *kinds: type) -> Callable[[Floats], Floats] | None:
-        """What makes a new array of plain numbers of these kinds; None where there are others among the leaves."""
-        if not self._classes_at(positions).issubset(kinds):
-            return None
-        outputs = [self.outputs[position] for position in positions]
-        sources = np.array([output for output in outputs if output is not None], dtype=np.int64)
-        if len(sources) == len(positions):
-            part = part_of(sources)
-            if self._are_for_one(part):
-                return lambda numbers: numbers[part]
-            return lambda numbers: taken(numbers, part)
-        leaves = [(self._leaves[position], output) for position, output in zip(positions, outputs, strict=True)]
-        template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
-        targets = np.flatnonzero([output is not None for _, output in leaves])
-
-        def filled(numbers: Floats) -> Floats:
-            made = template.copy()
-            made[targets] = numbers[sources]
-            return made
-
-        return filled
+def _maker_of_leaf(output: int, kind: Any) -> Make:
+    if kind is None:
+        return lambda numbers, nodes: nodes[output]
+    if kind is float:
+        return lambda numbers, nodes: numbers.item(output)
+    return lambda numbers, nodes: kind(numbers.item(output))
 
 
+def _as_it_is(floats: Floats) -> Floats:
+    return floats
+
+
+_LISTS: dict[type, Callable[[Floats], Any]] = {list: np.ndarray.tolist, tuple: lambda floats: tuple(floats.tolist())}
 _TOO_LONG = 2.0**63  # for the integers of NumPy
 
 
@@ -251,14 +336,6 @@ def _class_of(symbol: Any) -> Any:
     if not is_dtype(kind):
         return symbol.__class__
     return {"float64": float, "int64": int}.get(kind.name, kind.type)
-
-
-def _joined(assemble: Callable[[list[Any]], Any], makers: list[Make]) -> Make:
-    return lambda numbers, nodes: assemble([make(numbers, nodes) for make in makers])
-
-
-def _assembled(assemble: Callable[[list[Any]], Any], make_parts: Make) -> Make:
-    return lambda numbers, nodes: assemble(make_parts(numbers, nodes))
 
 
 def _shape_of_lists(item: Any, depth: int = 4) -> tuple[int, ...]:

@@ -20,23 +20,21 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import islice
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.containers import Assembled
 from micrograd._support.handlers import is_of_handler
-from micrograd.compiler.calling.boundary import shapes_of
+from micrograd.compiler.calling.boundary import Results, shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import catches_errors, has_loops
-from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf, is_result, parts_of
+from micrograd.compiler.guards.structure import ARRAY, Structure
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
-from micrograd.compiler.numbers import part_of, shape_of_floats, taken
+from micrograd.compiler.numbers import shape_of_floats
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.indexing import with_indices
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.compiler.ir.program import Program
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.numbers import Floats
 
 _LOG = logging.getLogger("micrograd")
 FEWEST_ROWS = 1024  # of fewer, one trace takes no longer than three
@@ -90,7 +88,8 @@ class _OfRows(Specialised):
         self.shapes = shapes_of(self._function, given)
         told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
         self.values, self.wanted, self._nodes, self.remarks = self._of_all(told)
-        self.results: Any = _Results.of_rows(self._of_all([_Results.told(each) for each in few]), few[-1])
+        count, plan = self._of_all([(len(each.results.kinds), each.results.plan) for each in few])
+        self.results = Results.of_plan(plan, [few[-1].results.kinds[0]] * count, few[-1].results.outputs)
         self.requires_grad = [self.is_differentiable] * len(self.results.kinds)
         self._compiled, self._size = {}, (-1, 0)
         if few[-1]._under_no_grad is few[-1]:
@@ -163,129 +162,6 @@ class _OfRows(Specialised):
         return sum(each.own_size() for each in self._few.programs) + 8 * sum(
             compiled.program.size for compiled in self._compiled.values()
         )
-
-
-@dataclass
-class _Results:
-    """How the results of a function are made of the outputs of its program, as Results does it, for many rows.
-
-    Attributes:
-        kinds: for each output, float; or None for a single Value.
-        has_values: whether there is one.
-        outputs: which leaf of the result is which output.
-    """
-
-    kinds: list[Any]
-    has_values: bool
-    outputs: list[int | None]
-    _result: Any
-
-    @staticmethod
-    def told(special: Specialised) -> tuple[int, Any]:
-        """How many outputs there are, and the result with the numbers of outputs in the place of symbols.
-
-        Raises:
-            UnlikeRowsError: if there is something else than floats in it, or a single Value.
-        """
-        results = special.results
-        kinds = set(results.kinds)
-        if kinds != {float} and results.kinds != [None]:
-            raise UnlikeRowsError("results of several kinds")
-        outputs, leaves = iter(results.outputs), iter(special.result.leaves)
-        return len(results.kinds), _told(special.result.nested, outputs, leaves)
-
-    @classmethod
-    def of_rows(cls, told: tuple[int, Any], special: Specialised) -> _Results:
-        """Those for all rows."""
-        count, result = told
-        has_values = special.results.has_values
-        return cls([None if has_values else float] * count, has_values, special.results.outputs, result)
-
-    def of(self, numbers: Floats, nodes: Sequence[Any]) -> Any:
-        """What the function returns.
-
-        Args:
-            numbers: the outputs.
-            nodes: a Value for each output that is one.
-        """
-        return _filled(self._result, nodes if self.has_values else numbers)
-
-
-@dataclass(frozen=True)
-class _Output:
-    """One number in a result."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class _Array:
-    """An array of numbers in a result.
-
-    Attributes:
-        outputs: which outputs these are, in its shape; -1 for numbers that are known.
-        known: these, in order.
-    """
-
-    outputs: Integers
-    known: Floats
-
-    @cached_property
-    def _part(self) -> Any:
-        return part_of(np.maximum(self.outputs, 0).ravel())  # known numbers are filled in later
-
-    def of(self, numbers: Floats) -> Floats:
-        """The array, a copy."""
-        made = taken(numbers, self._part).reshape(self.outputs.shape)
-        if len(self.known):
-            made[self.outputs < 0] = self.known
-        return made
-
-
-@dataclass(frozen=True)
-class _Assembled:
-    """A result that is made of arrays, such as a sparse matrix."""
-
-    assemble: Any
-    parts: list[Any]
-
-
-def _told(item: Any, outputs: Iterator[Any], leaves: Iterator[Any]) -> Any:
-    """A result with _Outputs and _Arrays in it, from which output each of its leaves is."""
-    kind = type(item)
-    if kind in (list, tuple):
-        return kind([_told(part, outputs, leaves) for part in item])
-    if kind is dict:
-        return {name: _told(part, outputs, leaves) for name, part in item.items()}
-    if kind is Assembled:
-        return _Assembled(item.assemble, [_told(part, outputs, leaves) for part in item.parts])
-    if is_leaf(item):
-        output, leaf = next(outputs), next(leaves)
-        return leaf if output is None else _Output(output)
-    parts = parts_of(item)
-    if parts is None:
-        return item
-    pairs = list(zip(islice(outputs, len(parts)), islice(leaves, len(parts)), strict=True))
-    known = [leaf for output, leaf in pairs if output is None]
-    if not is_result(item) or any(type(leaf) is not float for leaf in known):
-        raise UnlikeRowsError("an array of other numbers than floats")
-    numbers = np.array([-1 if output is None else output for output, _ in pairs], dtype=np.int64)
-    return _Array(numbers.reshape(item.shape), np.array(known))
-
-
-def _filled(told: Any, found: Any) -> Any:
-    kind = type(told)
-    if kind is _Output:
-        return found.item(told.number) if isinstance(found, np.ndarray) else found[told.number]
-    if kind is _Array:
-        return told.of(found)
-    if kind is _Assembled:
-        return told.assemble([_filled(part, found) for part in told.parts])
-    if kind in (list, tuple):
-        return kind([_filled(part, found) for part in told])
-    if kind is dict:
-        return {name: _filled(part, found) for name, part in told.items()}
-    return told
 
 
 class ManyRows:
@@ -554,13 +430,15 @@ def _bounds_of(numbers: Any) -> promotion.Bounds:
 
 
 def _whole(special: Specialised) -> Specialised:
-    """Programs that are no others at the next call, decide nothing, and are not to be checked.
+    """Programs that are no others at the next call, decide nothing, are not to be checked, and give floats or a Value.
 
     Raises:
         UnlikeRowsError: if they are something else.
     """
     if special.decisions or special.questions or special.is_outdated() or special._request.verify:
         raise UnlikeRowsError("programs that decide, that change, or that are to be checked")
+    if set(special.results.kinds) != {float} and special.results.kinds != [None]:
+        raise UnlikeRowsError("results of several kinds")
     return special
 
 
