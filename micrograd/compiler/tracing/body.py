@@ -45,13 +45,12 @@ class UnlikeError(Exception):
     """There is something among what is given or returned that cannot be handed on from iteration to iteration."""
 
 
-def told(nested: Any, of_value: Callable[[Value], Any], of_array: Callable[[list[Any]], Any] | None = None) -> Any:
-    """What an iteration is told by: the containers, what is static in them, and what a function says of each Value.
+def told(nested: Any, of_value: Callable[[Value], Any]) -> Any:
+    """The structure of what an iteration is given or returns, to be compared: equal for iterations of one form.
 
     Args:
         nested: what is given or returned in the iteration.
-        of_value: what to say of a Value.
-        of_array: what to say of all elements of an array; None if they are told one by one.
+        of_value: what stands for a Value.
 
     Raises:
         UnlikeError: if there is anything else than numbers, texts, None, lists, tuples, dicts and arrays of Values.
@@ -60,14 +59,11 @@ def told(nested: Any, of_value: Callable[[Value], Any], of_array: Callable[[list
     if issubclass(kind, Value):
         return kind, of_value(nested)
     if _is_sequence(kind):
-        return kind, *[told(part, of_value, of_array) for part in nested]
+        return kind, *[told(part, of_value) for part in nested]
     if kind is dict and _STATIC.issuperset(map(type, nested)):
-        return kind, *[(type(name), name, told(part, of_value, of_array)) for name, part in nested.items()]
+        return kind, *[(type(name), name, told(part, of_value)) for name, part in nested.items()]
     if kind in (np.ndarray, ValueArray, SymbolArray) and nested.dtype == object:
-        elements = nested.ravel().tolist()
-        if of_array is not None and (at_once := of_array(elements)) is not None:
-            return kind, nested.shape, at_once
-        return kind, nested.shape, *[told(part, of_value, of_array) for part in elements]
+        return kind, nested.shape, *[told(part, of_value) for part in nested.ravel().tolist()]
     if kind is float:
         return kind, pack("d", nested)
     if kind in _STATIC:
@@ -119,7 +115,7 @@ class Leaves:
         return number
 
     def described(self, leaf: Value) -> Any:
-        """What an iteration is told by, of a Value.
+        """What stands for a Value in ``told``: its number, and whether gradients may flow to it.
 
         Raises:
             UnlikeError: if it is of a class of the user's, or has attributes of the user's.
@@ -128,18 +124,6 @@ class Leaves:
         if is_own or user_attributes(leaf):
             raise UnlikeError
         return self.number(leaf), isinstance(leaf, Symbol) or leaf.requires_grad
-
-    def described_at_once(self, elements: list[Any]) -> Any:
-        """The same of an array of plain numbers, of which none is there twice; None of any other."""
-        kinds, fresh = set(map(type, elements)), set(map(id, elements))
-        if len(kinds) != 1 or not is_plain(elements[0]) or len(fresh) < len(elements):
-            return None
-        if any(map(_attributes_of, elements)) or not self._numbers.keys().isdisjoint(fresh):
-            return None
-        begin = len(self.all)
-        self.all += elements
-        self._numbers.update(zip(map(id, elements), range(begin, len(self.all)), strict=True))
-        return begin, *kinds
 
 
 def plain_rows(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:

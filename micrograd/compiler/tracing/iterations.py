@@ -154,7 +154,7 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     for index in (1, 2) if first else (0,):
         leaves, body, given = Leaves(), Body(tape), (item(index),)
         try:
-            key = told(given, leaves.described, leaves.described_at_once)
+            key = told(given, leaves.described)
             body.record(function, given, leaves)
         except Exception as error:  # one of the function's own comes again where it runs as it is written
             if is_of_handler(error) or not is_as_before(reached):
@@ -182,7 +182,7 @@ def _rows(item: Callable[[int], Any], items: range, key: Any) -> list[list[Value
     for index in items:
         leaves = Leaves()
         try:
-            if told((item(index),), leaves.described, leaves.described_at_once) != key:
+            if told((item(index),), leaves.described) != key:
                 return []
         except UnlikeError:
             return []
