@@ -1,4 +1,4 @@
-"""Body: what one iteration of a vmap writes down, which stands for many.
+"""Body: the recording of one iteration of a vmap, which stands for many.
 
 The body of ``vmap(lambda h, x: mg.tanh(w * h + x))`` runs on symbols for h and x on a tape of its own:
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class UnlikeError(Exception):
-    """There is something among what is given or returned that cannot be handed on from iteration to iteration."""
+    """An argument or a result of an iteration cannot be recorded once for all iterations."""
 
 
 def told(nested: Any, of_value: Callable[[Value], Any]) -> Any:
@@ -72,7 +72,7 @@ def told(nested: Any, of_value: Callable[[Value], Any]) -> Any:
 
 
 def filled(nested: Any, of_value: Callable[[Value], Any]) -> Any:
-    """The same containers with others in the place of their Values."""
+    """The same containers with each Value replaced by what a function makes of it."""
     kind = type(nested)
     if issubclass(kind, Value):
         return of_value(nested)
@@ -127,9 +127,9 @@ class Leaves:
 
 
 def plain_rows(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-    """The symbols in rows of symbols and of arrays, if all rows are told alike; nothing if that is not seen at once.
+    """The symbols of each row, if it is plain to see that ``told`` is equal for all rows; else nothing.
 
-    They are if all rows have symbols of the same classes and arrays of the same shapes, and each symbol once.
+    That is so if all rows have symbols of the same classes and arrays of the same shapes, and each symbol once.
     """
     if len({tuple(map(_form, row)) for row in rows}) > 1:
         return []
@@ -157,7 +157,7 @@ _position_of_symbol, _tape_of = attrgetter("_position"), attrgetter("_tape")
 
 
 class _Given(Symbol):
-    """A symbol in the place of a Value that is another one in each iteration: what only that one knows is refused."""
+    """A symbol for a Value that differs between iterations: to ask for its identity, label or text is refused."""
 
     __slots__ = ()
 
@@ -174,7 +174,7 @@ class _Given(Symbol):
 
 
 def returned(nested: Any) -> Structure:
-    """What a function returns, which may be what it was given: there, that is a symbol as any other."""
+    """The result of a function, in which symbols that it was given have become ordinary symbols."""
     return Structure(
         filled(nested, lambda leaf: leaf._tape._symbol(leaf._position, Symbol) if type(leaf) is _Given else leaf),
         returned=True,
@@ -188,19 +188,18 @@ class Body(Tape):
         outer: the tape around it, whose numbers are inputs here, as Values from outside are.
 
     Attributes:
-        written: all that two iterations have in common if the function does the same in both.
+        written: equal for two iterations if the function does the same in both.
         size: how many operations it is, as size_from counts them.
-        has_refused: whether the iteration has asked what only another Value knows, and may have gone on without the
-            answer.
-        asks_what_is_reached: whether what the iteration does depends on which gradients flow to what it is given.
+        has_refused: whether something was refused that differs between iterations; the function may have caught that.
+        asks_what_is_reached: whether the iteration depends on which of its inputs require gradients.
     """
 
     def __init__(self, outer: Tape) -> None:
         super().__init__(outer.as_floats, outer.is_recorded)
         self._outer, self.decides_at_once = outer, outer.decides_at_once
         self._given: list[Symbol] = []
-        self._outside: dict[int, int] = {}  # the position here of what has a place on the tape around
-        # For the position of what is from outside: where on the tape, and as what, it is first used.
+        self._outside: dict[int, int] = {}  # the positions here, by those on the tape around
+        # For the position of each input: where on the tape, and as which operand of which primitive, it is first used.
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
         self.written: Any = None
@@ -236,13 +235,13 @@ class Body(Tape):
         self.finish()
 
     def mapped(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
-        """Let the tape around this one have the iteration once for many, and give what the function would return.
+        """Record all iterations on the tape around this one, and give the result of each.
 
         Args:
             rows: the Values of each iteration.
 
         Returns:
-            What it returns in each of them; nothing if the function has to run for each.
+            The results; nothing if the function has to run for each iteration.
         """
         outer, own = self._outer, dict[int, int]()
         filled(self._result, lambda leaf: self._note(leaf, own))
@@ -270,9 +269,9 @@ class Body(Tape):
         ]
 
     def part(self, outputs: Sequence[int]) -> tuple[Trace, list[int]]:
-        """What was recorded, with outputs at these positions, and where its inputs are on the tape around.
+        """The trace with outputs at these positions, and the positions of its inputs on the tape around.
 
-        The last inputs are what was given, which is nowhere there yet.
+        The last inputs are the arguments, which have no positions there yet.
         """
         inputs = [[*(position for _, position in self._fixed), *range(len(self._given))]]
         inputs += [each.made for each in self.decisions]
@@ -283,14 +282,14 @@ class Body(Tape):
         return trace, self._positions_outside()
 
     def _positions_outside(self) -> list[int]:
-        """Where on the tape around its inputs are, but for what is given."""
+        """The positions of its inputs, without the arguments, on the tape around."""
         return [
             self._outer.position(source, *self._uses[position][1:]) if isinstance(source, Value) else source
             for source, position in self._fixed
         ]
 
     def _describing(self) -> Callable[[Value], Any]:
-        """What says of a Value in the result: was it made in the iteration, given, or is it from outside?"""
+        """What stands for a Value of the result in ``told``: where it was made, or which one from outside it is."""
         objects: dict[int, int] = {}
 
         def described(leaf: Any) -> Any:
@@ -309,7 +308,7 @@ class Body(Tape):
         return leaf._position < len(self._given) and self._given[leaf._position] is leaf
 
     def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
-        """The position of an operand; see Tape. What is from outside becomes an input."""
+        """The position of an operand; see Tape. A symbol of the tape around becomes an input."""
         if not isinstance(operand, Value):
             return super().position(operand, primitive, index)
         if isinstance(operand, Symbol):
@@ -337,13 +336,13 @@ class Body(Tape):
         self.has_refused = True
 
     def at_home(self, leaf: Any) -> Any:
-        """The symbol on this tape for one of a tape around; all else as it is."""
+        """The symbol on this tape for one of the tape around; anything else is returned as it is."""
         return (
             self._symbol(self.position(leaf), Symbol) if isinstance(leaf, Symbol) and leaf._tape is not self else leaf
         )
 
     def outside(self, position: int) -> Symbol | None:
-        """The symbol for what has a place on the tape around; None if nothing was read from there."""
+        """The symbol for a position on the tape around; None if that was not read."""
         found = self._outside.get(position)
         if found is None:
             found = next((own for value, own in self.values.items() if self._outer.position(value) == position), None)
@@ -394,7 +393,7 @@ class Body(Tape):
         return leaf
 
     def _result_of(self, given: Sequence[Value], positions: Mapping[int, int]) -> Any:
-        """What the function returns where these Values are given, and what it makes is at these positions around."""
+        """The result of an iteration with these arguments, whose own results are at these positions around."""
         made: dict[int, Any] = {}
 
         def now(leaf: Any) -> Any:

@@ -1,11 +1,12 @@
-"""Decisions that stay decisions: each branch of ``mg.cond`` and the body of ``mg.while_loop``, recorded once.
+"""Decisions that the program takes when it runs: ``mg.cond``, ``mg.switch``, ``mg.while_loop``, blocks of ``mg.scan``.
 
-So is a block of iterations of ``mg.scan`` with checkpoints. Its adjoint is another scan, from the last block to the
-first: it is handed the state that each block begins with, and computes the block again.
+Each branch, condition or body is a part, which is recorded once, on a tape of its own. What it reads of the tape around
+are inputs of the part, and the results of the decision are inputs of the tape around. Where a part cannot be recorded,
+as it asks for the truth of a number or raises, the function is traced again and follows the decision as it does an
+``if``. Exported code has no other way.
 
-Each part runs on symbols, on a tape of its own. What it reads of the tape around are its inputs there, and its results
-are inputs of the tape around. Where that cannot be, as a part asks for the truth of a number itself, or raises, the
-function is traced again, and the decision is followed as an ``if`` is. Exported code has no other way.
+The adjoint of a scan with checkpoints is another scan, from the last block to the first. It is given the state that
+each block begins with, and computes the block again.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
 
 
 class _Recorded(NamedTuple):
-    """What a part does.
+    """The recording of a part.
 
     Attributes:
-        trace: what it writes down.
-        reads: where its inputs come from, on the tape around.
+        trace: its operations.
+        reads: the positions of its inputs on the tape around.
         result: what it returns.
     """
 
@@ -48,12 +49,12 @@ class _Recorded(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """What has written a decision, for its derivatives.
+    """The functions behind a decision, which its derivatives run again.
 
     Attributes:
-        functions: both branches, or the condition and the body, which take the leaves of what is handed on; or what a
-            scan does in one iteration, see _scan.
-        kinds: the symbols in the place of these leaves.
+        functions: both branches, or the condition and the body, which take the leaves of the state; or the iteration of
+            a scan, see _scan.
+        kinds: the classes of the symbols for these leaves.
     """
 
     functions: Sequence[Callable[..., Any]]
@@ -170,7 +171,7 @@ def in_blocks(
 
 
 def _without_numbers(structure: Structure) -> Any:
-    """What differs where anything else than numbers does."""
+    """A key of a structure in which the kinds of its numbers do not count."""
     return Structure(structure.rebuilt([0.0] * len(structure.leaves))).key
 
 
@@ -180,13 +181,13 @@ _Iteration: TypeAlias = "Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence
 def _scan(
     tape: Tape, iteration: _Iteration, state: Sequence[Any], rows: Sequence[Sequence[Any]]
 ) -> tuple[list[Symbol], list[list[Symbol]]]:
-    """Let the program run a function in iterations.
+    """Record a loop in which the program runs a function.
 
     Args:
-        tape: that it is written on.
-        iteration: takes the numbers of the state and a row, and gives the next state and outputs.
-        state: the first one.
-        rows: of each iteration; there is one at least.
+        tape: where to record it.
+        iteration: from the numbers of the state and a row to the next state and the outputs.
+        state: the first state.
+        rows: the row of each iteration; there is at least one.
 
     Returns:
         The last state, and the outputs of each iteration.
@@ -223,13 +224,13 @@ def _scan(
 
 
 def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
-    """Add what the results of a scan give to what it reads: by another scan, from the last iteration to the first.
+    """Add what a scan contributes to the gradients of what it reads, by a scan from the last iteration to the first.
 
     Args:
-        tape: that it is on.
+        tape: where the scan is recorded.
         decided: the scan.
-        dependence: what gradients flow through.
-        found: the gradients of positions, to which others are added.
+        dependence: the positions that gradients flow through.
+        found: the gradients so far, by their positions.
     """
     (iteration,), kinds = _parts_of(tape, decided)
     width, items = len(decided.state) - 1, decided.moving.shape[1]
@@ -280,12 +281,12 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
 
 
 def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
-    """Add the tangents of all results of a scan: another scan, which goes along with it.
+    """Add the tangents of all results of a scan, by another scan of states together with their tangents.
 
     Args:
-        tape: that it is on.
+        tape: where the scan is recorded.
         decided: the scan.
-        found: for positions the tangent in each direction, to which others are added.
+        found: the tangents so far: by position, and by the number of the direction.
     """
     (iteration,), kinds = _parts_of(tape, decided)
     width, items = len(decided.state) - 1, decided.moving.shape[1]
@@ -331,15 +332,15 @@ def _parts_of(tape: Tape, decided: Decided) -> _Parts:
 
 
 def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list[Any]]:
-    """The derivatives of all results of a decision: another decision, whose parts go along with the tangents.
+    """The derivatives of all results of a decision, by another decision, whose parts compute tangents too.
 
     Args:
-        tape: that it is on.
+        tape: where the decision is recorded.
         decided: the decision.
-        reads: the positions of what to differentiate by, of all that it reads.
+        reads: the positions to differentiate by, some of those that it reads.
 
     Returns:
-        For each of these, the derivative of each result.
+        For each of these positions, the derivative of each result.
     """
     if len(reads) > _MOST_DIRECTIONS:
         tape.follow()
@@ -393,7 +394,7 @@ def _is_same(*results: Structure) -> bool:
 
 
 def _recorded(tape: Tape, function: Callable[..., Structure], state: Sequence[Symbol]) -> _Recorded:
-    """Run a part on a tape of its own."""
+    """Record a part on a tape of its own."""
     body, leaves, found = Body(tape), Leaves(), list[Any]()
     body.takes_decisions = True
     for leaf in state:
@@ -434,17 +435,17 @@ def _written(
 
 
 def _kinds(structure: Structure) -> list[type[Symbol]]:
-    """The symbols in the place of each leaf: those of Values, or of plain numbers of a kind."""
+    """The class of the symbol for each leaf: that of Values, or of plain numbers of a kind."""
     return [class_of(kind_of_number(leaf)) for leaf in structure.leaves]
 
 
 def _kind_of_both(x: type[Symbol], y: type[Symbol]) -> type[Symbol]:
-    """The symbols in the place of one of two numbers: a Value if one is, or a float."""
+    """The class of the symbol for either of two numbers: a Value if one of them is, or a float."""
     if x is y:
         return x
     return Symbol if Symbol in (x, y) else FloatSymbol
 
 
 def _symbols(tape: Tape, positions: Sequence[int], kinds: Sequence[type[Symbol]]) -> list[Symbol]:
-    """A symbol of its own for each position."""
+    """A new symbol for each position."""
     return [tape._symbol(position, kind) for position, kind in zip(positions, kinds, strict=True)]

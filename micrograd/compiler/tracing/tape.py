@@ -1,17 +1,16 @@
-"""Trace: run a function once on symbols, and write down every operation that is done to them.
+"""Tape: the list of operations that a trace records.
 
-A Symbol stands for a number that is not known yet. It has the operators and the methods of a Value,
-and each of them appends to the tape: the primitive, and the positions of its operands on the tape. For
-``x * y + x`` the tape says
+A Symbol stands for a number that is not known yet. It has the operators and methods of a Value. Each of them appends
+an operation to the tape: the primitive, and the positions of its operands on the tape. For ``x * y + x`` these are
 
     0  input        x
     1  input        y
     2  mul   0 1
     3  add   2 0
 
-Equal operations become one when the function is done (see equals.py); the symbols are different objects, as Values are.
-A plain number is written down as a literal. The truth or the float of a symbol would freeze a number into the program;
-a TraceError says what to write instead.
+Common subexpressions are eliminated after the trace (see equals.py); until then each result is a symbol of its own, as
+each Value is. A plain number is recorded as a literal. The float of a symbol would freeze a number into the program, so
+it is a TraceError, which says what to write instead.
 """
 
 from __future__ import annotations
@@ -78,11 +77,8 @@ if TYPE_CHECKING:
 
 
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
-
-
 _FLOATS_AND_VALUES = {float, np.float64, Value}
-
-
+_FLOATS = {float, promotion.FLOAT64, Value}
 # The primitive of each of Python's comparisons, and whether the operands change positions.
 _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.lt: (LESS, False),
@@ -91,8 +87,6 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.ge: (LESS_EQUAL, True),
     operator.eq: (EQUAL, False),  # of plain numbers; Values are equal to themselves only
 }
-
-
 _position_of, _tape_of = operator.attrgetter("_position"), operator.attrgetter("_tape")
 
 
@@ -100,38 +94,38 @@ class Tape(Tracer):
     """The operations of one trace, in order; an operation's position is its number.
 
     Attributes:
-        operations: what is written.
-        known: the positions of operations whose operands have all been operands before.
+        operations: what was recorded.
+        known: the position of each operation that may be repeated: all of its operands had been operands before.
         values: the position of each Value that was read from outside.
-        placed: the positions of these, and of plain numbers, where operators find them quickly; 0 has its sign there.
-        roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
-        tables: the number of each table, by the positions of its elements.
-        rows: the number of each row of factors, by their positions.
-        checked: the positions of products that stand for powers, which raise where they overflow.
+        placed: the positions of these Values and of literals, for operators; a zero is there with its sign.
+        roles: the Values by their first use, a primitive and which operand of it: weights, say, or biases.
+        tables: the number of each table that elements are taken from, by the positions of its elements.
+        rows: the number of each row of factors in sums of products, by their positions.
+        checked: the positions of results that must be finite, as those of products in the place of powers.
         attributes: for the positions of arguments, the names of the attributes that the user has set on them.
         bounds: for the positions of plain integers, between which two each of them is known to be.
         remarks: what explain() says of how derivatives are computed.
         as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
-        tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
+        tells_apart: whether the function compared the identity of arguments; a Value given twice would be another case.
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
-        depends_on_recording: whether it was asked for a gradient that flows to such a Value.
+        depends_on_recording: whether the function asked for a gradient that flows to a Value from outside.
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
-        questions: what is asked of numbers, where this may be; see questions.py.
-        decides_at_once: whether comparisons are asked for their truth where they are made, as no symbol is True.
-        takes_maps: whether a function may be written once for many iterations.
-        takes_calls: whether a function of whole arrays may be called when the program runs.
-        maps: those that are.
-        repeated: the positions of what was written for one item, which a map computes with all others.
-        takes_decisions: whether the program may decide on numbers.
+        questions: answers what the function asks of numbers; None where it may not ask. See questions.py.
+        decides_at_once: whether a comparison is asked for its truth when it is made, as the code writes ``is True``.
+        takes_maps: whether what mg.vmap runs may be recorded once for many iterations.
+        takes_calls: whether functions of whole arrays may be called when the program runs.
+        maps: the iterations and the calls that were recorded so.
+        repeated: the positions of what was recorded for a first item, which a map computes again with all others.
+        takes_decisions: whether the program may decide on numbers, as mg.cond does.
         decisions: what it decides.
         parts: for each decision the functions that it consists of; see decisions.py.
-        follows: whether it turned out that it cannot, so the trace has to follow all decisions.
-        observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
+        follows: whether a decision could not be left to the program: then the trace is repeated and follows them all.
+        observer: what looks for sources; it may rest while no code of the user runs. See sources.py.
         reading: the generator that reads the numbers of Values; see largest.py.
-        looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
+        looks_into_maps: whether a derivative was asked for that needs all iterations written out.
         writes_out: whether all iterations are written out.
-        in_lanes: whether gradients are written many at a time however few there are.
-        known_rows: the positions of what stands for known numbers, which are the last arguments; see of_rows.py.
+        in_lanes: whether gradients are always written many at a time, as they would be for more rows.
+        known_rows: the positions of symbols in the place of known numbers, the last arguments; see of_rows.py.
     """
 
     questions: Questions | None = None
@@ -175,10 +169,10 @@ class Tape(Tracer):
         """A new number in the place of a Value or a plain number among the arguments.
 
         Args:
-            number: the how-manieth it is.
-            leaf: what it stands for.
-            kind: of a plain number, its class or its dtype.
-            bounds: between which two integers an integer is.
+            number: its index among all arguments.
+            leaf: the Value or the number.
+            kind: the class or the dtype of a plain number.
+            bounds: the least and the largest that an integer may be.
         """
         if isinstance(leaf, Value) and leaf.requires_grad:
             self._trained.add(len(self.operations))
@@ -192,12 +186,12 @@ class Tape(Tracer):
         return symbol
 
     def standing_for(self, number: int, rows: Any, bounds: promotion.Bounds) -> Any:
-        """What stands for an array or a list of known numbers: the same with symbols.
+        """An array or a list of known numbers, with symbols in the place of these.
 
         Args:
-            number: which of them it is.
+            number: its index among all such arrays.
             rows: the array or the list.
-            bounds: between which two integers all are, if they are integers.
+            bounds: the least and the largest that its integers may be.
         """
         given = Structure(rows.astype(np.uint8) if is_array(rows) and rows.dtype == bool else rows)
         symbols = symbols_of(self, given, bounds)
@@ -275,7 +269,7 @@ class Tape(Tracer):
         self.require(symbol, promotion.limits(symbol.kind), promotion.bounds_of_result(primitive, bounds))
 
     def _bounds_of(self, operand: Any, kind: Any) -> promotion.Bounds:
-        """Between which integers an operand is, whose result is of a kind; an int is of that kind itself."""
+        """The bounds of an integer operand of an operation whose result is of a kind; an int counts as of that kind."""
         if not isinstance(operand, Plain):
             promotion.check_constant(operand, kind if promotion.kind_of_number(operand) in (int, bool) else int)
             return int(operand), int(operand)
@@ -287,15 +281,15 @@ class Tape(Tracer):
     def require(
         self, integer: Any, allowed: promotion.Bounds, known: promotion.Bounds | None = None
     ) -> promotion.Bounds:
-        """Let the function run eagerly where an integer is out of bounds.
+        """Let the program check that an integer is within bounds, or else the function runs eagerly.
 
         Args:
             integer: a symbol.
             allowed: the bounds.
-            known: those that it is known to be in, if any.
+            known: narrower bounds that it is known to be within, if any: then nothing is checked.
 
         Returns:
-            Those that it is in.
+            The bounds that hold from now on.
         """
         (low, high), position = allowed, self.position(integer)
         if known is None or known[0] < low or known[1] > high:
@@ -306,7 +300,7 @@ class Tape(Tracer):
         return known
 
     def _written(self, operation: tuple[Any, ...], is_repeatable: bool, kind: type[Symbol]) -> Symbol:
-        """A symbol for an operation: for the one that stands there already, where it may be repeated."""
+        """A symbol for an operation; a repeatable one that is recorded already is not recorded again."""
         position = self.known.get(operation) if is_repeatable else None
         if position is not None:
             return self._symbol(position, kind)
@@ -318,7 +312,7 @@ class Tape(Tracer):
         return symbol
 
     def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
-        """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
+        """Record the operations of a composite, so that the program notices where one of them would raise."""
         assert primitive.composite is not None
         questions, self.questions = self.questions, None
         with suppress(TraceError):  # then it runs in Python, which says where it raises
@@ -326,7 +320,7 @@ class Tape(Tracer):
         self.questions = questions
 
     def size_from(self, position: int) -> int:
-        """How many operations are written from a position on, where a sum of products is as many as it has."""
+        """How many operations were recorded from a position on; a sum of n products counts as n."""
         written, rows = self.operations, list(self.rows)
         return sum(
             len(rows[written.second[further]]) if written.primitives[further] is SUM_OF_PRODUCTS else 1
@@ -394,7 +388,7 @@ class Tape(Tracer):
         return self._written((SUM_OF_PRODUCTS, *operands), len(self.rows) == before, kind)
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
-        """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
+        """The number of a row of factors. Rows recur: weights for each sample, inputs for each neuron."""
         first = factors[0] if len(factors) else None
         name = first if type(first) is Value else side
         found, number = self._rows_known.get(name, _NONE_KNOWN)
@@ -463,7 +457,7 @@ class Tape(Tracer):
             raise TraceError("what depends on a decision is asked for")  # and it is traced again
 
     def asked(self) -> Questions | None:
-        """What takes questions; None where a number would be frozen."""
+        """What answers questions about numbers; None where they are refused."""
         if self.is_open:
             if self.decisions:
                 self.follow()
@@ -506,7 +500,7 @@ class Tape(Tracer):
         )
 
     def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
-        """The numbers times one, which are products that no other operation is equal to."""
+        """``x * 1`` for each number, excluded from common subexpression elimination, to differentiate by."""
         positions = np.array(self.positions(scalars), dtype=np.int64)
         ones = self.operations.append_literals([1.0] * len(positions))  # each of which is used nowhere else
         begin = self.operations.append_block([primitives.mul], 1, len(positions), [[positions, np.array(ones)]])
@@ -574,7 +568,7 @@ class Tape(Tracer):
         return name.requires_grad if isinstance(name, Value) else position in self._trained
 
     def number_of(self, value: Any) -> Any:
-        """The plain number in the place of a Value, which is a derivative or was differentiated."""
+        """A derivative, or a Value that was differentiated, as a plain number."""
         position = self.position(value)
         return self._symbol(
             self.operations.append(primitives.detach, position) if self.as_floats else position, FloatSymbol
@@ -616,13 +610,13 @@ class Tape(Tracer):
         return any(isinstance(each, Mapped) for each in self.maps)
 
     def add_map(self, trace: Trace, fixed: Sequence[int], moving: Any, sums: int = 0) -> Mapped:
-        """Write down what computes this trace in many iterations.
+        """Record a trace that runs in many iterations.
 
         Args:
             trace: of one iteration.
-            fixed: the positions of the inputs that do not differ.
-            moving: those of the inputs that do, with a row for each iteration.
-            sums: of so many outputs, the last ones, only the sums are asked for.
+            fixed: the positions of the inputs that all iterations share.
+            moving: those of the other inputs, with a row for each iteration.
+            sums: how many outputs, the last ones, are only needed as sums over all iterations.
         """
         moving, width = np.array(moving, dtype=np.int64), len(trace.outputs) - sums
         size = len(moving) * width
@@ -633,12 +627,7 @@ class Tape(Tracer):
         return made
 
     def write_out(self, trace: Trace, fixed: Sequence[int], moving: Any) -> Any:
-        """Write down what all iterations of a trace do, each operation for all of them at once.
-
-        Args:
-            trace: of one iteration.
-            fixed: the positions of the inputs that do not differ.
-            moving: those of the inputs that do, with a row for each iteration.
+        """Record all iterations of a trace, one operation for all of them after the other; see add_map.
 
         Returns:
             The positions of the outputs, with a row for each iteration.
@@ -672,7 +661,7 @@ class Tape(Tracer):
         return np.stack([at[position] for position in trace.outputs], axis=1)
 
     def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
-        """Let the program call a function of arrays when it runs, and give its results; None where it may not."""
+        """The results of a function of arrays that the program calls when it runs; None where it may not."""
         if not self.takes_calls:
             return None
         if self.decisions:
@@ -724,7 +713,7 @@ class Tape(Tracer):
         return Trace(*written, groups, tuple(outputs), checked=tuple(self.checked), equals=equals)
 
     def _so_far(self) -> Trace:
-        """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
+        """The trace until now, without what derivatives do not read: outputs, and what is checked."""
         written = self.operations, tuple(self.tables), tuple(self.rows)
         return Trace(*written, (), (), maps=tuple(self.maps), decisions=tuple(self.decisions))
 
@@ -745,16 +734,13 @@ class Tape(Tracer):
 
 
 class _Reached(set[int]):
-    """The positions, of the first ones up to size, from which a gradient flows to a source."""
+    """The positions from which a gradient flows to a source, among the first ones; ``size`` is how many were asked."""
 
     size = 0
 
 
-_FLOATS = {float, promotion.FLOAT64, Value}
-
-
 def symbols_of(tape: Tape, arguments: Structure, bounds: promotion.Bounds) -> list[Symbol]:
-    """A symbol for each of the numbers in arguments, of which integers are between these two."""
+    """A symbol for each number in the arguments; integers are within the bounds."""
     symbols: list[Symbol] = []
     for holds, run in arguments.runs:
         if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
@@ -768,7 +754,7 @@ def symbols_of(tape: Tape, arguments: Structure, bounds: promotion.Bounds) -> li
 
 
 def array_of_symbols(like: Any, parts: list[Any]) -> Any:
-    """An array among the arguments, with symbols in it."""
+    """An array like one of the arguments, with these symbols as its elements."""
     if not parts:
         return like.copy()
     array = array_of(like, parts)
@@ -787,7 +773,7 @@ def tracing(tape: Tape) -> Generator[None, None, None]:
 
 @contextmanager
 def without_collecting() -> Generator[None, None, None]:
-    """Let the garbage collector rest: a trace makes no garbage, and the collector would walk through all of it."""
+    """Stop the garbage collector: a trace makes no garbage, and the collector would go through all of it again."""
     collecting = gc.isenabled()
     gc.disable()
     try:
