@@ -46,16 +46,16 @@ class Origin(NamedTuple):
     """What all calls of a program have in common.
 
     Attributes:
-        name: of the function.
+        name: the name of the function.
         symbol: what pictures show for a call.
         function: as it was written.
-        program: that computes its results.
-        wanted: which of its inputs are the operands of a call: their numbers, or a slice.
+        program: computes its results.
+        wanted: which inputs of the program are the operands of a call: indices, or a slice.
         trained: how many of these the function reads from outside; they are the first ones.
-        leaves_only: whether all Values that it reads are leaves.
-        stored: where those that it trains are stored, if they are.
-        is_whole: whether the program computes all of it: not where iterations of mg.vmap have one of their own.
-        questions: what the function asked of numbers, to which the last outputs of the program are the answers.
+        leaves_only: whether all Values that the function reads from outside are leaves.
+        stored: the array that the trained Values are stored in, if there is one.
+        is_whole: whether the program computes everything: not where iterations of mg.vmap have one of their own.
+        questions: what the function asked of numbers; the last outputs of the program are the answers.
         path: where the program decides itself, a weak reference to what finds the path for inputs; see Specialised.
     """
 
@@ -84,16 +84,16 @@ class _OfOneCall(Primitive):
 class _OfProgram(_OfOneCall):
     """The primitive of a node whose operands are what a program read.
 
-    Each call makes one. So what is the same for all of them is in the class, and in the origin.
+    Each call makes one, so what all calls have in common is in the class and in the origin.
 
     Args:
         origin: what it has in common with the other calls.
         inputs: the numbers that the program was given.
-        computed: what it computed for the gradients of the operands.
+        computed: what the program computed for the gradients of the operands; see the subclasses.
         written: runs the function as it is written on the same numbers, and gives the results.
 
     Attributes:
-        origin, inputs: the same: of what this is a run, for pages, which open it.
+        origin, inputs: as given; pages read them.
     """
 
     __slots__ = ("_computed", "_results", "_version", "_written", "inputs", "origin")
@@ -111,11 +111,11 @@ class _OfProgram(_OfOneCall):
         self._results: list[Any] | None = None
 
     def node(self, data: float, operands: tuple[Any, ...]) -> Value:
-        """The node of this number; the operands are what gradients flow to, in the order of the inputs."""
+        """The node of a call with this result, whose operands are in the order of the inputs."""
         return _node(self, data, operands, self.inputs[self.origin.wanted])
 
     def graphs_of(self, result: int, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
-        """What each operand is given by one of the results, as graphs: those of the function as it is written."""
+        """The gradient contribution of one result to each operand, as a graph of the function as it is written."""
         if self._results is None:
             self._results = self._written()
         operands = [
@@ -124,7 +124,7 @@ class _OfProgram(_OfOneCall):
         return list(partial_gradients(self._results[result], gradient, node._x, operands).items())
 
     def gradients(self, gradient: float) -> Floats:
-        """What each operand is given, for this gradient of the node."""
+        """The contribution to each operand, for this gradient of the node."""
         raise NotImplementedError
 
     def receivers(self, node: Any) -> list[Any]:
@@ -134,18 +134,18 @@ class _OfProgram(_OfOneCall):
     def contributions(
         self, node: Any, gradient: float, useful: Container[Any] | None = None
     ) -> list[tuple[Any, float]]:
-        """What each operand is given."""
+        """The contribution to each operand that requires a gradient."""
         pairs = zip(node._x, self.gradients(gradient).tolist(), strict=True)
         return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
 
 
 class Call(_OfProgram):
-    """The primitive of a compiled function's only result: what was computed are its derivatives by each operand."""
+    """The primitive of a compiled function with one result; its derivatives by the operands are computed already."""
 
     __slots__ = ()
 
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
-        """What each operand is given, as graphs."""
+        """The contribution to each operand, as a graph."""
         return self.graphs_of(0, node, gradient, useful)
 
     def gradients(self, gradient: float) -> Floats:
@@ -154,7 +154,7 @@ class Call(_OfProgram):
         return derivatives if gradient == 1.0 else gradient * derivatives + 0.0
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
-        """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
+        """Add to the gradients of the operands in one step, if all of them are leaves; whether that was done."""
         origin, leaves = self.origin, node._x
         if not origin.leaves_only or self._version is not requires_grad_version():
             return False
@@ -176,7 +176,7 @@ _primitive_of, _gradient_of = attrgetter("_primitive"), attrgetter("_grad")
 class CallOfSeveral(_OfProgram):
     """The primitive of the node below several results.
 
-    What was computed is a function that takes the gradients of the results, and gives those of the operands.
+    What was computed is a function from the gradients of the results to those of the operands.
     """
 
     __slots__ = ()
@@ -188,7 +188,7 @@ class CallOfSeveral(_OfProgram):
         return len(program.outputs) - program.answers
 
     def gradients(self, gradient: float) -> Floats:
-        """What the reverse program gives for the gradients of the results; a plain float is that of each of them."""
+        """The contributions for the gradients of all results; a plain float is the gradient of each of them."""
         seeds = np.zeros(self.results)
         for number, result in gradient.parts() if isinstance(gradient, Seeds) else [(gradient, None)]:
             seeds[slice(None) if result is None else result] += number
@@ -197,14 +197,10 @@ class CallOfSeveral(_OfProgram):
 
 
 class OneOfSeveral(_OfOneCall):
-    """The primitive of one of several results: it hands its gradient, and which one it is, to the call.
-
-    Args:
-        name: the function's.
-        result: the number of the result.
+    """The primitive of one of several results: it hands its gradient and its number to the call.
 
     Attributes:
-        result: the same.
+        result: the number of the result.
     """
 
     __slots__ = ("result",)
@@ -221,14 +217,14 @@ class OneOfSeveral(_OfOneCall):
         return node
 
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
-        """What the operands of the call are given, as graphs. The call is passed over: graphs are no Seeds."""
+        """The contributions to the operands of the call, as graphs; the call itself has no graph."""
         call = node._first
         check_unchanged(call._x, call._y)
         return cast("CallOfSeveral", call._primitive).graphs_of(self.result, call, gradient, useful)
 
 
 def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
-    """A node as the operators make it, but that its operands are not asked whether gradients flow to them."""
+    """A node as operators make it, without the check of whether gradients flow to its operands."""
     node = object.__new__(Value)
     node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive = primitive

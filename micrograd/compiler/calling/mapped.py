@@ -1,13 +1,13 @@
 """Mapped: programs in which mg.vmap runs a function in many iterations, or which call functions of whole arrays.
 
-The function of a vmap has a program of its own, for some iterations at a time. A function of whole arrays, such as the
-solution of linear equations, is LAPACK's, or JAX's. All else is in the program around, to which the results of both are
-inputs, and what they read are outputs. It stops where they run:
+The function of a vmap has a program of its own, for a block of iterations at a time. A function of whole arrays, such
+as the solution of linear equations, is LAPACK's, or JAX's. Everything else is one program around them. What they read
+are outputs of that program, and what they give are inputs. It stops where they run:
 
     inputs -> what the iterations read -> stop: the iterations, block by block -> outputs
 
-Gradients take the same way back, in the same program. Those of what all iterations read are added up block by block, in
-order; those of a function of arrays are what its rule gives.
+Gradients flow backwards through the same program. Gradients of what all iterations read are added up block by block, in
+order; the gradients of a function of arrays come from its rule.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Iterations:
     """The iterations of one function.
 
     Args:
-        mapped: what they are.
+        mapped: the function, and what its iterations read and give.
         request: how to compile their programs.
 
     Attributes:
-        mapped: the same.
-        graph: of one iteration.
+        mapped: as given.
+        graph: that of one iteration.
     """
 
     def __init__(self, mapped: Mapped, request: Request) -> None:
@@ -67,19 +67,23 @@ class Iterations:
         self._made: dict[bytes, _Block] = {}
 
     def reached(self, reached: Booleans) -> Integers:
-        """The numbers of the results that a gradient flows from to some numbers."""
+        """The results from which a gradient flows to some of the numbers.
+
+        Args:
+            reached: for each number that the iterations may read, whether a gradient is wanted there.
+        """
         mapped, width = self.mapped, self.mapped.results.shape[1]
         found = self._reached(reached[mapped.fixed], reached[mapped.moving])
         return np.append(mapped.results[found[:, :width]], mapped.sums[found[:, width:].any(axis=0)])
 
     def wanted(self, reached: Booleans) -> tuple[Integers, Integers] | None:
-        """Which of what the iterations read a gradient flows to, if it flows to these numbers; None if to nothing."""
+        """Which of the shared and of the other inputs need gradients, if these numbers do; None if none does."""
         fixed = np.flatnonzero(reached[self.mapped.fixed])
         moving = np.flatnonzero(reached[self.mapped.moving].any(axis=0))
         return (fixed, moving) if len(fixed) or len(moving) else None
 
     def on(self, numbers: Floats, at: Integers) -> Callable[[], bool]:
-        """What puts the results where they belong; see ArrayCall."""
+        """What runs the iterations; see ArrayCall."""
         given, mapped, width = self._given(numbers, at), self.mapped, self._width
         results_at, sums_at = part_of(at[mapped.results.ravel()]), part_of(at[mapped.sums])
 
@@ -99,7 +103,7 @@ class Iterations:
     def back_on(
         self, numbers: Floats, at: Integers, total: Floats, wanted: tuple[Integers, Integers]
     ) -> Callable[[], object]:
-        """What adds the gradients of what is read to a total; see ArrayCall."""
+        """What runs their gradients; see ArrayCall."""
         given, mapped, width, (fixed, moving) = self._given(numbers, at), self.mapped, self._width, wanted
         before = len(fixed)
 
@@ -121,13 +125,13 @@ class Iterations:
         return back
 
     def _given(self, numbers: Floats, at: Integers) -> Callable[[], tuple[Floats, Floats]]:
-        """What gives the numbers that do not differ, and those that do, with a row for each iteration."""
+        """What reads the numbers that all iterations share, and the others, with a row for each iteration."""
         fixed, moving = part_of(at[self.mapped.fixed]), part_of(at[self.mapped.moving.ravel()])
         shape = self.mapped.moving.shape
         return lambda: (numbers[fixed], numbers[moving].reshape(shape))
 
     def _reached(self, fixed: Booleans, moving: Booleans) -> Booleans:
-        """Which results of which iterations a gradient flows from to some of what these read."""
+        """For each iteration the results from which a gradient flows to these inputs; equal rows are asked once."""
         users, used = self.graph.edges(differentiable=True)
         edges, inputs = Edges(self.graph.size, used, users), self.graph.inputs
         if (moving == moving[0]).all():
@@ -141,7 +145,7 @@ class Iterations:
         return np.array(found)[which.ravel()]
 
     def compiled(self, fixed: Integers, moving: Integers) -> _Block:
-        """A program of some iterations, with the gradients of some of what they read."""
+        """The program of a block of iterations, with the gradients of some of their inputs."""
         name = np.append(fixed, [-1, *moving]).tobytes()
         if name not in self._made:
             before, own = len(self.mapped.fixed), self.mapped.moving.shape[1]
@@ -152,7 +156,7 @@ class Iterations:
         return self._made[name]
 
     def _blocks(self, run: _Block, given: Floats, rows: Floats) -> Iterator[tuple[int, int]]:
-        """Give a program the numbers of some iterations at a time, and say of which. The last fills what is left."""
+        """Give a program the numbers of one block after the other. The last iteration also fills the last block."""
         with np.errstate(over="ignore"):  # a buffer may be one of float32
             run.buffer[run.fixed] = given
             for begin in range(0, len(rows), self._size):
@@ -175,17 +179,17 @@ class Iterations:
 
 
 class _Block:
-    """A program of some iterations, and where its numbers are.
+    """The program of a block of iterations.
 
     Args:
         program: the program.
         made: what runs it, and how that was made.
-        fixed: how many inputs do not differ.
-        moving: how many do, of all iterations together.
+        fixed: how many inputs all iterations share.
+        moving: how many other inputs there are, of all iterations together.
 
     Attributes:
-        program, run, buffer: the same, what runs it on the numbers in the buffer, and these.
-        fixed, moving, seeds, outputs: where they are in the buffer.
+        program, run, buffer: the program, and what runs it on the numbers in the buffer.
+        fixed, moving, seeds, outputs: the positions of these in the buffer.
     """
 
     def __init__(self, program: Program, made: Made, fixed: int, moving: int) -> None:
@@ -199,33 +203,33 @@ class ArrayCall:
     """A call of a function of whole arrays.
 
     Args:
-        called: what it is.
-        function: runs it, and its rule, as the backend does.
+        called: the function, its operands and its results.
+        function: runs it and its rule on the backend.
 
     Attributes:
-        mapped: the same as called.
+        mapped: called.
     """
 
     def __init__(self, called: Called, function: Any) -> None:
         self.mapped, self._function = called, function
 
     def reached(self, reached: Booleans) -> Integers:
-        """The numbers of the results that a gradient flows from to some numbers."""
+        """The results from which a gradient flows to some of the numbers; see Iterations."""
         made = self.mapped.made if self.wanted(reached) is not None else []
         return np.array(made, dtype=np.int64)
 
     def wanted(self, reached: Booleans) -> list[bool] | None:
-        """Which of the operands a gradient flows to, if it flows to these numbers; None if to nothing."""
+        """Which of the operands need gradients, if these numbers do; None if none does."""
         called = self.mapped
         found = [given and reached[o].any() for given, o in zip(called.is_given, called.operands, strict=True)]
         return found if called.has_gradient and any(found) else None
 
     def on(self, numbers: Floats, at: Integers) -> Callable[[], bool]:
-        """What puts the results where they belong, where all that is read is; whether all of them are finite.
+        """What computes the results from the operands, and says whether all of them are finite.
 
         Args:
-            numbers: an array of both.
-            at: where in it each is, by its number.
+            numbers: the array that both are in.
+            at: the position of each in that array, by its number.
         """
         called, forward = self.mapped.numbered(at), self._function.forward
         operands = _operands(called, numbers)
@@ -245,7 +249,7 @@ class ArrayCall:
         return run
 
     def back_on(self, numbers: Floats, at: Integers, total: Floats, wanted: list[bool]) -> Callable[[], object]:
-        """What adds the gradients of what is read to a total, from those of the results there; see on."""
+        """What adds the gradients of the operands to a total, from those of the results in the total; see on."""
         called = self.mapped.numbered(at)
         operands, results = _operands(called, numbers), [_Elements(each, numbers) for each in called.results]
         seeds = [_Elements(positions, total) for positions in self.mapped.results]
@@ -281,14 +285,14 @@ def _operands(called: Called, numbers: Floats) -> list[_Elements]:
 
 
 class _Elements:
-    """The elements of an array among the numbers of a program.
+    """The elements of an array in the buffer of a program.
 
     Args:
-        positions: where they are.
-        numbers: all of them.
+        positions: their positions, in the shape of the array.
+        numbers: the buffer.
 
     Attributes:
-        view: of their numbers; None where they do not lie evenly.
+        view: the array as a view of the buffer; None where the elements do not lie evenly.
     """
 
     def __init__(self, positions: Integers, numbers: Floats) -> None:
@@ -304,12 +308,12 @@ class _Elements:
         self._is_narrow = numbers.dtype != float
 
     def now(self) -> Floats:
-        """Their numbers: a view where they lie evenly, or a copy, in float64."""
+        """The elements as they are now, in float64: a view where that can be, or a copy."""
         found = self._numbers.take(self._positions) if self.view is None else self.view
         return found.astype(float) if self._is_narrow else found
 
     def add(self, numbers: Floats) -> None:
-        """Add to their numbers; to one that is an element more than once, each time."""
+        """Add to the elements; a number that is an element twice gets both."""
         if self.view is None:
             np.add.at(self._numbers, self._positions, numbers)
         else:
@@ -320,14 +324,14 @@ _NONE = np.zeros(0)
 
 
 class Maps:
-    """All functions in a graph that run in many iterations.
+    """All iterations and calls of functions of arrays in a graph.
 
     Args:
-        made: the graph around, in normal form.
-        maps: the functions.
+        made: the graph around them, in normal form.
+        maps: what they are.
         needed: how many of the graph's outputs they read.
         request: how to compile programs.
-        known: the numbers of the last inputs that are no results of the functions, if these are known.
+        known: the numbers of the last inputs that are not their results, if these are known.
     """
 
     def __init__(
@@ -346,7 +350,7 @@ class Maps:
         ]
 
     def _together(self, maps: Sequence[Mapped | Called]) -> list[Mapped | Called]:
-        """The functions, where those that go on as an earlier one does, and need nothing of it, run with that.
+        """Iterations that continue earlier ones and need no results of them are joined with those.
 
         So the gradients of a mean over iterations are computed in the same iterations as the mean.
         """
@@ -370,7 +374,7 @@ class Maps:
         return not edges.out_of_reach(self._nodes[made])[self._nodes[each.read()]].all()
 
     def reached(self, wanted: Integers) -> tuple[Booleans, Booleans]:
-        """From which numbers a gradient flows to some inputs: of those that the maps read or give, and of the outputs.
+        """From which numbers, read or given by the maps, and from which outputs a gradient flows to some inputs.
 
         Args:
             wanted: the numbers of the inputs.
@@ -384,7 +388,7 @@ class Maps:
         return ~unreached[self._nodes], ~unreached[self._graph.outputs[: self.outputs]]
 
     def run(self, wanted: Integers) -> RunOfMaps:
-        """What runs all of it, with the gradients of some of the inputs."""
+        """What runs the whole program, with the gradients of some of the inputs."""
         reached = self.reached(wanted)[0] if len(wanted) else np.zeros(len(self._nodes), dtype=bool)
         return RunOfMaps(self, self._made, self._request, wanted, reached)
 
@@ -405,11 +409,11 @@ class Maps:
         return program, [each.mapped.numbered(at) for each in self.all if isinstance(each, ArrayCall)]
 
     def calls(self, stops: Sequence[_Stop], sources: Integers, graph: Graph) -> list[tuple[Integers, Integers]]:
-        """What each stop reads and gives in the graph around, which has gradients already.
+        """The nodes that each stop reads and gives, in the graph around with its gradients.
 
         Args:
             stops: in order.
-            sources: the numbers that there are gradients of.
+            sources: the numbers whose gradients the graph has.
             graph: the graph.
         """
         found = []
@@ -446,19 +450,17 @@ class _Stop(NamedTuple):
 
 
 class RunOfMaps:
-    """A run of a program with functions in it that run in many iterations.
-
-    One program computes all else. It stops where a function is called, or its gradients are.
+    """Runs a program with iterations or calls of functions of arrays in it.
 
     Args:
-        maps: the functions.
+        maps: the iterations and calls.
         made: the graph around.
         request: how to compile programs.
         wanted: the numbers of the inputs whose gradients it computes.
-        reached: from which numbers, of those that the functions read or give, a gradient flows to these.
+        reached: from which numbers, read or given by the maps, a gradient flows to these inputs.
 
     Attributes:
-        program: the one around; the results of the functions are inputs.
+        program: the one around; the results of the maps are inputs.
         made: how it was made.
     """
 

@@ -1,6 +1,6 @@
-"""Dependence: what lies between the inputs of a transform and its outputs.
+"""Dependence: which operations lie between the inputs of a transform and its outputs.
 
-A function may ask for many derivatives, each of a little. So only what was written since the inputs of a transform is
+A function may ask for many derivatives, each of a few operations. So only those since the inputs of a transform are
 looked at, in arrays with an element for each position:
 
     position   written        operands   depends on x   the result depends on it
@@ -9,10 +9,10 @@ looked at, in arrays with an element for each position:
     2       sin  0         0          yes            no
     3       exp  1         1          yes            yes: it is the result
 
-Gradients flow through what has both. Positions that are equal to an earlier one give way to it.
+Gradients flow through positions with both. A position that is equal to an earlier one is replaced by that.
 
-The rows of a Jacobian are gradients of results that often have much in common. A gradient flows through each pair of a
-row and a position by itself. All such pairs are the cones of the results:
+The rows of a Jacobian are gradients of results that often share operations. Each row has a gradient of its own at each
+position. The pairs of a row and a position that gradients flow through are the cones of the results:
 
     results 1, and 3      cones   (0, 1) (0, 0)   and   (1, 3) (1, 1) (1, 0)
 """
@@ -41,26 +41,26 @@ _DEEPEST = 16
 
 
 class Dependence:
-    """What some roots depend on, as far as that depends on some sources itself.
+    """The operations that some roots depend on, and that depend on some sources themselves.
 
-    In the arrays, an element stands for each position since that of the first source.
+    Arrays have an element for each position from the first source on; an index is a position minus ``begin``.
 
     Attributes:
         written: the trace.
         equal: for each position of the trace, the first one that is equal to it.
         begin: the position of the first source.
         kinds: for each position, a number for its primitive; see is_kind.
-        edges: from each position to its operands, where these are not before the first source: users and used, by where
-            they are in the arrays. Beyond are stand-ins for rows and tables.
-        operands: the positions of the first operands of all, of the second ones, and so on; NO_POSITION where there is
-            none, or where it is in a row or a table.
-        first: for each position, where in the arrays the first one is that is equal to it.
-        calls: those of functions of whole arrays.
-        maps: the functions that run in many iterations.
+        edges: from positions to their operands, as two arrays of indices, users and used. Indices beyond the arrays
+            stand for rows and tables.
+        operands: the positions of all first operands, of all second ones, and so on; NO_POSITION where there is none,
+            or where it is in a row or a table.
+        first: for each position, the index of the first one that is equal to it.
         targets: the same for the operands.
+        calls: the calls of functions of whole arrays.
+        maps: the functions that run in many iterations.
         inside: through which positions gradients flow.
-        counts: to how many operands they flow from each position.
-        steps: to how many they flow in all.
+        counts: to how many operands gradients flow from each position.
+        steps: the sum of the counts.
     """
 
     def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
@@ -86,7 +86,7 @@ class Dependence:
         self._passed = self._of_maps()  # for positions, the operands that gradients flow to; order adds to them
 
     def _columns(self) -> Integers:
-        """All first operands, all second ones, and so on."""
+        """The operands; see there."""
         begin, end, entries = self.begin, len(self.equal), self.written.operations
         further = {}
         for position in reversed(entries.further):  # they are in order
@@ -104,7 +104,7 @@ class Dependence:
         return columns
 
     def _edges(self, first: Integers, is_first: Booleans) -> tuple[Integers, Integers]:
-        """From each position to its operands; by stand-ins beyond the others where these are in rows or tables."""
+        """The edges; see there."""
         written, begin, size = self.written, self.begin, len(first)
         parts = [
             np.stack([positions := np.flatnonzero(is_first & (column >= 0)), column[positions]])
@@ -133,7 +133,7 @@ class Dependence:
         return found[0, found[1] >= 0], found[1, found[1] >= 0]
 
     def _of_maps(self) -> dict[int, list[int]]:
-        """For each result of a map, the operands that gradients flow to: few of many, where most are plain numbers."""
+        """For each result of iterations, the operands that gradients flow to: most of many are plain numbers."""
         found: dict[int, list[int]] = {}
         for mapped in self.maps:
             found.update((position, []) for position in mapped.made)
@@ -145,7 +145,7 @@ class Dependence:
         return found
 
     def _counted(self, users: Integers, used: Integers) -> Integers:
-        """For each position, how many edges lead inside."""
+        """For each position, to how many operands gradients flow."""
         size = len(self.inside)
         count = max(size, 1 + int(max(users.max(initial=0), used.max(initial=0))))
         leads = used < size
@@ -156,11 +156,11 @@ class Dependence:
         return np.where(self.inside, counts[:size], 0)
 
     def first_of(self, positions: Integers) -> Integers:
-        """Where in the arrays the first ones are that are equal to those at some positions; negative for outside."""
+        """The indices of the first ones that are equal to those at some positions; negative before the first source."""
         return np.where(positions < self.begin, NO_POSITION, self.first[np.maximum(positions - self.begin, 0)])
 
     def _at(self, position: int) -> int:
-        """Where the first place is that is equal to one; negative where that is outside."""
+        """The same for one position."""
         return max(self.equal[position] - self.begin, NO_POSITION)
 
     def is_kind(self, *primitives: Any) -> Booleans:
@@ -186,7 +186,7 @@ class Dependence:
 
     @property
     def passes(self) -> Booleans:
-        """Where in the arrays the first ones of all operations are that pass gradients on."""
+        """Which positions pass gradients on, without those that are equal to an earlier one."""
         return self._is_first & (self.counts > 0)
 
     def order(self, root: int) -> list[int]:
@@ -208,7 +208,7 @@ class Dependence:
     def rows(
         self, count: int, roots: Mapping[int, int], cones: Cones | None, sources: Collection[int]
     ) -> tuple[list[list[int]], int]:
-        """For each row the sources that it depends on; and how many directions are less work than all rows.
+        """For each row the sources that it depends on; and up to how many directions are less work than all rows.
 
         Args:
             count: how many rows there are.
@@ -228,9 +228,7 @@ class Dependence:
         return rows, (sum(self._steps(roots, cones)) - 1) // max(self.steps, 1)
 
     def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int], library: Collection[Any]) -> bool:
-        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
-
-        A user's rules may give what is no derivative: then only their own numbers are right.
+        """Whether a matrix of second derivatives is symmetric: not where a rule of the user may be no derivative.
 
         Args:
             rows: for each row the columns of its entries.
@@ -243,7 +241,7 @@ class Dependence:
         return all((position, row) in entries for row, position in entries)
 
     def is_large(self, roots: Mapping[int, int], cones: Cones | None, times: int) -> bool:
-        """Whether the roots have more steps to the sources, counted for each root, than so many times all together.
+        """Whether gradients of each root by itself take more than so many times the steps of one for all roots.
 
         Args:
             roots: their positions, by their numbers.
@@ -253,7 +251,7 @@ class Dependence:
         return any(total > times * self.steps for total in accumulate(self._steps(roots, cones)))
 
     def _steps(self, roots: Mapping[int, int], cones: Cones | None) -> Iterator[int]:
-        """The steps from roots to the sources, counted for each root, in parts."""
+        """The steps of a gradient of each root by itself, in parts."""
         if cones is not None:
             yield int(self.counts[cones.at].sum())
             return
@@ -266,8 +264,8 @@ class Cones:
 
     Attributes:
         rows: the row of each pair.
-        at: where in the arrays of Dependence its position is.
-        roots: which pairs the roots are.
+        at: the index of its position; see Dependence.
+        roots: the indices of the pairs of the roots.
     """
 
     def __init__(self, rows: Integers, at: Integers, keys: Integers | None = None) -> None:
@@ -276,7 +274,7 @@ class Cones:
 
     @classmethod
     def of_one(cls, dependence: Dependence, root: int) -> Cones:
-        """That of the only root of a Dependence, with a pair for each of its positions."""
+        """The cone of the only root of a Dependence, with a pair for each of its positions."""
         size = len(dependence.inside)
         made = cls(np.zeros(size, dtype=np.int64), np.arange(size))
         made.roots = np.array([dependence.equal[root] - dependence.begin])
@@ -284,9 +282,9 @@ class Cones:
 
     @classmethod
     def of(cls, dependence: Dependence, roots: Mapping[int, int]) -> Cones | None:
-        """Those of several roots, given by their rows; None where they are so deep that this takes long.
+        """The cones of several roots, given by their rows; None where they are so deep that this takes long.
 
-        A pair is found after all that read it: those that are furthest from the sources come first.
+        Pairs are found from those furthest from the sources on, so each after all that read it.
         """
         users, used = dependence.edges
         size, total = len(dependence.inside), 1 + int(max(users.max(initial=0), used.max(initial=0)))
@@ -334,7 +332,7 @@ class Cones:
 
 
 def _sort(waiting: defaultdict[int, list[Integers]], heights: Integers, keys: Integers) -> None:
-    """Put keys where they wait, by their heights."""
+    """Append keys to the lists of their heights."""
     order = np.argsort(heights, kind="stable")
     heights, keys = heights[order], keys[order]
     bounds = np.flatnonzero(np.diff(heights, prepend=-1))

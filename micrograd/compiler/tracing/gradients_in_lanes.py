@@ -1,14 +1,13 @@
-"""Gradients of symbols, written for many operations at once.
+"""Gradients of symbols, recorded for many operations at once.
 
-The operations that a gradient flows through are gone through level by level, from the symbols on: an operation comes
-when all that read its result are done. On a level, the rule of a primitive runs once on symbols with a lane for each
-of its operations.
+The backward pass goes from level to level: an operation is on the level after all that read its result. On each level,
+the rule of a primitive runs once, on symbols with a lane for each of its operations.
 
     x           lanes at 0, 1, 2                 gradients at 9, 10, 11
     x * x       mul  0 0, 1 1, 2 2               contributions  9 * 0 ..., twice; for each x, the sum of two
 
-What the rules give is added up as it is when operations are gone through one by one: in the order of the operations
-from the last to the first, and for each of them in the order of its operands. So the sums are the same.
+Contributions are added in the same order as in a backward pass operation by operation: from the last operation to the
+first, and for each in the order of its operands. So the sums are bitwise equal.
 """
 
 from __future__ import annotations
@@ -35,20 +34,18 @@ _IN_LANES = {each for each in OF_LIBRARY - {SUM_OF_PRODUCTS, TAKE} if each.deriv
 
 
 class GradientsInLanes:
-    """The gradients of one symbol, or of several: those of each are a row.
+    """The gradients of one symbol, or of several: a row for each.
 
-    What only a sum reads has the gradient of that sum. So all terms of a chain ``((a + b) + c) + d`` have that of its
-    last sum, and are on its level, however long it is.
+    A term that only one sum reads has the gradient of that sum. So all terms of a chain ``((a + b) + c) + d`` have the
+    gradient of its last sum, and are on its level, however long the chain is.
 
-    In the arrays, an element stands for each pair of a row and a position; see dependence.py.
+    Arrays have an element for each pair of a row and a position; see dependence.py.
 
     Args:
-        dependence: what gradients flow through.
+        tape: where to record them.
+        dependence: the positions that gradients flow through.
         cones: what each symbol depends on.
-        of_operation, of_call: what an operation, or a call, gives to its operands; see derivatives.py.
-
-    Attributes:
-        tape: where they are written.
+        of_operation, of_call: the contributions of an operation, or of a call; see derivatives.py.
     """
 
     def __init__(self, tape: Tape, dependence: Dependence, cones: Cones, of_operation: Any, of_call: Any) -> None:
@@ -77,11 +74,11 @@ class GradientsInLanes:
 
     @property
     def are_wide(self) -> bool:
-        """Whether levels have so many operations that this is quicker than going through them one by one."""
+        """Whether levels have so many operations that this is quicker than a pass operation by operation."""
         return len(self._nodes) >= FEWEST_LANES * self._depth
 
     def _edges(self) -> Any:
-        """From operations to operands that gradients flow to: sources, which operand it is, and targets."""
+        """From operations to operands that gradients flow to: sources, the index of the operand, and targets."""
         dependence, nodes, cones = self._dependence, self._nodes, self._cones
         targets: Integers = dependence.targets[:, self._at[nodes]].T
         rows, index = np.nonzero((targets >= 0) & dependence.inside[targets])
@@ -105,7 +102,7 @@ class GradientsInLanes:
         return np.concatenate(parts, axis=1)
 
     def write(self, wanted: Collection[int]) -> tuple[Integers, Integers, Integers]:
-        """Write them, and give those of the positions wanted: their rows, these positions, and where they are."""
+        """Record all of them; the rows, the positions wanted, and the positions of the gradients there."""
         order: Integers = np.lexsort((self._index, -self._source, self._target, self._levels[self._target]))
         self._source, self._index, self._target = self._source[order], self._index[order], self._target[order]
         self._contributions = np.full(len(order), NO_POSITION)
@@ -137,7 +134,7 @@ class GradientsInLanes:
         return self._cones.rows[pairs], self._at[pairs] + self._begin, found[pairs]
 
     def _groups(self) -> Integers:
-        """A number for each operation: those with equal ones have one primitive, and literals that its rules allow."""
+        """A number for each operation, equal where a rule can run once: for one primitive, with like literals."""
         applied = self._dependence.written.operations.primitives
         at = self._at[self._nodes]
         groups = np.unique(self._dependence.kinds[at], return_inverse=True)[1]
@@ -154,7 +151,7 @@ class GradientsInLanes:
         return groups
 
     def _through(self, rows: Integers) -> None:
-        """Go through operations of one group on one level, which are given by their numbers among all."""
+        """The contributions of operations of one group on one level, given by their numbers among all."""
         gradients = self._found[self._alias[self._nodes[rows]]]
         rows, gradients = rows[gradients != NO_POSITION], gradients[gradients != NO_POSITION]
         positions = self._at[self._nodes[rows]] + self._begin
@@ -188,7 +185,7 @@ class GradientsInLanes:
                 )
 
     def _through_sums(self, rows: Integers, positions: Integers, gradients: Integers) -> None:
-        """Go through sums of products: each factor is given the gradient times the other one."""
+        """The contributions of sums of products: to each factor, the gradient times the other one."""
         begins, ends = np.searchsorted(self._rows, [rows, rows + 1])
         counts = ends - begins
         which = np.repeat(np.arange(len(rows)), counts)
@@ -205,14 +202,14 @@ class GradientsInLanes:
             self._contributions[slots[is_factor]] = (gradient * factor)._position
 
     def _given(self, tape: LanesTape, column: Integers) -> Any:
-        """An operand of all lanes: a number where it is the same literal for all."""
+        """An operand with a lane for each operation; a number where it is the same literal for all."""
         entries, position = self._dependence.written.operations, int(column[0])
         if entries.primitives[position] is LITERAL and (column == position).all():
             return entries.numbers[entries.first[position]]
         return tape._symbol(column, Symbol)
 
     def _one_by_one(self, row: int, position: int, at: int) -> None:
-        """Go through an operation at a position, whose gradient is at another one."""
+        """The contributions of one operation at a position, whose gradient is at another one."""
         begin, end = np.searchsorted(self._rows, [row, row + 1])
         slots = self._by_row[begin:end].tolist()
         gradient, dependence = self.tape._symbol(at, Symbol), self._dependence
@@ -225,7 +222,7 @@ class GradientsInLanes:
                 del slots[: number + 1]
 
     def _through_call(self, row: int, called: Called) -> None:
-        """Go through a call of a function of arrays, whose results are done."""
+        """The contributions of a call of a function of arrays, when the gradients of its results are complete."""
         seeds = []
         for positions in called.results:
             at = self._found[self._alias[positions - self._begin]]
@@ -242,7 +239,7 @@ class GradientsInLanes:
             begin = end
 
     def _add(self, slots: slice) -> None:
-        """Add up the contributions of the operations on a level."""
+        """Sum the contributions to the positions on a level."""
         given = self._contributions[slots] != NO_POSITION
         targets, contributions = self._target[slots][given], self._contributions[slots][given]
         begins = np.append(True, targets[1:] != targets[:-1])[: len(targets)]
