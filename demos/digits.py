@@ -4,11 +4,11 @@ The network is the pixels of an image, a layer of tanh neurons and 10 outputs, o
 from four in five of 1,797 images, and is tested on the others. The report is made as `micrograd train` makes
 it, with a picture of the images that were misread. It is a folder with
 
-    report.html   the page, with its pictures
-    worst-1.html  the graph behind the worst reading, and two more like it
-    film.html     the training, step by step
-    metrics.json  the numbers
-    model.skops   the network itself, for `micrograd predict`
+    report.html     the page, with its pictures
+    worst-1.html    the graph behind the worst reading, and two more like it
+    recording.html  the training, step by step
+    metrics.json    the numbers
+    model.skops     the network itself, for `micrograd predict`
 """
 
 from __future__ import annotations

@@ -60,10 +60,10 @@ if TYPE_CHECKING:
     from micrograd.nn import MLP
 
 MOST_PARAMETERS = 2_000_000  # some 2 GB while they are compiled
-MOST_POINTS = 400  # rows that a film shows of networks with two inputs, in the plane; of others, it shows the first
+MOST_POINTS = 400  # rows that a recording shows of networks with two inputs, in the plane; of others, the first
 MOST_SHOWN = 20_000  # parameters of a network that a page shows whole: it is some 15 MB then
 PART = 40  # inputs that it shows of a larger one
-MOST_KEPT = 2_000_000  # numbers in all frames of a film: 65 MB of memory
+MOST_KEPT = 2_000_000  # numbers in all frames of a recording: 65 MB of memory
 
 
 class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -320,8 +320,8 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else math.inf
         self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=math.inf)
         self.t_ += len(history.epochs) * len(parts[0])
-        self.interrupted_, self._film = history.interrupted, configuration.recording
-        self.record_ = None if self._film is None else self._shown_part(self._film)
+        self.interrupted_, self._recorded = history.interrupted, configuration.recording
+        self.record_ = None if self._recorded is None else self._shown_part(self._recorded)
 
     def _warn(self, *, converged: bool) -> None:
         if self.interrupted_:
@@ -341,12 +341,12 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         frames = min(max(MOST_KEPT // _count(self._sizes()), 10), 200)
         return Recording(model, inputs, sides, frames=frames)
 
-    def _shown_part(self, film: Recording) -> Recording:
-        """The film of a training as a page can show it: of a large network, at work on the first row."""
-        row = np.array(film.inputs[0])
+    def _shown_part(self, recording: Recording) -> Recording:
+        """The recording of a training as a page can show it: of a large network, at work on the first row."""
+        row = np.array(recording.inputs[0])
         shown = self._weightiest(row)
         if len(shown) == len(row):
-            return film
+            return recording
         stage = copy(self)
 
         def part(numbers: list[float]) -> list[float]:
@@ -354,7 +354,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             found: list[float] = stage._part(shown, row).tolist()
             return found
 
-        return film.of_part(self._model(shown, row), row[shown].tolist(), part)
+        return recording.of_part(self._model(shown, row), row[shown].tolist(), part)
 
     def _sizes(self) -> tuple[int, ...]:
         return (len(self.coefs_[0]), *map(len, self.intercepts_))
@@ -399,18 +399,18 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         return outputs
 
     def _stages(self, X: Any) -> Iterator[Floats]:  # noqa: N803  # see fit
-        """The outputs with the parameters of each frame of the film."""
-        rows, film = self._rows(X), self._film
-        if film is None:
+        """The outputs with the parameters of each frame of the recording."""
+        rows, recording = self._rows(X), self._recorded
+        if recording is None:
             raise ValueError("no stages were recorded: set record=True before fit")
         stage = copy(self)
-        for _, numbers in film.frames():
+        for _, numbers in recording.frames():
             stage._set_parameters(np.array(numbers))
             yield stage._outputs(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: None if name in {"record_", "_film"} else value for name, value in state.items()}
+        return {name: None if name in {"record_", "_recorded"} else value for name, value in state.items()}
 
 
 class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-learn has no types

@@ -1,4 +1,4 @@
-"""The pictures of pages in the docs: a network and its loss, a film of two moons, and a report on penguins.
+"""The pictures of pages in the docs: a network and its loss, a recording of two moons, and a report on penguins.
 
 They need what tests of pages need.
 
@@ -18,7 +18,7 @@ from micrograd.command.main import main as command
 from tests.folders import DATA, ROOT
 
 
-def film(path: Path) -> None:
+def recording(path: Path) -> None:
     """Write the page of a training on two moons."""
     sys.path.insert(0, str(ROOT / "demos"))
     from moons import make_moons
@@ -77,12 +77,12 @@ def main() -> None:
         page.screenshot(path=path.with_suffix(".png"))
         Image.open(path.with_suffix(".png")).quantize(128).save(ROOT / "docs" / "images" / "explore.png", optimize=True)
         page.set_viewport_size({"width": 1280, "height": 800})
-        film(path)
+        recording(path)
         page.goto(path.as_uri())
         page.locator("#slider").fill("60")
         page.locator(".cell").nth(4).click()
         page.locator("aside").evaluate("aside => aside.scrollTo(0, 0)")
-        page.screenshot(path=ROOT / "docs" / "images" / "film.png")
+        page.screenshot(path=ROOT / "docs" / "images" / "recording.png")
         page = browser.new_page(viewport={"width": 760, "height": 1540})
         page.goto(report(Path(folder)).as_uri())
         page.screenshot(path=ROOT / "docs" / "images" / "report.png")

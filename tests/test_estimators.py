@@ -261,7 +261,7 @@ class TestExplore:
         assert missing is None
 
     @pytest.mark.parametrize("target", ["three classes", "number"])
-    def test_of_a_large_network_the_page_and_the_film_show_what_weighs_most(self, tmp_path, monkeypatch, target):
+    def test_of_a_large_network_the_page_and_the_recording_show_what_weighs_most(self, tmp_path, monkeypatch, target):
         estimator = quick(target, record=True).fit(ROWS, TARGETS[target])
         shown, whole = [], estimator.record_
         monkeypatch.setattr("micrograd.estimators.explore", lambda *given: shown.append(given))
@@ -279,10 +279,10 @@ class TestExplore:
         }
         part = quick(target, record=True).fit(ROWS, TARGETS[target]).record_
         assert part.losses == whole.losses
-        for film in (part, whole):
-            film.last = film.frames()[-1]
-            mg.engine.commit.commit(mg.engine.commit.setting(film.model.parameters(), "_data", film.last[1]))
-            film.outputs = [output.data for output in np.atleast_1d(film.model(film.inputs[0]))]
+        for record in (part, whole):
+            record.last = record.frames()[-1]
+            mg.engine.commit.commit(mg.engine.commit.setting(record.model.parameters(), "_data", record.last[1]))
+            record.outputs = [output.data for output in np.atleast_1d(record.model(record.inputs[0]))]
         assert part.last[0] == whole.last[0]
         assert part.outputs == pytest.approx(whole.outputs, rel=1e-12)
         assert len(part.inputs[0]) == 2
@@ -290,23 +290,23 @@ class TestExplore:
     @pytest.mark.parametrize(
         ("target", "sides"), [("two classes", {-1.0, 1.0}), ("three classes", {0.0, 1.0, 2.0}), ("labels", None)]
     )
-    def test_a_film_of_the_training_is_kept_where_it_is_asked_for(self, target, sides):
+    def test_a_recording_of_the_training_is_kept_where_it_is_asked_for(self, target, sides):
         rows, targets = ROWS[:, :2], TARGETS[target]
         estimator = quick(target, record=True, verbose=None).fit(rows, targets)
-        film, network = estimator.record_, estimator._model(range(2), rows[0])
-        assert film.losses == pytest.approx([loss for loss in film.losses if loss > 0])
-        assert np.reshape(film.losses, (3, 3)).mean(axis=1) == pytest.approx(estimator.loss_curve_)
-        assert film.frames()[-1][1] == [parameter.data for parameter in network.parameters()]
-        assert film.targets is None if sides is None else set(film.targets) == sides
-        assert len(film.inputs) == 96
+        record, network = estimator.record_, estimator._model(range(2), rows[0])
+        assert record.losses == pytest.approx([loss for loss in record.losses if loss > 0])
+        assert np.reshape(record.losses, (3, 3)).mean(axis=1) == pytest.approx(estimator.loss_curve_)
+        assert record.frames()[-1][1] == [parameter.data for parameter in network.parameters()]
+        assert record.targets is None if sides is None else set(record.targets) == sides
+        assert len(record.inputs) == 96
         if target != "labels":
             stages = list(estimator.staged_predict_proba(rows))
-            assert len(stages) == len(film.frames())
+            assert len(stages) == len(record.frames())
             assert (stages[-1] == estimator.predict_proba(rows)).all()
             before = quick(target, learning_rate_init=1e-300).fit(rows, targets)
             assert (stages[0] == before.predict_proba(rows)).all()
 
-    def test_stages_of_numbers_end_with_the_prediction_and_need_a_film(self):
+    def test_stages_of_numbers_end_with_the_prediction_and_need_a_recording(self):
         estimator = quick("number", record=True).fit(ROWS, TARGETS["number"])
         *_, last = estimator.staged_predict(ROWS)
         assert (last == estimator.predict(ROWS)).all()

@@ -631,13 +631,13 @@ class TestGroups:
         optimizer.step()
         assert [value.data for value in array[0]] == [1.0, 1.5]
 
-    def test_a_film_of_them_can_be_opened(self, tmp_path):
+    def test_a_recording_of_them_can_be_opened(self, tmp_path):
         model = mg.nn.MLP(1, [2, 1])
         groups = [{"parameters": model.layers[0]}, {"parameters": model.layers[1], "scale": 0.1}]
         record = mg.Recording(model, [[0.5]])
         mg.fit(lambda x, y: (model([x]) - y) ** 2, [(0.5, 1.0)], SGD(groups, 0.1), epochs=3, record=record)
-        mg.explore(record, tmp_path / "film.html")
-        assert (tmp_path / "film.html").stat().st_size > 1000
+        mg.explore(record, tmp_path / "recording.html")
+        assert (tmp_path / "recording.html").stat().st_size > 1000
 
     def test_an_update_of_ones_own_takes_none(self):
         class Own(SGD):

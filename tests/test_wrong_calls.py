@@ -537,7 +537,7 @@ TABLE = [
     ("mg.Recording(m, [[1, 2]], [1, 2])", ValueError, "1 inputs, but 2 targets"),
     ("mg.Recording(m, [['a', 2]])", TypeError, "an input"),
     ("mg.Recording(m, [[1, 2]], frames=1)", ValueError, "at least 2 frames"),
-    ("mg.explore(mg.Recording(m, [[1, 2]]), 'film.html')", ValueError, "nothing was recorded"),
+    ("mg.explore(mg.Recording(m, [[1, 2]]), 'recording.html')", ValueError, "nothing was recorded"),
     ("fit(record=m)", TypeError, "record must be a Recording, not MLP"),
     ("fit(noise=3)", TypeError, "noise must be a function, not int: 3"),
     ("fit(noise=list, record=mg.Recording(m, [[1, 2]]))", ValueError, "leave out record or noise"),

@@ -12,7 +12,7 @@ function exampleNow() {
   const fits = (index) => training.examples[index]?.[0] === 0; // the graph is that of the first program
   if (!training?.examples.length) return null;
   if (exampleChosen !== null && fits(exampleChosen)) return exampleChosen;
-  const found = (stepAfter(momentNow())?.batch ?? []).find(fits) ?? training.examples.findIndex((_, index) => fits(index));
+  const found = (stepAfter(snapshotNow())?.batch ?? []).find(fits) ?? training.examples.findIndex((_, index) => fits(index));
   return found < 0 ? null : found;
 }
 
@@ -33,9 +33,9 @@ function chooseExample(index) {
   }
 }
 
-/** Give the graph the numbers of the present moment, at the example that is shown. */
+/** Give the graph the numbers of the present snapshot, at the example that is shown. */
 function showStep() {
-  const { numbers } = momentNow();
+  const { numbers } = snapshotNow();
   const leaves = new Map(recording.parameters.flatMap((node, place) => (node === null ? [] : [[node, numbers[place]]])));
   const training = trainingNow();
   const index = exampleNow();
@@ -57,7 +57,7 @@ function showStep() {
 }
 
 function showExample(index, count) {
-  const batch = stepAfter(momentNow())?.batch ?? [];
+  const batch = stepAfter(snapshotNow())?.batch ?? [];
   exampleInput.max = String(count);
   exampleInput.value = String(index + 1);
   exampleWords.textContent = `of ${count}, ${batch.includes(index) ? "in" : "not in"} the batch of ${batch.length}`;
@@ -65,7 +65,7 @@ function showExample(index, count) {
 
 /** Give the neurons of the graph the activation that was chosen. */
 function exchangeActivation() {
-  const { activation } = course.settings;
+  const { activation } = trainingRun.settings;
   if (activation === activationShown) return;
   activationShown = activation;
   const [{ nodes: shape, activations }] = lessons.programs;
@@ -81,7 +81,7 @@ function exchangeActivation() {
 function addUpdates() {
   const before = steps.findIndex(({ phase }) => phase === "batch");
   if (before >= 0) steps.length = before;
-  const next = stepAfter(momentNow());
+  const next = stepAfter(snapshotNow());
   const isKnown = Boolean(next?.numbers && passes.backward);
   if (isKnown) {
     steps.push({ phase: "batch" });
@@ -96,10 +96,10 @@ function addUpdates() {
 
 /** The steps after both passes in words: the gradient of the batch, and the step of each parameter. */
 function explainTrainingStep(step) {
-  const next = stepAfter(momentNow());
+  const next = stepAfter(snapshotNow());
   if (step.phase === "update") return explainParameter(step.parameter, next);
-  const { batch, loss, moment, optimizer, rate } = next;
-  const made = `Step ${moment.step + 1} is made from`;
+  const { batch, loss, snapshot, optimizer, rate } = next;
+  const made = `Step ${snapshot.step + 1} is made from`;
   return [
     html("p", { class: "eyebrow" }, "Update"), html("h2", {}, "The gradient that trains"),
     html("p", {}, batch.length === 1 ? `${made} example ${batch[0] + 1} alone.` : `${made} a batch of ${batch.length} examples. The graph shows the loss of one; what trains is the mean of their gradients.`),

@@ -44,16 +44,16 @@ function laboratoryPanel(changed) {
   activationField.hidden = !lessons.programs.some((program) => program.activations.length);
   const kind = html("select", {}, html("option", { value: "1" }, "blue ●"), html("option", { value: "0" }, "orange ■"));
   const undo = html("button", { type: "button", onclick: () => {
-    course.own.points.pop();
-    course.own.kinds.pop();
+    trainingRun.own.points.pop();
+    trainingRun.own.kinds.pop();
     restart();
     changed();
   } }, "Take the last away");
   const own = html("div", { class: "row" }, field("Next point", kind), undo);
   const again = html("button", { type: "button", onclick: go(() => restart()) }, "Start again");
   const drawn = html("button", { type: "button", onclick: go(() => {
-    course.drawn = (course.drawn ?? -1) + 1;
-    course.weights = drawnWeights(course.drawn);
+    trainingRun.drawn = (trainingRun.drawn ?? -1) + 1;
+    trainingRun.weights = drawnWeights(trainingRun.drawn);
     restart();
   }) }, "Other weights");
   const back = html("button", { type: "button", onclick: go(rewind) }, "Back to the recording");
@@ -63,16 +63,16 @@ function laboratoryPanel(changed) {
 
   /** Show the settings as they are. */
   function update() {
-    const { settings } = course;
-    for (const [input, value] of [[data, settings.data], [noise, settings.noise], [batch, settings.batch], [optimizer, settings.optimizer], [rate, rateAfter(momentNow())], [activation, settings.activation ?? ""], [seed, settings.seed]]) {
+    const { settings } = trainingRun;
+    for (const [input, value] of [[data, settings.data], [noise, settings.noise], [batch, settings.batch], [optimizer, settings.optimizer], [rate, rateAfter(snapshotNow())], [activation, settings.activation ?? ""], [seed, settings.seed]]) {
       if (input !== document.activeElement || input.value === "" || input.tagName === "SELECT" || !problem.hidden) input.value = String(value);
     }
     noiseField.hidden = settings.data === "recorded" || settings.data === "own";
     own.hidden = settings.data !== "own";
-    undo.disabled = !course.own.points.length;
-    back.disabled = !course.isLive;
-    words.textContent = course.weights ? `The weights are those of random.seed(${course.drawn}).` : "";
-    words.hidden = !course.weights;
+    undo.disabled = !trainingRun.own.points.length;
+    back.disabled = !trainingRun.isLive;
+    words.textContent = trainingRun.weights ? `The weights are those of random.seed(${trainingRun.drawn}).` : "";
+    words.hidden = !trainingRun.weights;
   }
   return { element, update, kind: () => Number(kind.value) };
 }

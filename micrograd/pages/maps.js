@@ -79,7 +79,7 @@ const threshold = recording.network && primitives[recording.network.nodes[record
 let programShown = null;
 /** The program of the network, with the activation that is chosen. */
 function networkProgram() {
-  const { activation } = course.settings;
+  const { activation } = trainingRun.settings;
   const { network } = recording;
   if (programShown?.activation !== activation) programShown = { activation, made: runnable({ ...network, root: network.outputs[0] }, activation === null ? null : lessons.activations[activation]) };
   return programShown.made;

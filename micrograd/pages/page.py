@@ -55,22 +55,22 @@ SEQUENCE = (  # before the start of a page with a softmax that predicts
     "typing",  # another word
     "sampling",  # words that the program makes up
     "trying",  # a word and the temperature, as one likes
-    "moments",  # the same at each moment of a training, with words that are made up
+    "recorded_blocks",  # the same at each snapshot of a training, with words that are made up
     "sequence",  # all of it, and what the controls move
 )
 RECORDING = (  # before the start of a page that shows a training
     "random",  # Python's random numbers
     "training",  # what fit does, from the formulas
     "datasets",  # points to train on
-    "course",  # the moments of a training, recorded or added by the page
+    "snapshots",  # the snapshots of a training, recorded or added by the page
     "losses",  # the curve
     "maps",  # what neurons say of each place of the plane
     "plane",  # the map with the points
     "network",  # the neurons with their maps, the edges with their weights
     "update",  # the step of the optimiser in words
     "laboratory",  # the settings of a training in the page
-    "timeline",  # going through the moments of a training
-    "example",  # one step: the graph with the numbers of a moment
+    "timeline",  # going through the snapshots of a training
+    "example",  # one step: the graph with the numbers of a snapshot
     "recording",  # what is shown of a training, and what the controls move
 )
 

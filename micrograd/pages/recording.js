@@ -50,21 +50,21 @@ function setMode(training) {
   afterMode(training);
 }
 
-/** Show the present moment of the training. */
+/** Show the present snapshot of the training. */
 function showTraining() {
-  const moment = momentNow();
-  const next = stepAfter(moment);
-  const last = course.moments[course.moments.length - 1].step;
-  headline.textContent = course.isLive ? `Step ${moment.step}${moment.step === last ? "" : ` of ${last}`}, trained in this page` : `Step ${moment.step} of ${last}, recorded`;
-  warning.textContent = troubleOf(moment, next);
+  const snapshot = snapshotNow();
+  const next = stepAfter(snapshot);
+  const last = trainingRun.snapshots[trainingRun.snapshots.length - 1].step;
+  headline.textContent = trainingRun.isLive ? `Step ${snapshot.step}${snapshot.step === last ? "" : ` of ${last}`}, trained in this page` : `Step ${snapshot.step} of ${last}, recorded`;
+  warning.textContent = troubleOf(snapshot, next);
   warning.hidden = !warning.textContent;
   showPoints();
-  if (canRun) showNetwork(board, picture, moment.numbers, inputsNow());
-  else picture?.paint(moment.numbers, null, null, []);
+  if (canRun) showNetwork(board, picture, snapshot.numbers, inputsNow());
+  else picture?.paint(snapshot.numbers, null, null, []);
   if (!picture) showGraph();
   board?.ring((next?.batch ?? []).map(pointOfExample).filter((point) => point >= 0));
-  chart.set(course.losses);
-  chart.mark(moment.step, next?.loss ?? lossNear(moment.step));
+  chart.set(trainingRun.losses);
+  chart.mark(snapshot.step, next?.loss ?? lossNear(snapshot.step));
   laboratory.update();
   showNeuron();
   showControls();
@@ -79,10 +79,10 @@ function showGraph() {
 
 /** The loss of the step after so many, or of the last before, where it was recorded. */
 function lossNear(made) {
-  return (course.losses.find(([step]) => step > made) ?? course.losses[course.losses.length - 1])?.[1] ?? null;
+  return (trainingRun.losses.find(([step]) => step > made) ?? trainingRun.losses[trainingRun.losses.length - 1])?.[1] ?? null;
 }
 
-/** What is wrong with a moment, in words; "" where nothing is. */
+/** What is wrong with a snapshot, in words; "" where nothing is. */
 function troubleOf({ step, numbers }, next) {
   const odd = numbers.findIndex((number) => !Number.isFinite(number));
   if (odd >= 0) return `After step ${step}, ${parameterName(odd)} is ${readable(numbers[odd])}: what is computed with it is no number either.`;
@@ -93,14 +93,14 @@ const placeOf = (numbers) => numbers.slice(0, 2).join(" ");
 const pointAt = new Map(points.map((place, index) => [placeOf(place), index]));
 const exampleAt = new Map((lessons.examples ?? []).map((example, index) => [placeOf(example.slice(1)), index]));
 /** The recording's points may be others than its examples, or in another order: they belong together where they lie together. */
-const pointOfExample = (index) => (course.settings.data === "recorded" ? pointAt.get(placeOf(lessons.examples[index].slice(1))) ?? -1 : index);
-const exampleOfPoint = (index) => (course.settings.data === "recorded" ? exampleAt.get(placeOf(points[index])) : index);
+const pointOfExample = (index) => (trainingRun.settings.data === "recorded" ? pointAt.get(placeOf(lessons.examples[index].slice(1))) ?? -1 : index);
+const exampleOfPoint = (index) => (trainingRun.settings.data === "recorded" ? exampleAt.get(placeOf(points[index])) : index);
 
 let pointsShown = "";
 /** Put the points of the present settings into the plane. */
 function showPoints() {
-  const { data, noise, seed } = course.settings;
-  const key = JSON.stringify([data, noise, seed, course.own.points.length]);
+  const { data, noise, seed } = trainingRun.settings;
+  const key = JSON.stringify([data, noise, seed, trainingRun.own.points.length]);
   if (!board || key === pointsShown) return;
   pointsShown = key;
   const several = network.outputs.length > 1;
@@ -113,11 +113,11 @@ function showPoints() {
 
 /** Put a point of one's own where the plane was clicked: it is trained on from the next step. */
 function addPoint(place) {
-  course.own.points.push(place);
-  course.own.kinds.push(laboratory.kind());
+  trainingRun.own.points.push(place);
+  trainingRun.own.kinds.push(laboratory.kind());
   branch({});
   showTraining();
-  say(`${course.own.points.length} points`);
+  say(`${trainingRun.own.points.length} points`);
 }
 
 function sayTraining() {
@@ -135,15 +135,15 @@ function showControls() {
   find("slider").setAttribute("aria-label", inTraining ? "Training step" : "Step");
   find("passes").hidden = inTraining;
   if (!inTraining) return;
-  const last = course.moments.length - 1;
+  const last = trainingRun.snapshots.length - 1;
   find("play").setAttribute("aria-label", rolling ? "Pause the training" : "Play the training");
   find("slider").max = String(Math.max(1, last));
-  find("slider").value = String(course.now);
+  find("slider").value = String(trainingRun.now);
   find("slider").setAttribute("aria-valuetext", headline.textContent);
-  find("count").textContent = `step ${momentNow().step}`;
-  for (const id of ["first", "previous"]) find(id).disabled = course.now === 0;
-  find("last").disabled = course.now === last;
-  find("next").disabled = course.now === last && !canTrainOn();
+  find("count").textContent = `step ${snapshotNow().step}`;
+  for (const id of ["first", "previous"]) find(id).disabled = trainingRun.now === 0;
+  find("last").disabled = trainingRun.now === last;
+  find("next").disabled = trainingRun.now === last && !canTrainOn();
 }
 
 /** Look at a neuron, or no longer. */
@@ -157,8 +157,8 @@ function chooseNeuron(cell) {
 function showNeuron() {
   neuronPanel.hidden = neuron === null;
   if (neuron === null) return;
-  const { numbers } = momentNow();
-  const next = stepAfter(momentNow());
+  const { numbers } = snapshotNow();
+  const next = stepAfter(snapshotNow());
   const shown = (from, parameter) => (from ? readable(from[parameter]) : "unknown");
   const ownName = (parameter) => html("th", { scope: "row", title: recording.names[parameter] }, recording.names[parameter].split(".").pop());
   const row = (parameter) => html("tr", {}, ownName(parameter), ...[numbers, next?.gradients, next?.numbers].map((from) => html("td", {}, shown(from, parameter))));

@@ -47,7 +47,7 @@ def of_recording(
     """The graph of the loss of the first example, with the recorded parameters, and what it takes to go on training.
 
     Where the loss is not known, the graph is that of the network at work on the first of the inputs. Meanwhile the
-    parameters have the numbers of the first moment, with which all of it can be computed, also where the training
+    parameters have the numbers of the first snapshot, with which all of it can be computed, also where the training
     ended with others.
 
     Args:
@@ -59,21 +59,21 @@ def of_recording(
         TypeError: if the network gives something else than Values.
         ValueError: if the recording has no steps.
     """
-    moments = recording.moments()
-    if len(moments) < 2:
+    snapshots = recording.snapshots()
+    if len(snapshots) < 2:
         raise ValueError("nothing was recorded: give the recording to fit(record=) first")
     parameters = recording.model.parameters()
     most = MOST_NUMBERS if recording.inputs else MOST_NUMBERS_OF_TOKENS
-    stride = math.ceil(len(moments) * len(parameters) / most) or 1
-    moments = [*moments[:-1:stride], moments[-1]]
+    stride = math.ceil(len(snapshots) * len(parameters) / most) or 1
+    snapshots = [*snapshots[:-1:stride], snapshots[-1]]
     return with_numbers(
-        parameters, moments[0].numbers, lambda: _of_recording(recording, moments, parameters, boxes, classes)
+        parameters, snapshots[0].numbers, lambda: _of_recording(recording, snapshots, parameters, boxes, classes)
     )
 
 
 def _of_recording(
     recording: Recording,
-    moments: list[Snapshot],
+    snapshots: list[Snapshot],
     parameters: list[Value],
     boxes: Mapping[str, Any],
     classes: Sequence[str],
@@ -115,7 +115,7 @@ def _of_recording(
         "parameters": [position.get(parameter) for parameter in parameters],
         "names": _names(recording.model, parameters),
         "nodes": [position[node] for node in topological_order(root)],
-        **_moments(moments, len(parameters), bool(inputs)),
+        **_snapshots(snapshots, len(parameters), bool(inputs)),
         "losses": _losses(recording.losses),
         "inputs": [position.get(x) for x in inputs_of_root],
         "first": first,
@@ -155,34 +155,34 @@ def _losses(losses: list[float]) -> list[list[Any]]:
     return [[step, jsonable(losses[step - 1])] for step in range(1, len(losses) + 1, stride)]
 
 
-def _moments(moments: list[Snapshot], count: int, has_states: bool) -> dict[str, Any]:
-    """The numbers of the parameters at each moment, and those of the optimiser: matrices with a row for each.
+def _snapshots(snapshots: list[Snapshot], count: int, has_states: bool) -> dict[str, Any]:
+    """The numbers of the parameters at each snapshot, and those of the optimiser: matrices with a row for each.
 
     Where the page cannot train on, it needs none of the optimiser.
     """
-    states = (len(state) for moment in moments if has_states for state in moment.state or [] if state)
+    states = (len(state) for snapshot in snapshots if has_states for state in snapshot.state or [] if state)
     width = max(states, default=0)
-    columns = [_column(moments, count, place) for place in range(width)]
+    columns = [_column(snapshots, count, place) for place in range(width)]
     return {
         "frames": [
             {
-                "step": moment.step,
-                "batch": moment.batch,
-                "rate": None if moment.rate is None else jsonable(moment.rate),
-                "known": moment.state is not None and has_states,
+                "step": snapshot.step,
+                "batch": snapshot.batch,
+                "rate": None if snapshot.rate is None else jsonable(snapshot.rate),
+                "known": snapshot.state is not None and has_states,
             }
-            for moment in moments
+            for snapshot in snapshots
         ],
-        "numbers": _packed(number for moment in moments for number in moment.numbers),
+        "numbers": _packed(number for snapshot in snapshots for number in snapshot.numbers),
         "states": columns,
     }
 
 
-def _column(moments: list[Snapshot], count: int, place: int) -> str:
-    """One number of the state at each moment: of each parameter, or one for all, as Adam's count of steps is."""
+def _column(snapshots: list[Snapshot], count: int, place: int) -> str:
+    """One number of the state at each snapshot: of each parameter, or one for all, as Adam's count of steps is."""
     rows = [
-        [state[place] if state else 0.0 for state in moment.state] if moment.state is not None else [0.0] * count
-        for moment in moments
+        [state[place] if state else 0.0 for state in snapshot.state] if snapshot.state is not None else [0.0] * count
+        for snapshot in snapshots
     ]
     if all(number == row[0] for row in rows for number in row):
         return _packed(row[0] for row in rows)

@@ -54,8 +54,8 @@ function explainUpdate(optimizer, inputs) {
 
 /** The step of one parameter: the gradient that trains it, and what the optimiser makes of it. */
 function explainParameter(parameter, next) {
-  const { moment, rate, optimizer, gradients: all, numbers } = next;
-  const inputs = [moment.numbers[parameter], all[parameter], rate, ...optimizer.state.map((_, place) => moment.states[place]?.[parameter] ?? 0)];
+  const { snapshot, rate, optimizer, gradients: all, numbers } = next;
+  const inputs = [snapshot.numbers[parameter], all[parameter], rate, ...optimizer.state.map((_, place) => snapshot.states[place]?.[parameter] ?? 0)];
   return [
     html("p", { class: "eyebrow" }, `Update, ${lessons.trained.indexOf(parameter) + 1} of ${lessons.trained.length}`), html("h2", {}, bdi(parameterName(parameter)), " takes its step"),
     html("div", { class: "contribution" }, html("h3", {}, "Its gradient"), ...explainGradient(parameter, next)),

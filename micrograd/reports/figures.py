@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_BARS = 15
 MOST_CLASSES = 20  # for whose counts there is room
-MOST_ROWS = 1_000  # of which the loss is computed, at as many frames of a film:
+MOST_ROWS = 1_000  # of which the loss is computed, at as many frames of a recording:
 MOST_FRAMES = 50
 
 
@@ -54,8 +54,8 @@ def figures(
         if len(by_column):
             bars = plot(_importance, by_column[:MOST_BARS], height=1.2 + 0.3 * min(len(by_column), MOST_BARS))
             drawn["How much each column matters to the test rows"] = bars
-    if film := network_of(pipeline).record_:
-        batches = pd.Series(film.losses, range(1, len(film.losses) + 1))
+    if recording := network_of(pipeline).record_:
+        batches = pd.Series(recording.losses, range(1, len(recording.losses) + 1))
         drawn["How the loss fell"] = plot(draw_losses, batches, validation(pipeline, study))
     return drawn
 

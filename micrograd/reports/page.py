@@ -1,10 +1,10 @@
 """The report of a training: its page, and the folder that it stands in with the model.
 
-report.html   the page, whole in one file
-metrics.json  its numbers
-worst-1.html  the graph behind the prediction that is the furthest off, and two more like it
-film.html     the training, step by step
-model.skops   the model, for `micrograd predict`
+report.html     the page, whole in one file
+metrics.json    its numbers
+worst-1.html    the graph behind the prediction that is the furthest off, and two more like it
+recording.html  the training, step by step
+model.skops     the model, for `micrograd predict`
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from micrograd._support.files import StrPath
     from micrograd.tables.study import Study
 
-FILES = {"report.html", "metrics.json", "model.skops", "film.html", "worst-1.html", "worst-2.html", "worst-3.html"}
+FILES = {"report.html", "metrics.json", "model.skops", "recording.html", "worst-1.html", "worst-2.html", "worst-3.html"}
 MOST_LINES = 100  # of a table; of a longer one, the first and the last, and metrics.json has all
-MOST_PARAMETERS = 20_000  # behind the first layer of a network whose graphs and film are shown
+MOST_PARAMETERS = 20_000  # behind the first layer of a network whose graphs and recording are shown
 
 
 def headline(numbers: dict[str, Any]) -> str:
@@ -71,7 +71,7 @@ def write_report(
         study: what it learned.
         numbers: what scores.evaluate gave.
         path: of the folder.
-        pictures: whether to draw pictures, graphs and the film.
+        pictures: whether to draw pictures, graphs and the recording.
         overwrite: whether to replace an older report.
         more: pictures as SVG, by their captions, that stand before all others.
         inputs: columns that graphs show as one box, as the estimators' explore takes them.
@@ -100,7 +100,7 @@ def write_report(
 def _write_graphs(
     pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder: Path, boxes: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
-    """Write the graphs of the worst rows, and the film if there is one; their names and titles."""
+    """Write the graphs of the worst rows, and the recording if there is one; their names and titles."""
     network, encoder, shown = network_of(pipeline), pipeline[0], {}
     if sum(coef.size for coef in network.coefs_[1:]) > MOST_PARAMETERS:
         return {}
@@ -113,8 +113,8 @@ def _write_graphs(
         shown[f"worst-{position}.html"] = title
     if network.record_ is not None:
         some = len(network.record_.inputs[0]) < network.n_features_in_
-        shown["film.html"] = f"The training as a film{', with the inputs that weigh most' if some else ''}"
-        explore(network.record_, folder / "film.html", shown["film.html"])
+        shown["recording.html"] = f"The training, step by step{', with the inputs that weigh most' if some else ''}"
+        explore(network.record_, folder / "recording.html", shown["recording.html"])
     return shown
 
 

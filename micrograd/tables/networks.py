@@ -64,7 +64,7 @@ LEARNED: dict[str, Callable[[Any], bool]] = {
     "best_validation_score_": _or_none(_is_number),
     "validation_scores_": _or_none(_are_numbers),
     "interrupted_": _is_flag,
-    "_film": lambda value: value is None,
+    "_recorded": lambda value: value is None,
     "record_": lambda value: value is None,
 }
 

@@ -317,7 +317,7 @@ def _continue(history: History, batches: ListBatches | StreamBatches) -> None:
 
 
 def _check_record(record: Any, noise: Any, batches: ListBatches | StreamBatches) -> None:
-    """Refuse what is no Recording, and what a film cannot show."""
+    """Refuse what is no Recording, and what one cannot show."""
     if record is not None and not isinstance(record, Recording):
         raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
     if record is not None and noise is not None:

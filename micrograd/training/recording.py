@@ -119,8 +119,8 @@ class Recording:
         self._most = frames
         self._every = 1
         self._parameters = model.parameters()
-        self._moments = [Snapshot(0, self._numbers())]
-        self._last = self._moments[0]
+        self._snapshots = [Snapshot(0, self._numbers())]
+        self._last = self._snapshots[0]
 
     def start(self, run: Run) -> None:
         """Note the training whose steps follow; fit calls this.
@@ -128,7 +128,7 @@ class Recording:
         If it is another training than before, the batches and states of the earlier steps are dropped.
         """
         if self.run is not None and not self.run.is_continued_by(run):
-            self._moments = [replace(moment, state=None, batch=None, rate=None) for moment in self._moments]
+            self._snapshots = [replace(snapshot, state=None, batch=None, rate=None) for snapshot in self._snapshots]
         self.run = run
         self._set_last(replace(self._last, state=self._state(), batch=None, rate=None))
 
@@ -145,9 +145,9 @@ class Recording:
         self.losses.append(loss)
         self._last = Snapshot(len(self.losses), self._numbers() if numbers is None else numbers, self._state())
         if len(self.losses) % self._every == 0:
-            self._moments.append(self._last)
-        if len(self._moments) > self._most:
-            self._moments = self._moments[::2]
+            self._snapshots.append(self._last)
+        if len(self._snapshots) > self._most:
+            self._snapshots = self._snapshots[::2]
             self._every *= 2
 
     def keeps_next(self) -> bool:
@@ -170,25 +170,26 @@ class Recording:
             row: the inputs that it is shown at work on.
             part: gives its parameters' numbers from those of the whole.
         """
-        film = Recording(model, [row])
-        film.losses, film._moments = self.losses, [Snapshot(step, part(numbers)) for step, numbers in self.frames()]
-        film._last = film._moments[-1]
-        return film
+        recording = Recording(model, [row])
+        recording.losses = self.losses
+        recording._snapshots = [Snapshot(step, part(numbers)) for step, numbers in self.frames()]
+        recording._last = recording._snapshots[-1]
+        return recording
 
     def frames(self) -> list[Frame]:
         """The snapshots: for each, the number of steps made and the parameters' numbers; the last step is one."""
-        return [(moment.step, moment.numbers) for moment in self.moments()]
+        return [(snapshot.step, snapshot.numbers) for snapshot in self.snapshots()]
 
-    def moments(self) -> list[Snapshot]:
+    def snapshots(self) -> list[Snapshot]:
         """The snapshots, with what is known of the optimiser and of the next step."""
-        if self._moments[-1].step == self._last.step:
-            return self._moments
-        return [*self._moments, self._last]
+        if self._snapshots[-1].step == self._last.step:
+            return self._snapshots
+        return [*self._snapshots, self._last]
 
-    def _set_last(self, moment: Snapshot) -> None:
-        if self._moments[-1].step == self._last.step:
-            self._moments[-1] = moment
-        self._last = moment
+    def _set_last(self, snapshot: Snapshot) -> None:
+        if self._snapshots[-1].step == self._last.step:
+            self._snapshots[-1] = snapshot
+        self._last = snapshot
 
     def _numbers(self) -> list[float]:
         return [parameter.data for parameter in self._parameters]

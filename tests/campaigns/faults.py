@@ -39,7 +39,7 @@ ACTIONS = {
     "`backward()` through two results of a compiled function": ("backward_of_several",),
     "what a compiled `fit` writes back": ("write_back",),
     "the gradients that `gradcheck` and pages put back": ("check", "page"),
-    "the numbers that a recording puts back": ("film",),
+    "the numbers that a recording puts back": ("recording",),
 }
 
 

@@ -71,14 +71,14 @@ def page():
     return lambda: _gradients(y, [x, w, y]), grads(x, w, y)
 
 
-def film():
+def recording():
     ws = [Value(1.0), Value(2.0), Value(3.0)]
     return lambda: with_numbers(ws, [4.0, 5.0, 6.0], lambda: {"sum": sum(ws)}), lambda: [w.data for w in ws]
 
 
 CASES = {
     case.__name__: case
-    for case in (compiled_backward, compiled_call, backward_of_several, write_back, check, page, film)
+    for case in (compiled_backward, compiled_call, backward_of_several, write_back, check, page, recording)
 }
 ALLOWED = {}
 

@@ -166,12 +166,14 @@ class TestTheSameAsEager:
         assert same(after((other_leaves, other, other_loss), compile="jax", devices=3), expected)
 
     def test_a_recording_sees_each_step(self):
-        films = []
+        recordings = []
         for settings in ({}, {"compile": "jax", "devices": 2}):
             model, optimizer, loss, examples = in_two_processes.line()
-            films.append(mg.training.Recording(model, [[1.0]]))
-            after((optimizer.parameters, optimizer, loss), examples, record=films[-1], **settings)
-        eager, sharded = ([number for step, numbers in film.frames() for number in (step, *numbers)] for film in films)
+            recordings.append(mg.training.Recording(model, [[1.0]]))
+            after((optimizer.parameters, optimizer, loss), examples, record=recordings[-1], **settings)
+        eager, sharded = (
+            [number for step, numbers in each.frames() for number in (step, *numbers)] for each in recordings
+        )
         assert len(eager) == 7 * 3  # at first and after each of six steps: the weight and the bias
         assert same(sharded, eager)
 

@@ -676,7 +676,7 @@ class TestRecording:
         assert steps[-1] == len(history.steps)
         assert len({after - before for before, after in pairwise(steps[:-1])}) == 1
 
-    def test_the_film_has_the_frames_and_leaves_the_model_as_it_is(self, tmp_path):
+    def test_the_recording_has_the_frames_and_leaves_the_model_as_it_is(self, tmp_path):
         model, recording, _, _ = trained()
         before = [(parameter.data, parameter.grad) for parameter in model.parameters()]
         data = explored(recording, tmp_path)
@@ -687,7 +687,7 @@ class TestRecording:
         numbers = struct.unpack(f"<{len(raw) // 8}d", raw)[: len(model.parameters())]
         assert [*numbers] == [data["nodes"][node]["data"] for node in data["recording"]["parameters"]]
 
-    def test_the_film_of_a_large_network_has_fewer_frames_the_first_and_the_last_among_them(
+    def test_the_recording_of_a_large_network_has_fewer_frames_the_first_and_the_last_among_them(
         self, tmp_path, monkeypatch
     ):
         model, recording, history, _ = trained()
@@ -697,7 +697,7 @@ class TestRecording:
         assert 2 < len(steps) <= 4 < len(whole)
         assert (steps[0], steps[-1]) == (0, len(history.steps))
 
-    def test_a_film_of_several_outputs_starts_from_their_sum(self, tmp_path):
+    def test_a_recording_of_several_outputs_starts_from_their_sum(self, tmp_path):
         model = mg.nn.MLP(2, [3])
         recording = mg.Recording(model, [[1.0, 2.0]])
         recording.step(1.0)
@@ -706,7 +706,7 @@ class TestRecording:
         assert {"output 1", "output 2", "output 3", "sum of outputs"} <= hints
         assert data["nodes"][data["root"]]["data"] == sum(output.data for output in model([1.0, 2.0]))
 
-    def test_a_film_of_what_is_no_network_of_values_is_refused(self, tmp_path):
+    def test_a_recording_of_what_is_no_network_of_values_is_refused(self, tmp_path):
         class Constant(mg.nn.Module):
             def __call__(self, inputs):
                 return 1.0
@@ -714,7 +714,7 @@ class TestRecording:
         recording = mg.Recording(Constant(), [[1.0]])
         recording.step(1.0)
         with pytest.raises(TypeError, match="the network must give Values, not float"):
-            mg.explore(recording, tmp_path / "film.html")
+            mg.explore(recording, tmp_path / "recording.html")
 
 
 class TestNotebooks:
@@ -787,7 +787,7 @@ class TestNotebooks:
             shown += kinds
         assert {"image/svg+xml", "text/html"} <= set(shown)
         assert (tmp_path / "page.html").exists()
-        assert (tmp_path / "film.html").exists()
+        assert (tmp_path / "recording.html").exists()
 
 
 def test_pages_and_pictures_need_no_numpy(tmp_path):
@@ -799,9 +799,9 @@ def test_pages_and_pictures_need_no_numpy(tmp_path):
         "recording = mg.Recording(net, *zip(*examples))\n"
         "loss = lambda point, side: (net(point) - side) ** 2\n"
         "mg.fit(loss, examples, mg.optim.Adam(net.parameters(), 0.1), epochs=4, record=recording)\n"
-        "mg.explore(recording, 'film.html')\n"
+        "mg.explore(recording, 'recording.html')\n"
         "mg.explore(loss(*examples[0]), 'page.html')\n"
         "mg.save(loss(*examples[0]), 'picture.svg', fold=True)\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=300)
-    assert {path.name for path in tmp_path.iterdir()} >= {"film.html", "page.html", "picture.svg"}
+    assert {path.name for path in tmp_path.iterdir()} >= {"recording.html", "page.html", "picture.svg"}

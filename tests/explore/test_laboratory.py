@@ -1,4 +1,4 @@
-"""What a film has for a page that trains by itself: programs, examples, updates; and the reasons why there are none."""
+"""What a recording has for a page that trains by itself: programs, examples, updates; or the reasons why it has none."""
 
 from __future__ import annotations
 
@@ -49,46 +49,46 @@ def floats(text):
     return list(struct.unpack(f"<{len(raw) // 8}d", raw))
 
 
-class TestMoments:
+class TestSnapshots:
     @pytest.mark.parametrize("compiled", [False, True])
     def test_have_the_state_the_batch_and_the_rate_of_each_step(self, compiled):
         model = mg.nn.MLP(2, [2, 1])
         optimizer = mg.optim.Adam(model.parameters(), mg.optim.linear(0.1, 0.0, 10))
         recording = recorded(hinge, points_of(5), model, optimizer, batch_size=2, epochs=2, compile=compiled)
-        moments = recording.moments()
+        snapshots = recording.snapshots()
         order = random.Random(0)
         batches = []
         for _ in range(2):
             indices = order.sample(range(5), 5)
             batches += [indices[:2], indices[2:4], indices[4:]]
-        assert [moment.batch for moment in moments] == [*batches, None]
-        assert [moment.rate for moment in moments[:-1]] == pytest.approx([0.1 - 0.01 * step for step in range(6)])
-        assert [moment.step for moment in moments] == list(range(7))
-        assert moments[0].state == [(0.0, 0.0, 0.0)] * 9
-        assert moments[-1].state == optimizer._state
-        assert {state[2] for moment in moments for state in moment.state} == set(range(7))
+        assert [snapshot.batch for snapshot in snapshots] == [*batches, None]
+        assert [snapshot.rate for snapshot in snapshots[:-1]] == pytest.approx([0.1 - 0.01 * step for step in range(6)])
+        assert [snapshot.step for snapshot in snapshots] == list(range(7))
+        assert snapshots[0].state == [(0.0, 0.0, 0.0)] * 9
+        assert snapshots[-1].state == optimizer._state
+        assert {state[2] for snapshot in snapshots for state in snapshot.state} == set(range(7))
 
     def test_are_thinned_with_their_batches(self):
         recording = recorded(hinge, points_of(30), batch_size=1)
         thin = mg.Recording(recording.model, [[1.0, 2.0]], frames=8)
         mg.fit(hinge(thin.model), points_of(30), recording.run.optimizer, seed=0, record=thin)
-        for moment in thin.moments()[:-1]:
-            assert moment.batch == random.Random(0).sample(range(30), 30)[moment.step : moment.step + 1]
+        for snapshot in thin.snapshots()[:-1]:
+            assert snapshot.batch == random.Random(0).sample(range(30), 30)[snapshot.step : snapshot.step + 1]
 
     def test_of_another_training_before_have_no_state(self):
         recording = recorded(hinge, points_of(3))
         model, same = recording.model, recording.run.examples
         mg.fit(hinge(model), same, recording.run.optimizer, record=recording)
-        assert all(moment.state is not None for moment in recording.moments())
+        assert all(snapshot.state is not None for snapshot in recording.snapshots())
         other = mg.optim.Adam(model.parameters(), 0.1)
         mg.fit(hinge(model), same, other, record=recording)
-        assert [moment.state is None for moment in recording.moments()] == [True] * 6 + [False] * 4
-        assert [moment.batch is None for moment in recording.moments()] == [True] * 6 + [False] * 3 + [True]
+        assert [snapshot.state is None for snapshot in recording.snapshots()] == [True] * 6 + [False] * 4
+        assert [snapshot.batch is None for snapshot in recording.snapshots()] == [True] * 6 + [False] * 3 + [True]
 
     def test_of_parameters_that_are_not_trained_have_none_either(self):
         model = mg.nn.MLP(2, [1])
         recording = recorded(hinge, points_of(3), model, mg.optim.SGD(model.parameters()[:2], 0.1, momentum=0.5))
-        assert [state is None for state in recording.moments()[-1].state] == [False, False, True]
+        assert [state is None for state in recording.snapshots()[-1].state] == [False, False, True]
 
     def test_a_recording_is_copied_and_pickled_without_the_loss(self):
         recording = recorded(hinge, points_of(3))
@@ -98,16 +98,16 @@ class TestMoments:
         assert recording.run is not None
 
 
-class TestFilm:
+class TestRecording:
     def test_has_the_numbers_and_the_state_as_floats(self, tmp_path):
         model = mg.nn.MLP(2, [2, 1])
         recording = recorded(hinge, points_of(4), model, mg.optim.Adam(model.parameters(), 0.1), batch_size=3)
-        film = explored(recording, tmp_path)["recording"]
-        moments = recording.moments()
-        assert floats(film["numbers"]) == [number for moment in moments for number in moment.numbers]
-        means, squares, counts = map(floats, film["states"])
-        assert means == [state[0] for moment in moments for state in moment.state]
-        assert squares == [state[1] for moment in moments for state in moment.state]
+        shown = explored(recording, tmp_path)["recording"]
+        snapshots = recording.snapshots()
+        assert floats(shown["numbers"]) == [number for snapshot in snapshots for number in snapshot.numbers]
+        means, squares, counts = map(floats, shown["states"])
+        assert means == [state[0] for snapshot in snapshots for state in snapshot.state]
+        assert squares == [state[1] for snapshot in snapshots for state in snapshot.state]
         assert counts == [0, 1, 2]  # the same for all parameters
 
     def test_of_a_machine_with_the_highest_byte_first_is_the_same(self, tmp_path, monkeypatch):
@@ -121,20 +121,20 @@ class TestFilm:
         recording = recorded(hinge, points_of(2))
         recording.model.layers[1].neurons[0].b.data = math.inf
         recording.step(math.nan)
-        film = explored(recording, tmp_path)["recording"]
-        assert film["losses"][-1] == [3, "NaN"]
-        assert floats(film["numbers"])[-1] == math.inf
+        shown = explored(recording, tmp_path)["recording"]
+        assert shown["losses"][-1] == [3, "NaN"]
+        assert floats(shown["numbers"])[-1] == math.inf
 
     def test_of_a_loss_has_that_as_its_root_and_the_inputs_as_leaves(self, tmp_path):
         data = explored(recorded(hinge, points_of(4)), tmp_path)
-        film, nodes = data["recording"], data["nodes"]
+        shown, nodes = data["recording"], data["nodes"]
         assert nodes[data["root"]]["hint"] == "loss"
-        assert [nodes[index]["label"] for index in film["inputs"]] == ["x1", "x2"]
-        program = film["training"]["programs"][0]
+        assert [nodes[index]["label"] for index in shown["inputs"]] == ["x1", "x2"]
+        program = shown["training"]["programs"][0]
         kinds = {"p": "leaf", "x": "leaf", "c": "constant"}
-        for node, index in zip(program["nodes"], film["nodes"], strict=True):
+        for node, index in zip(program["nodes"], shown["nodes"], strict=True):
             assert nodes[index]["kind"] == kinds.get(node[0], "result")
-        assert film["nodes"][program["root"]] == data["root"]
+        assert shown["nodes"][program["root"]] == data["root"]
 
     def test_is_made_with_the_numbers_of_the_start_and_gives_the_others_back(self, tmp_path):
         recording = recorded(hinge, points_of(4))
@@ -149,7 +149,7 @@ class TestFilm:
 
         recording.run = dataclasses.replace(recording.run, loss=loss)
         with pytest.raises(KeyboardInterrupt):
-            mg.explore(recording, tmp_path / "film.html")
+            mg.explore(recording, tmp_path / "recording.html")
         assert seen == [recording.frames()[0][1]] * 2
         assert [parameter.data for parameter in recording.model.parameters()] == end
         assert not list(tmp_path.iterdir())
@@ -234,8 +234,8 @@ class TestExamples:
             return lambda name, place, pair: hinge(model)(place, len(pair) % 2)
 
         points = [("a", [0.0, 1.0], [1, 2, 3]), ("b", [1.0, 0.5], [4, 5, 6, 7])]
-        film = explored(recorded(named, points), tmp_path)["recording"]
-        assert [example[1:3] for example in film["training"]["examples"]] == [[0.0, 1.0], [1.0, 0.5]]
+        shown = explored(recorded(named, points), tmp_path)["recording"]
+        assert [example[1:3] for example in shown["training"]["examples"]] == [[0.0, 1.0], [1.0, 0.5]]
 
     def test_that_are_no_pairs_have_no_targets(self, tmp_path):
         def energy(model):
@@ -266,10 +266,10 @@ class TestExamples:
         def flat(model):
             return lambda kind, x, y, more: hinge(model)([x, y], kind)
 
-        film = explored(recorded(flat, [(1, 0.5, 0.25, [7]), (0, 0.125, 2.0, [7])]), tmp_path)["recording"]
-        assert film["inputs"] == []
-        assert {0.5, 0.25} < set(film["training"]["examples"][0])
-        assert {0.125, 2.0} < set(film["training"]["examples"][1])
+        shown = explored(recorded(flat, [(1, 0.5, 0.25, [7]), (0, 0.125, 2.0, [7])]), tmp_path)["recording"]
+        assert shown["inputs"] == []
+        assert {0.5, 0.25} < set(shown["training"]["examples"][0])
+        assert {0.125, 2.0} < set(shown["training"]["examples"][1])
 
     def test_constants_that_are_not_finite_are_written_as_text(self, tmp_path):
         def odd(model):
@@ -374,11 +374,11 @@ class TestReasons:
         assert training_of(recording, tmp_path)["seed"] is None
 
 
-def test_pages_of_values_have_no_script_of_films(tmp_path):
+def test_pages_of_values_have_no_script_of_recordings(tmp_path):
     mg.explore(Value(1.0), tmp_path / "page.html")
-    mg.explore(recorded(hinge, points_of(2)), tmp_path / "film.html")
+    mg.explore(recorded(hinge, points_of(2)), tmp_path / "recording.html")
     assert "PythonRandom" not in (tmp_path / "page.html").read_text()
-    assert "PythonRandom" in (tmp_path / "film.html").read_text()
+    assert "PythonRandom" in (tmp_path / "recording.html").read_text()
 
 
 def test_the_scripts_of_a_page_declare_each_name_once():

@@ -219,7 +219,7 @@ def test_a_table_that_is_not_trained_is_one_too():
     assert all(data["nodes"][number]["folded"] is not None for number in rows[4])  # it is drawn nowhere
 
 
-class TestAFilm:
+class TestARecording:
     def recorded(self, words, spelt=list):
         reader = Reader(layers=1)
         recording = mg.Recording(reader)

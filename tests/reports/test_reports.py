@@ -27,10 +27,10 @@ def test_the_report_has_its_files_and_its_page_is_whole(small_report):
     text = (small_report / "report.html").read_text(encoding="utf-8")
     assert "<main>" in text
     assert text.count("<svg") == text.count("<figcaption>") == 4
-    assert not re.search(r'(?:src|href)="(?!worst-\d\.html|film\.html|#|data:)', text)
+    assert not re.search(r'(?:src|href)="(?!worst-\d\.html|recording\.html|#|data:)', text)
     assert "currentColor" in text
     assert INK not in text
-    assert all(f'href="{name}"' in text for name in page.FILES if name.startswith(("worst", "film")))
+    assert all(f'href="{name}"' in text for name in page.FILES if name.startswith(("worst", "recording")))
 
 
 def test_the_numbers_are_those_of_the_saved_model_and_of_the_rows_that_the_seed_draws(small_report):
@@ -131,7 +131,7 @@ def test_of_a_large_network_a_part_is_shown_and_the_loss_of_the_test_rows(tmp_pa
     code, out, err = run(capsys, *words)
     assert (code, err) == (0, "")
     assert "Folds: none, as the table is large; --folds 10 asks for them" in out
-    pages = {"film.html", "worst-1.html", "worst-2.html", "worst-3.html"} if most else set()
+    pages = {"recording.html", "worst-1.html", "worst-2.html", "worst-3.html"} if most else set()
     assert {file.name for file in (tmp_path / "report").iterdir()} == {
         "report.html",
         "metrics.json",
@@ -140,10 +140,10 @@ def test_of_a_large_network_a_part_is_shown_and_the_loss_of_the_test_rows(tmp_pa
     text = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "How much each column matters" not in text
     assert "How the loss fell" in text
-    assert ("The training as a film, with the inputs that weigh most</a>" in text) == (most > 0)
+    assert ("The training, step by step, with the inputs that weigh most</a>" in text) == (most > 0)
 
 
-def test_a_network_that_was_not_recorded_has_no_curve_of_its_loss_and_no_film(tmp_path):
+def test_a_network_that_was_not_recorded_has_no_curve_of_its_loss_and_no_recording(tmp_path):
     made = study.prepare(pd.DataFrame({"x": np.arange(20.0), "y": ["a", "b"] * 10}), "y")
     pipeline = made.pipeline(MLPClassifier((2,), max_iter=1, n_iter_no_change=np.inf)).fit(*made.parts(made.training))
     rows = scores.tested(pipeline, made)

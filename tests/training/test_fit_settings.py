@@ -114,7 +114,7 @@ class TestOrder:
                 steps=3,
             )
 
-    def test_a_film_needs_a_list(self):
+    def test_a_recording_needs_a_list(self):
         model = MLP(1, [1])
         record = mg.Recording(model, [[0.0]])
         with pytest.raises(ValueError, match="record needs a list"):
@@ -494,7 +494,7 @@ class TestHistory:
 
 
 @MODES
-def test_a_film_with_validation_and_clipping(mode):
+def test_a_recording_with_validation_and_clipping(mode):
     random.seed(1)
     model = MLP(1, [2, 1])
     record = mg.Recording(model, [[0.0]])

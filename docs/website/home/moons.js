@@ -105,21 +105,21 @@ function setRunning(now) {
   if (running) schedule();
 }
 
-const isDone = () => momentNow().step >= LAST || Boolean(stepAfter(momentNow())?.trouble);
+const isDone = () => snapshotNow().step >= LAST || Boolean(stepAfter(snapshotNow())?.trouble);
 const hint = "Touch a neuron: it says how the loss changes with it, and with each of its weights.";
 
 function paint() {
-  const moment = momentNow();
-  if (drawn === moment) return;
-  drawn = moment;
-  const shown = example ?? (touched ? hardest(moment.numbers) : null);
-  showNetwork(board, picture, moment.numbers, points[shown ?? 0]);
+  const snapshot = snapshotNow();
+  if (drawn === snapshot) return;
+  drawn = snapshot;
+  const shown = example ?? (touched ? hardest(snapshot.numbers) : null);
+  showNetwork(board, picture, snapshot.numbers, points[shown ?? 0]);
   board.ring(shown === null ? [] : [shown]);
-  chart.set(course.losses);
-  chart.mark(moment.step, course.losses[course.losses.length - 1]?.[1] ?? null);
-  const trouble = stepAfter(moment)?.trouble;
-  status.textContent = trouble ? `Step ${moment.step}: ${trouble.message}. A smaller rate may help.` : `Step ${moment.step}`;
-  words.replaceChildren(...(touched ? chainRule(touched, shown, moment.numbers) : [line(hint)]));
+  chart.set(trainingRun.losses);
+  chart.mark(snapshot.step, trainingRun.losses[trainingRun.losses.length - 1]?.[1] ?? null);
+  const trouble = stepAfter(snapshot)?.trouble;
+  status.textContent = trouble ? `Step ${snapshot.step}: ${trouble.message}. A smaller rate may help.` : `Step ${snapshot.step}`;
+  words.replaceChildren(...(touched ? chainRule(touched, shown, snapshot.numbers) : [line(hint)]));
   playButton.textContent = running ? "Pause" : isDone() ? "Start again" : "Go on";
 }
 
@@ -138,7 +138,7 @@ function schedule() {
   requestAnimationFrame(() => {
     waiting = false;
     if (!running || !place.isConnected) return;
-    if (trainOn()) course.now = course.moments.length - 1;
+    if (trainOn()) trainingRun.now = trainingRun.snapshots.length - 1;
     if (isDone()) running = false;
     paint();
     if (running) schedule();
@@ -161,7 +161,7 @@ new IntersectionObserver(([{ isIntersecting }]) => {
 place.replaceChildren(
   html("div", { id: "plane" }, board.figure),
   html("div", { id: "stage" }, picture.element),
-  html("div", { id: "course" }, chart.figure, html("div", { class: "row" }, playButton, status)),
+  html("div", { id: "losses" }, chart.figure, html("div", { class: "row" }, playButton, status)),
   words,
 );
 picture.lay(); // before the page is drawn, so that nothing moves

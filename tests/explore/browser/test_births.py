@@ -92,7 +92,7 @@ def test_what_is_given_so_is_said_and_an_edit_that_heals_takes_all_marks_away(sh
     assert born(show(Value(2.0) + math.inf)) == ["A constant is given as ∞."]
 
 
-def test_in_a_film_it_is_shown_in_the_step_and_not_beside_the_time_of_training(show):
+def test_in_a_recording_it_is_shown_in_the_step_and_not_beside_the_time_of_training(show):
     model = mg.nn.MLP(1, [1])
     recording = mg.Recording(model, [[1e200]], [0.0])
     mg.fit(

@@ -91,7 +91,7 @@ def test_all_of_the_graph_is_in_sight_and_can_be_read(show, name, size):
     assert faults_of_graph(show(PROGRAMS[name](), **options, **SIZES[size]), f"{name} {size}") == []
 
 
-def film(inputs, labels, **options):
+def recording_of(inputs, labels, **options):
     random.seed(0)
     model = mg.nn.MLP(inputs, [16, labels], activation="tanh")
     rows = [[random.gauss(0, 1) for _ in range(inputs)] for _ in range(4)]
@@ -103,11 +103,11 @@ def film(inputs, labels, **options):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("inputs", [2, 20])
-def test_a_film_can_be_read_as_a_whole_and_step_by_step(show, inputs, size):
-    page = show(film(inputs, 3), **SIZES[size])
+def test_a_recording_can_be_read_as_a_whole_and_step_by_step(show, inputs, size):
+    page = show(recording_of(inputs, 3), **SIZES[size])
     page.wait_for_selector(".cell")
     assert faults(page) == []
-    photograph(page, f"film-{inputs}-{size}")
+    photograph(page, f"recording-{inputs}-{size}")
     page.get_by_role("button", name="One step").click()
     page.locator("#last").click()
     assert faults(page) == []
@@ -209,8 +209,8 @@ def test_short_rows_stay_as_they_are(show):
 
 
 @pytest.mark.parametrize(("inputs", "labels"), [(2, 3), (20, 10)])
-def test_the_cells_of_a_film_are_all_in_sight_and_hold_their_numbers(show, inputs, labels):
-    recording = film(inputs, labels)
+def test_the_cells_of_a_recording_are_all_in_sight_and_hold_their_numbers(show, inputs, labels):
+    recording = recording_of(inputs, labels)
     for size in SIZES.values():
         page = show(recording, **size)
         page.wait_for_selector(".cell")

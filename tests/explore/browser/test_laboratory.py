@@ -58,10 +58,10 @@ def trained_in(page, steps):
     return page.evaluate(
         """steps => {
             restart();
-            for (let step = 0; step < steps; step++) if (!trainOn()) throw new Error(stepAfter(momentNow()).trouble);
-            const last = course.moments[course.moments.length - 1];
+            for (let step = 0; step < steps; step++) if (!trainOn()) throw new Error(stepAfter(snapshotNow()).trouble);
+            const last = trainingRun.snapshots[trainingRun.snapshots.length - 1];
             return { numbers: [...last.numbers], states: last.states.map((column) => [...column]),
-                losses: course.losses.map(([, loss]) => loss) };
+                losses: trainingRun.losses.map(([, loss]) => loss) };
         }""",
         steps,
     )
@@ -108,7 +108,7 @@ class TestTrainingInThePage:
         told = trained_in(page, len(recording.losses))
         assert told["numbers"] == pytest.approx([p.data for p in model.parameters()], **CLOSE)
         assert told["losses"] == pytest.approx(recording.losses, **CLOSE)
-        state = recording.moments()[-1].state
+        state = recording.snapshots()[-1].state
         assert told["states"] == [pytest.approx(column, **CLOSE) for column in zip(*state, strict=True)]
 
     def test_goes_on_where_the_recording_ends_as_a_longer_fit_does(self, show):
@@ -118,7 +118,7 @@ class TestTrainingInThePage:
         for _ in range(len(long.losses) - len(short.losses)):
             page.locator("#next").click()
         assert page.locator("#recording h2").inner_text() == "Step 15, trained in this page"
-        numbers = page.evaluate("[...momentNow().numbers]")
+        numbers = page.evaluate("[...snapshotNow().numbers]")
         assert numbers == pytest.approx(long.frames()[-1][1], **CLOSE)
 
     def test_other_settings_train_as_fit_does_with_them(self, show):
@@ -160,7 +160,7 @@ class TestTrainingInThePage:
         page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
         side = board.bounding_box()["width"] - 2
-        own = page.evaluate("course.own")
+        own = page.evaluate("trainingRun.own")
         assert own["kinds"] == [1, 0]
         assert own["points"][0] == pytest.approx([-1.6 + 3.2 * 74 / side, 1.6 - 3.2 * 74 / side], abs=0.03)
         assert own["points"][1] == pytest.approx([-1.6 + 3.2 * 0.54, 0])
@@ -169,7 +169,7 @@ class TestTrainingInThePage:
         model = mg.nn.MLP(2, [3, 1], activation="tanh")
         points = list(zip(own["points"], own["kinds"], strict=True))
         again = recorded(model, binary, points, mg.optim.SGD(model.parameters(), 0.2), epochs=1)
-        assert page.evaluate("[...momentNow().numbers]") == pytest.approx(again.frames()[1][1], **CLOSE)
+        assert page.evaluate("[...snapshotNow().numbers]") == pytest.approx(again.frames()[1][1], **CLOSE)
         page.get_by_role("button", name="Take the last away").click()
         assert page.locator("#boundary .point").count() == 1
 
@@ -180,7 +180,7 @@ class TestTrainingInThePage:
         assert "random.seed(1)" in page.locator("#laboratory").inner_text()
         random.seed(1)
         model = mg.nn.MLP(2, [3, 1])
-        assert page.evaluate("[...momentNow().numbers]") == [p.data for p in model.parameters()]
+        assert page.evaluate("[...snapshotNow().numbers]") == [p.data for p in model.parameters()]
 
     def test_random_numbers_are_pythons(self, show):
         page = show(small())
@@ -205,11 +205,11 @@ class TestTrainingInThePage:
         choose(page, "Rate", 0)
         assert page.locator("#recording h2").inner_text() == "Step 4, trained in this page"
         page.locator("#next").click()
-        assert page.evaluate("[...momentNow().numbers]") == recording.frames()[4][1]
+        assert page.evaluate("[...snapshotNow().numbers]") == recording.frames()[4][1]
         page.get_by_role("button", name="Back to the recording").click()
         assert page.locator("#recording h2").inner_text() == "Step 0 of 12, recorded"
         page.locator("#last").click()
-        assert page.evaluate("[...momentNow().numbers]") == recording.frames()[-1][1]
+        assert page.evaluate("[...snapshotNow().numbers]") == recording.frames()[-1][1]
 
     def test_a_change_keeps_the_state_of_the_optimiser_and_another_optimiser_begins_with_none(self, show):
         random.seed(1)
@@ -220,13 +220,13 @@ class TestTrainingInThePage:
         page.locator("#slider").fill("4")
         choose(page, "Rate", 0.05)
         page.locator("#next").click()
-        numbers = recording.moments()[4].numbers
-        velocities = [velocity for (velocity,) in recording.moments()[5].state]  # they do not depend on the rate
-        assert page.evaluate("[...momentNow().states[0]]") == pytest.approx(velocities, **CLOSE)
+        numbers = recording.snapshots()[4].numbers
+        velocities = [velocity for (velocity,) in recording.snapshots()[5].state]  # they do not depend on the rate
+        assert page.evaluate("[...snapshotNow().states[0]]") == pytest.approx(velocities, **CLOSE)
         moved = [number - 0.05 * velocity for number, velocity in zip(numbers, velocities, strict=True)]
-        assert page.evaluate("[...momentNow().numbers]") == pytest.approx(moved, **CLOSE)
+        assert page.evaluate("[...snapshotNow().numbers]") == pytest.approx(moved, **CLOSE)
         choose(page, "Optimiser", "SGD, momentum 0.9")
-        assert page.evaluate("momentNow().states") == []
+        assert page.evaluate("snapshotNow().states") == []
 
     @pytest.mark.parametrize("target", [0.0, -0.0, 2.0], ids=str)
     def test_constants_that_differ_between_examples_are_those_of_each(self, show, target):
@@ -255,15 +255,15 @@ class TestTrainingInThePage:
         page.locator("#speed").select_option("16")
         choose(page, "Batch", 20)
         page.locator("#play").click()
-        wait_until(page, "momentNow().step > 500")
+        wait_until(page, "snapshotNow().step > 500")
         page.keyboard.press("Space")
         step = page.locator("#count").inner_text()
         page.wait_for_timeout(200)
         assert page.locator("#count").inner_text() == step
-        assert page.evaluate("course.moments.length <= MOST_MOMENTS + 1")
-        steps = page.evaluate("course.moments.map(({ step }) => step)")
+        assert page.evaluate("trainingRun.snapshots.length <= MOST_SNAPSHOTS + 1")
+        steps = page.evaluate("trainingRun.snapshots.map(({ step }) => step)")
         assert steps == sorted(set(steps))
-        assert page.evaluate("course.losses[course.losses.length - 1][1]") < 0.3
+        assert page.evaluate("trainingRun.losses[trainingRun.losses.length - 1][1]") < 0.3
 
 
 class TestWhatIsNoNumber:
@@ -404,9 +404,9 @@ class TestEveryone:
         page = show(small(), reduced_motion="reduce")
         page.locator("#speed").select_option("200")
         page.locator("#play").click()
-        wait_until(page, "course.now === 1")
+        wait_until(page, "trainingRun.now === 1")
         page.wait_for_timeout(100)
-        assert page.evaluate("course.now") == 1
+        assert page.evaluate("trainingRun.now") == 1
 
     @pytest.mark.parametrize("label", [ATTACKS[1], ATTACKS[2]])
     def test_labels_run_nothing(self, show, label):

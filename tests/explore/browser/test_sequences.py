@@ -442,20 +442,20 @@ def test_a_program_without_embedding_block_has_blocks_too(show):
 
 
 @pytest.fixture(scope="module")
-def film(tmp_path_factory):
-    """The film of a training of another program, the recording, and the program after it."""
+def recorded(tmp_path_factory):
+    """The page of a training of another program, the recording, and the program after it."""
     reader = Reader(layers=1)
     recording = mg.Recording(reader, frames=8)
     words = [indices(word) for word in ("ab", "cab", "abc", "b")]
     mg.fit(reader.loss, words, mg.optim.SGD(reader.parameters(), 0.05), epochs=10, record=recording)
-    path = tmp_path_factory.mktemp("film") / "film.html"
+    path = tmp_path_factory.mktemp("recording") / "recording.html"
     mg.explore(recording, path, classes=ALPHABET)
     return path, recording, reader
 
 
-class TestAFilm:
-    def test_shows_maps_and_made_up_words_at_each_moment(self, show, film):
-        page, recording = show(film[0]), film[1]
+class TestARecording:
+    def test_shows_maps_and_made_up_words_at_each_moment(self, show, recorded):
+        page, recording = show(recorded[0]), recorded[1]
         assert [text(button) for button in page.locator(".token").all()] == [".", "c", "a", "b"]  # the longest word
         made = page.locator("#made-up li")
         share = page.locator(".map").first.locator("tbody tr").nth(2).locator("td").first
@@ -466,23 +466,23 @@ class TestAFilm:
             seen.append((share.text_content(), [text(word) for word in made.all()]))
         assert seen[0][0] != seen[1][0]
         assert seen[0][1] != seen[1][1]
-        assert page.evaluate("nodes[root].data") == pytest.approx(film[2].loss(indices("cab")).data, rel=1e-12)
+        assert page.evaluate("nodes[root].data") == pytest.approx(recorded[2].loss(indices("cab")).data, rel=1e-12)
 
-    def test_shows_another_word_at_each_moment(self, show, film):
-        page, reader = show(film[0]), film[2]
+    def test_shows_another_word_at_each_moment(self, show, recorded):
+        page, reader = show(recorded[0]), recorded[2]
         typed(page, "ba")
         page.locator("#last").click()
         assert page.evaluate("nodes[root].data") == pytest.approx(reader.loss(indices("ba")).data, rel=1e-12)
         letter(page, "b", 2).click()
         assert "2 of 3 predictions depend on it" in text(page.locator("#token"))
-        assert "recorded" in text(page.locator("#recording h2"))  # it is still a film
+        assert "recorded" in text(page.locator("#recording h2"))  # it is still a recording
         page.locator("#temperature").fill("0.1")
         likely = {text(word) for word in page.locator("#made-up li").all()}
         page.locator("#temperature").fill("3")
         assert len({text(word) for word in page.locator("#made-up li").all()}) > len(likely)
 
-    def test_goes_into_the_blocks_and_scalars_of_a_moment_and_back(self, show, film):
-        page = show(film[0])
+    def test_goes_into_the_blocks_and_scalars_of_a_moment_and_back(self, show, recorded):
+        page = show(recorded[0])
         page.locator(".cell-of-block[aria-label^='MLP at a']").click()
         assert page.get_by_role("button", name="Blocks").get_attribute("aria-pressed") == "true"
         assert text(page.locator("#step h2")) == "MLP passes gradients back"
@@ -498,19 +498,19 @@ class TestAFilm:
         assert not text(page.locator("#recording h2")).startswith("Step 0")
 
     @pytest.mark.parametrize("size", SIZES, ids=str)
-    def test_axe_finds_nothing_and_all_text_can_be_read(self, show, violations, film, size):
-        page = show(film[0], bypass_csp=True, **size)
+    def test_axe_finds_nothing_and_all_text_can_be_read(self, show, violations, recorded, size):
+        page = show(recorded[0], bypass_csp=True, **size)
         assert violations(page) == []
         assert page.evaluate(SMALL_TEXTS) == []
         assert page.evaluate(ACROSS) == 0
-        photograph(page, f"film-of-letters-{size['width']}")
+        photograph(page, f"recording-of-letters-{size['width']}")
         page.get_by_role("button", name="Blocks").click()
         assert violations(page) == []
 
-    def test_is_played(self, show, film):
-        page = show(film[0])
+    def test_is_played(self, show, recorded):
+        page = show(recorded[0])
         page.locator("#speed").select_option("16")
         page.locator("#play").click()
-        while page.evaluate("course.now < course.moments.length - 1"):
+        while page.evaluate("trainingRun.now < trainingRun.snapshots.length - 1"):
             page.wait_for_timeout(20)
-        assert text(page.locator("#recording h2")).startswith(f"Step {len(film[1].losses)} of")
+        assert text(page.locator("#recording h2")).startswith(f"Step {len(recorded[1].losses)} of")

@@ -1,14 +1,14 @@
-// ---- The moments of a training: at each the blocks, the maps, and words that are made up then --------------------------
+// ---- The snapshots of a training: at each the blocks, the maps, and words that are made up then --------------------------
 
-const MADE_UP = 10; // words at each moment
+const MADE_UP = 10; // words at each snapshot
 const isTraining = () => document.body.dataset.mode === "training";
 const blocksButton = html("button", { type: "button", "aria-pressed": "false", onclick: () => viewBlocks() }, "Blocks");
 const madeUpPanel = html("section", { id: "made-up", "aria-label": "Words made up at this moment", hidden: "" });
 
-/** Let a recording show the blocks at each moment of the training, and offer the steps through them. */
+/** Let a recording show the blocks at each snapshot of the training, and offer the steps through them. */
 function joinRecording() {
   find("recording").after(madeUpPanel);
-  watchers.push(() => isTraining() && showMoment());
+  watchers.push(() => isTraining() && showSnapshot());
   afterMode = (training) => {
     playBlocks(false);
     isByBlocks = false;
@@ -34,7 +34,7 @@ function viewBlocks() {
 }
 
 /** Show the blocks after both passes, and words made up with the numbers of the moment: each of the same draws at all. */
-function showMoment() {
+function showSnapshot() {
   block = lastBlock;
   at = steps.length - 1;
   blockBoard.paint();

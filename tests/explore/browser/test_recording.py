@@ -1,4 +1,4 @@
-"""The film of a training in a real browser: at each frame the network is as it was after that step."""
+"""The recording of a training in a real browser: at each frame the network is as it was after that step."""
 
 from __future__ import annotations
 
@@ -149,18 +149,18 @@ def test_the_step_of_the_optimiser_is_shown_in_words_and_numbers(show, training)
     one_step(page)
     parameters = page.evaluate("steps.map(({ parameter }) => parameter ?? -1)")
     page.locator("#slider").fill(str(parameters.index(4)))
-    moment, after = recording.moments()[17:19]
-    mean, square, count = moment.state[4]
+    snapshot, after = recording.snapshots()[17:19]
+    mean, square, count = snapshot.state[4]
     assert page.locator("#step h2").inner_text() == "layers[0].neurons[1].w[1] takes its step"
-    for parameter, saved in zip(model.parameters(), moment.numbers, strict=True):
+    for parameter, saved in zip(model.parameters(), snapshot.numbers, strict=True):
         parameter.data = saved
     gradients = []
-    for index in moment.batch:
+    for index in snapshot.batch:
         model.zero_grad()
         mg.losses.hinge(model(points[index][0]), points[index][1]).backward()
         gradients.append(model.parameters()[4].grad)
     gradient = sum(gradients) / len(gradients)
-    most = moment.batch[max(range(len(gradients)), key=lambda place: abs(gradients[place]))]
+    most = snapshot.batch[max(range(len(gradients)), key=lambda place: abs(gradients[place]))]
     shown = [text.splitlines() for text in page.locator("#step .math").all_inner_texts()]
     assert number(shown[0][0].split(" = ")[1]) == pytest.approx(gradient, rel=1e-3)
     assert f"Example {most + 1} gives most" in page.locator("#step").inner_text()
@@ -172,7 +172,7 @@ def test_the_step_of_the_optimiser_is_shown_in_words_and_numbers(show, training)
     ]
     mean, square, count = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2, count + 1
     outcomes = [number(lines[-1].removeprefix("= ").replace("e−", "e-")) for lines in shown[1:5]]
-    step = moment.numbers[4] - after.numbers[4]
+    step = snapshot.numbers[4] - after.numbers[4]
     assert outcomes == pytest.approx([count, mean, square, step], rel=1e-3)
     assert number(shown[5][0].split(" → ")[1]) == pytest.approx(after.numbers[4], rel=1e-3)
 
@@ -184,7 +184,7 @@ def test_neurons_have_maps_and_edges_are_as_wide_as_their_weights(show, training
     told = page.evaluate(
         """() => {
             const wanted = picture.cells.map(({ node }) => node);
-            const maps = mapsOf(networkProgram(), wanted, momentNow().numbers, board.bounds(), SMALL);
+            const maps = mapsOf(networkProgram(), wanted, snapshotNow().numbers, board.bounds(), SMALL);
             return { bounds: board.bounds(), side: SMALL, maps: maps.map((map) => [...map]),
                 pixels: picture.cells.map(({ canvas }) => [...canvas.getContext("2d").getImageData(5, 7, 1, 1).data]),
                 widths: [...document.querySelectorAll(".weight")].map(({ style }) => parseFloat(style.strokeWidth)) };
