@@ -100,7 +100,7 @@ def test_train_says_what_it_does_with_the_columns(tmp_path, capsys):
     assert numbers["columns"]["island"].items() >= {"kind": "category", "missing": 0}.items()
 
 
-def test_a_linear_model_has_no_hidden_neurons_and_columns_are_left_out_aloud(tmp_path, monkeypatch, capsys):
+def test_a_linear_model_has_no_hidden_neurons_and_columns_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "t.a.csv", "x,name,y\n" + "".join(f"{row},person {row},{row * 0.5}\n" for row in range(40)))
     code, out, _ = run(capsys, "train", "t.a.csv", "--target", "y", *QUICK, "--hidden", "--task", "regression")
@@ -289,7 +289,7 @@ def test_a_rare_class_that_is_never_predicted_is_said_and_balance_finds_it(tmp_p
     assert "Balanced accuracy in folds" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
 
 
-def test_ids_are_left_out_and_numbers_with_signs_are_read_aloud(tmp_path, capsys):
+def test_ids_are_left_out_and_numbers_with_signs_are_named(tmp_path, capsys):
     lines = [f'{row + 1},{row % 20},"${1000 * (row % 7) + 1000:,}.50",{row % 20 * 2.5}%' for row in range(60)]
     path = written(tmp_path / "t.csv", "\n".join(["id,x,price,share", *lines, ""]))
     words = ["train", path, "--target", "share", "-o", tmp_path / "report", *QUICK[:5], "--folds", 2, "--overwrite"]

@@ -173,7 +173,7 @@ class TestNative:
                 assert gradients(mg.compile(program, backend="llvm"), leaves, *leaves) == expected
         assert any(everything_moves)
 
-    def test_each_call_starts_anew(self, network, everything_moves):
+    def test_each_call_starts_again(self, network, everything_moves):
         loss, weights, point = network
         fast = mg.compile(loss, backend="llvm")
         for shift in (0.0, 0.5, -0.25):

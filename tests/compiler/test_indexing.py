@@ -195,7 +195,7 @@ def test_code_that_is_not_that_of_its_source_is_refused(text, tmp_path):
         mg.compile(variables["f"], backend="numpy")(Value(3.0), 1)
 
 
-def test_a_function_that_is_made_anew_in_each_call_by_code_that_is_not_in_its_source(tmp_path):
+def test_a_function_that_is_made_again_in_each_call_by_code_that_is_not_in_its_source(tmp_path):
     path = tmp_path / "made.py"
     text = "def f(x, i):\n    def g():\n        return W[i] * x\n    return g() * {}\n"
     path.write_text(text.format("2.0"))

@@ -95,7 +95,7 @@ MODEL = Model(3.0)
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_what_is_made_anew_at_each_call_and_cannot_be_told_apart_shares_a_program(name, backend):
+def test_what_is_made_again_at_each_call_and_cannot_be_told_apart_shares_a_program(name, backend):
     make = ALIKE[name]
     fast, traces = counting(lambda x, made: x * 2.0, backend=backend)
     assert [fast(Value(float(i)), make()).data for i in range(5)] == [0.0, 2.0, 4.0, 6.0, 8.0]

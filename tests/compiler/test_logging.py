@@ -44,7 +44,7 @@ def test_traces_programs_and_known_arguments(told):
     assert "squares: compiled with gradients in " in told()[1]
 
 
-def test_what_was_replaced_is_traced_anew(told):
+def test_what_was_replaced_is_traced_again(told):
     scale = 2.0
     fast = mg.compile(lambda x: x * scale, backend="numpy")
     assert fast(3.0) == 6.0

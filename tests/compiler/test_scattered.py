@@ -222,7 +222,7 @@ def test_short_sums_whose_order_is_another_stay_in_it():
     assert read == [table]
 
 
-def test_a_short_sum_whose_parts_come_in_another_order_begins_anew():
+def test_a_short_sum_whose_parts_come_in_another_order_begins_again():
     table = np.random.default_rng(1).permutation(90).tolist()
     first, *others = sums([20, 30, 40], table, 200)
     less = sums([30], table[::-1][:30], 203, coefficient=-1.0)[0].segments[0]

@@ -17,7 +17,7 @@ from tests.compiler.runs import Runs
 Point = namedtuple("Point", "x y")
 
 
-def test_another_structure_is_traced_anew_and_other_numbers_are_not():
+def test_another_structure_is_traced_again_and_other_numbers_are_not():
     traces = Runs()
 
     @mg.compile

@@ -147,7 +147,7 @@ def test_freezing_a_parameter_takes_effect():
     assert (a.grad, b.grad) == (9.0, 4.0)
 
 
-def test_freezing_what_it_does_not_read_traces_nothing_anew():
+def test_freezing_what_it_does_not_read_traces_nothing_again():
     traces, w, other = Runs(), Value(2.0), Value(3.0)
 
     @mg.compile

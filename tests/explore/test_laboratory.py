@@ -1,4 +1,4 @@
-"""What a recording has for a page that trains by itself: programs, examples, updates; or the reasons why it has none."""
+"""What a recording has for a page that trains by itself: programs, examples, updates; or why it has none."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_one_that_is_written_while_it_is_written_is_whole(tmp_path, monkeypatch)
     assert names(tmp_path) == ["file"]
 
 
-def test_what_can_be_made_anew_need_not_wait_for_the_disk(tmp_path, monkeypatch):
+def test_what_can_be_made_again_need_not_wait_for_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "fsync", lambda descriptor: pytest.fail("it waits"))
     write_atomically(tmp_path / "file", b"new", durable=False)
     assert (tmp_path / "file").read_bytes() == b"new"

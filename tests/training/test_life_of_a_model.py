@@ -521,7 +521,7 @@ class Lives(RuleBasedStateMachine):
                 leaf.number = number
 
     @rule(which=LIVES)
-    def compile_anew(self, which):
+    def compile_again(self, which):
         self.life(which).compiled.clear()
 
     @rule(which=LIVES, pickled=st.booleans(), optimizer=OPTIMIZERS, rate=RATES)

@@ -248,12 +248,12 @@ async function runOne(cell) {
   if (end.kind === "overdue") {
     const why = "is there a loop that never ends? `seconds=60` gives it more time.";
     cell.receive({ kind: "error", text: `The answer was stopped after ${end.seconds} s: ${why} ${LOST}` });
-    startAnew(cell, "stopped");
+    startAgain(cell, "stopped");
     return false;
   }
   const why = "It is too deep a recursion, or no memory is left.";
   cell.receive({ kind: "error", text: `Python itself has ended (${end.text}). ${why} ${LOST}` });
-  startAnew(cell, "ended");
+  startAgain(cell, "ended");
   return false;
 }
 
@@ -261,10 +261,10 @@ async function runOne(cell) {
 function stop() {
   const cell = session.running;
   cell.receive({ kind: "warning", text: `Stopped. ${LOST}` });
-  startAnew(cell, "stopped");
+  startAgain(cell, "stopped");
 }
 
-async function startAnew(cell, word) {
+async function startAgain(cell, word) {
   const above = live.slice(0, cell.number - 1).filter((other) => other.ran !== null);
   endPython();
   cell.say(word);

@@ -230,10 +230,10 @@ class Specialised:
             arguments: of the same structure as before.
         """
         if self._under_no_grad is None:
-            self._under_no_grad = self._made_anew(arguments, is_recorded=False, rounding=self._rounding, **self._takes)
+            self._under_no_grad = self._made_again(arguments, is_recorded=False, rounding=self._rounding, **self._takes)
         return self._under_no_grad
 
-    def _made_anew(self, arguments: Structure, **told: Any) -> Specialised:
+    def _made_again(self, arguments: Structure, **told: Any) -> Specialised:
         """The programs for arguments, traced as told."""
         return Specialised(Source(self._function, arguments, **told), *self._made_by)
 
@@ -246,7 +246,7 @@ class Specialised:
         if self.maps is None and not self.decisions:
             return self
         if self._written_out is None:
-            self._written_out = self._made_anew(arguments, rounding=self._rounding if self.decisions else None)
+            self._written_out = self._made_again(arguments, rounding=self._rounding if self.decisions else None)
         return self._written_out
 
     def path_of(self, inputs: Floats) -> Specialised:
@@ -263,7 +263,7 @@ class Specialised:
             Value(number, requires_grad=leaf.requires_grad) if isinstance(leaf, Value) else type(leaf)(number)
             for leaf, number in zip(given, inputs[len(inputs) - len(given) :].tolist(), strict=True)
         ]
-        return self._made_anew(Structure(self._arguments.rebuilt(leaves)), rounding=self._rounding)
+        return self._made_again(Structure(self._arguments.rebuilt(leaves)), rounding=self._rounding)
 
     def explain(self) -> str:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""

@@ -244,7 +244,7 @@ def digest(data):
         hmac.digest(b"", b"content", "sha256") + b"content",
     ],
 )
-def test_what_is_not_signed_with_the_key_is_made_anew_and_replaced(filled, data):
+def test_what_is_not_signed_with_the_key_is_made_again_and_replaced(filled, data):
     whole = entries(filled)
     entry_in(filled).write_bytes(data)
     assert cached("key", lambda: b"content") == b"content"
@@ -252,7 +252,7 @@ def test_what_is_not_signed_with_the_key_is_made_anew_and_replaced(filled, data)
     assert entries(filled) == whole
 
 
-def test_an_entry_that_is_changed_anywhere_is_made_anew(filled):
+def test_an_entry_that_is_changed_anywhere_is_made_again(filled):
     entry = entry_in(filled)
     whole = entry.read_bytes()
     others = [whole[:length] for length in range(len(whole))] + [whole + b"\0", whole * 2]
@@ -329,7 +329,7 @@ class TestKey:
 
 
 class TestLoad:
-    def test_what_cannot_be_loaded_is_made_anew_and_replaced(self, filled):
+    def test_what_cannot_be_loaded_is_made_again_and_replaced(self, filled):
         def refuse(content):
             raise RuntimeError(content)
 
@@ -375,13 +375,13 @@ class TestTogether:
             [(["a", "b", "c"], b"of all"), (["d", "e"], b"again")],
         )
 
-    def test_without_the_content_all_of_them_are_made_anew(self, three):
+    def test_without_the_content_all_of_them_are_made_again(self, three):
         self.entry(three, "a").unlink()
         assert self.asked("b", "c") == ([["b", "c"]], [])
         assert self.asked("b", "c", "a", content=b"a's own") == ([["a"]], [(["b", "c"], b"again")])
         assert self.asked("a", "c") == ([], [(["a"], b"a's own"), (["c"], b"again")])
 
-    def test_a_content_that_is_no_good_for_one_of_them_is_made_anew_for_all(self, three):
+    def test_a_content_that_is_no_good_for_one_of_them_is_made_again_for_all(self, three):
         def load(keys, content):
             if "b" in keys:
                 raise RuntimeError(content)
@@ -392,14 +392,14 @@ class TestTogether:
         assert self.asked("a", "b", "c", "d") == ([], [(["a", "b", "c", "d"], b"again")])
 
     @pytest.mark.parametrize("leads_to", ["b", "c", "nowhere", ""])
-    def test_an_entry_that_leads_to_no_content_is_made_anew(self, three, leads_to):
+    def test_an_entry_that_leads_to_no_content_is_made_again(self, three, leads_to):
         name = self.entry(three, leads_to).name if leads_to else ""
         signed(three, self.entry(three, "b").name, b">" + bytes.fromhex(name))
         assert self.asked("b", "c") == ([["b"]], [(["c"], b"of all")])
         assert self.asked("b", "c") == ([], [(["b"], b"again"), (["c"], b"of all")])
 
     @pytest.mark.parametrize("data", [b"", b"of all", b"<of all"])
-    def test_an_entry_of_another_kind_is_made_anew(self, three, data):
+    def test_an_entry_of_another_kind_is_made_again(self, three, data):
         signed(three, self.entry(three, "a").name, data)
         assert self.asked("a", "b") == ([["a", "b"]], [])
         assert self.asked("a", "b") == ([], [(["a", "b"], b"again")])
@@ -525,7 +525,7 @@ class TestPositions:
         assert len(list(folder.iterdir())) == 2
         folder.chmod(0o700)
 
-    def test_an_entry_that_must_not_be_read_is_made_anew(self, as_nobody, monkeypatch):
+    def test_an_entry_that_must_not_be_read_is_made_again(self, as_nobody, monkeypatch):
         monkeypatch.setenv("MICROGRAD_CACHE", str(as_nobody / "cache"))
         cached("key", lambda: b"content")
         entry_in(as_nobody / "cache").chmod(0)
@@ -655,7 +655,7 @@ SIGNED = [  # what stands in for an object, and for its function
 
 @pytest.mark.skipif(sys.platform != "linux", reason="objects as ELF has them")
 @pytest.mark.parametrize("change", [change for _, change in SIGNED], ids=[name for name, _ in SIGNED])
-def test_what_is_signed_and_yet_no_kernel_is_compiled_anew_and_replaced(folder, new_machine, monkeypatch, change):
+def test_what_is_signed_and_yet_no_kernel_is_compiled_again_and_replaced(folder, new_machine, monkeypatch, change):
     names = {}
 
     def remembered(keys, make, load):

@@ -156,7 +156,7 @@ class Learner:
         return self.cell(number).locator(".cell-outputs").inner_text()
 
 
-def test_a_learner_changes_runs_stops_and_begins_anew(open_page):
+def test_a_learner_changes_runs_stops_and_begins_again(open_page):
     """One visit, because starting Python takes seconds."""
     learner = Learner(open_page("tutorial.html", allowed=["Pyodide", "RangeError", "Stack", "cell 2", "fatal error"]))
     recorded = learner.output(2)

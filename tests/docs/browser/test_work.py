@@ -40,7 +40,7 @@ def test_what_was_typed_is_there_after_a_reload_and_can_be_undone(open_page):
     assert written(Learner(learner.page), 2) == original
 
 
-def test_a_cell_is_found_after_the_page_was_written_anew(open_page):
+def test_a_cell_is_found_after_the_page_was_written_again(open_page):
     """Texts of other originals, as an earlier version of the page had them."""
     learner = Learner(open_page(PAGE))
     learner.write(2, "mine")

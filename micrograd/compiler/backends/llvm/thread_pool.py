@@ -78,7 +78,7 @@ def _shown(call: Call) -> None:
         )
 
 
-def _begin_anew() -> None:
+def _begin_again() -> None:
     """Forget all threads: in a child that was forked there are none."""
     global _pool
     _pool = ThreadPoolExecutor(_MOST, "micrograd")
@@ -86,6 +86,6 @@ def _begin_anew() -> None:
 
 _pool: ThreadPoolExecutor
 _MOST = 1 << 16  # threads; one is started where all others are busy
-_begin_anew()
+_begin_again()
 if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_begin_again)

@@ -357,7 +357,7 @@ class RunOfRegion:
         if self._is_seeded:
             buffer, part = self._seeds
             buffer[part] = numbers[self._given :]
-        self._run_anew()
+        self._run_again()
         buffer, part = self._outputs
         outputs = taken(buffer, part)
         if self._failed.item():
@@ -370,9 +370,9 @@ class RunOfRegion:
     def ports(self) -> Ports:
         """Where the numbers are."""
         inputs = self._numbers, slice(0, self._given)
-        return Ports(self._run_anew, inputs, (self._outputs[0], self._output_positions), self._slopes, self._failed)
+        return Ports(self._run_again, inputs, (self._outputs[0], self._output_positions), self._slopes, self._failed)
 
-    def _run_anew(self) -> None:
+    def _run_again(self) -> None:
         self._failed[0] = 0.0
         self.run()
 
