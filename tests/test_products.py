@@ -222,12 +222,9 @@ class TestHigherOrders:
     @pytest.mark.parametrize("second", [slope, backward_slope, mg.grad])
     @pytest.mark.parametrize("third", [slope, backward_slope, mg.grad])
     def test_in_all_orders(self, first, second, third):
-        def g(x):
-            return mg.sin(x) * x**3
-
         x = 0.75
         exact = (6 - 9 * x * x) * math.sin(x) + (18 * x - x**3) * math.cos(x)
-        assert third(second(first(g)))(x) == pytest.approx(exact, rel=1e-13)
+        assert third(second(first(lambda x: mg.sin(x) * x**3)))(x) == pytest.approx(exact, rel=1e-13)
 
     @ways
     def test_a_derivative_inside_of_a_function(self, first):

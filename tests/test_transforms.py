@@ -507,10 +507,7 @@ class TestSciPy:
     def test_gradients_are_those_of_its_differences(self, program):
         from scipy.optimize import approx_fprime
 
-        def f(p):
-            return program(*p)
-
-        found = mg.grad(f)(np.array(program.inputs))
+        found = mg.grad(lambda p: program(*p))(np.array(program.inputs))
         assume(np.abs(found).max() < 1e4)
         differences = approx_fprime(np.array(program.inputs), lambda p: program(*map(float, p)))
         assert found == pytest.approx(differences, rel=1e-2, abs=1e-2 * (1 + np.abs(found).max()))

@@ -44,10 +44,7 @@ def write_back():
     ws = [Value(1.0), Value(2.0), Value(3.0)]
     optimizer = mg.optim.Adam(ws, 0.1)
 
-    def loss(x):
-        return sum(w * w * x for w in ws)
-
-    steps = compiled_steps(loss, [1.0, 2.0], optimizer, None, "numpy")
+    steps = compiled_steps(lambda x: sum(w * w * x for w in ws), [1.0, 2.0], optimizer, None, "numpy")
     steps.step([0, 1], 0)
     return steps.update_values, lambda: (
         [(w.data, w.grad) for w in ws],

@@ -200,9 +200,6 @@ class Changes(RuleBasedStateMachine):
                     world.row[0] = 0.25 * len(history.epochs)
                     world.table["b"] = Value(0.5, requires_grad=False)
 
-            def loss(x, y, f=world.eager, noise=0.0):
-                return mg.tanh(f(x) - y + noise) * 1.0
-
             def rate(step, world=world):
                 world.large[7] = 0.25 * step
                 return 0.01
@@ -211,7 +208,7 @@ class Changes(RuleBasedStateMachine):
             optimizer.learning_rate = rate if by_rate else optimizer.learning_rate
             histories.append(
                 mg.fit(
-                    loss,
+                    lambda x, y, f=world.eager, noise=0.0: mg.tanh(f(x) - y + noise) * 1.0,
                     [(0.5, 0.25), (-1.0, 0.5)],
                     optimizer,
                     epochs=3,

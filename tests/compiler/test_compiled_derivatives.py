@@ -95,10 +95,7 @@ def test_gradients_inside_of_compiled_functions(backend):
         slope = mg.gradient(output, [w, v], create_graph=True)
         return output + slope[0] * slope[0] + slope[1]
 
-    def other(x):
-        return mg.grad(lambda y: y * x * w + w * 1)(w) + mg.take([w, v], 1)
-
-    for f in (penalised, other):
+    for f in (penalised, lambda x: mg.grad(lambda y: y * x * w + w * 1)(w) + mg.take([w, v], 1)):
         results = []
         for function in (f, mg.compile(f, backend=backend)):
             w.grad = v.grad = 0.0

@@ -229,10 +229,7 @@ def test_derivatives_by_what_only_one_branch_reads(backend):
 
 
 def asks(x):
-    def body(y):
-        return y * 2.0 if y > 3 else y + W
-
-    return mg.while_loop(lambda y: y < 50.0, body, x)
+    return mg.while_loop(lambda y: y < 50.0, lambda y: y * 2.0 if y > 3 else y + W, x)
 
 
 def followed_for_many(x):

@@ -348,20 +348,14 @@ def test_gradients_stand_in_the_order_that_the_comment_says(built):
 
 
 def test_several_results_take_their_gradients_as_seeds(built):
-    def f(x, y):
-        return [x * y, mg.sin(x), y]
-
-    file = built(f, mg.Value(0.5), mg.Value(2.0))
+    file = built(lambda x, y: [x * y, mg.sin(x), y], mg.Value(0.5), mg.Value(2.0))
     found, slopes = file.both([0.5, 2.0], seeds=[1.0, 10.0, 100.0])
     np.testing.assert_allclose(found, [1.0, math.sin(0.5), 2.0], rtol=1e-15)
     np.testing.assert_allclose(slopes, [2.0 + 10 * math.cos(0.5), 0.5 + 100.0], rtol=1e-15)
 
 
 def test_a_hessian(built):
-    def energy(x):
-        return sum(x[i] ** 2 * mg.exp(x[i + 1]) for i in range(4))
-
-    fast = mg.compile(mg.hessian(energy))
+    fast = mg.compile(mg.hessian(lambda x: sum(x[i] ** 2 * mg.exp(x[i + 1]) for i in range(4))))
     x = np.array([0.3, -0.2, 0.5, 1.1, 0.7])
     file = built(fast, x)
     np.testing.assert_allclose(file.value(x).reshape(5, 5), fast(x), rtol=1e-12, atol=1e-15)

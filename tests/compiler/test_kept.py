@@ -208,14 +208,11 @@ def test_functions_made_alike_are_not_taken_for_each_other(backend):
     """They may be told apart by a table, and what they close over may change later."""
 
     def scaled_by(factor):
-        def scaled(v):
-            return v * factor
-
         def change(to):
             nonlocal factor
             factor = to
 
-        return scaled, change
+        return lambda v: v * factor, change
 
     (first, change_first), (second, change_second) = scaled_by(2.0), scaled_by(2.0)
     shares = {first: 10.0, second: 20.0}

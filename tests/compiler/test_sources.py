@@ -296,16 +296,13 @@ def test_an_object_that_cannot_be_read_is_refused_where_it_is_asked():
     connection = sqlite3.connect(":memory:")
     cursor = connection.execute("select 2.0")
 
-    def unused(x):
-        return x * (2.0 if connection else 1.0)
-
     def asked(x):
         return x * connection.execute("select 2.0").fetchone()[0]
 
     def read(x):
         return x * cursor.fetchone()[0]
 
-    assert compiled(unused)(1.0) == 2.0
+    assert compiled(lambda x: x * (2.0 if connection else 1.0))(1.0) == 2.0
     line = asked.__code__.co_firstlineno + 1
     with pytest.raises(TraceError, match=rf"a Connection is asked \(connection, {__file__}:{line}\)"):
         compiled(asked)(1.0)

@@ -193,10 +193,7 @@ class TestEdges:
                 value = Value(x)
                 assert jax.grad(function, argnums=1)({}, x) == mg.gradient(f(value), value), f
 
-        def largest(x, y):
-            return mg.maximum(x, y) * 2 + mg.minimum(y, x) * 5
-
-        function, _ = mg.to_jax(largest, 1.0, 1.0)
+        function, _ = mg.to_jax(lambda x, y: mg.maximum(x, y) * 2 + mg.minimum(y, x) * 5, 1.0, 1.0)
         assert jax.grad(function, argnums=(1, 2))({}, 1.0, 1.0) == (2.0, 5.0)
 
     def test_a_largest_number_that_is_detached_has_no_gradient(self):

@@ -775,11 +775,8 @@ def test_a_branch_on_whether_a_number_is_a_float(backend):
 
 
 def test_a_number_in_an_object_that_is_returned_is_refused(backend):
-    def f(x):
-        return Config(scale=x * 2)
-
     with pytest.raises(TraceError, match=r"a number is in Config\.scale, in an object that .* returns"):
-        mg.compile(f, backend=backend)(1.0)
+        mg.compile(lambda x: Config(scale=x * 2), backend=backend)(1.0)
     with pytest.raises(TraceError, match=r"in an object that the compiled function returns"):
         mg.compile(lambda x: lambda: x, backend=backend)(1.0)
     config = Config()

@@ -95,9 +95,6 @@ def test_a_recorder_that_its_user_keeps_is_in_use_only_inside_and_may_be_used_ag
 
 
 def test_an_exception_that_is_kept_keeps_no_recorder_in_use():
-    def fails(x):
-        return float(x)
-
     kept = []
     try:
         with using(Listing()):
@@ -105,7 +102,7 @@ def test_an_exception_that_is_kept_keeps_no_recorder_in_use():
     except ValueError as error:
         kept.append(error)
     try:
-        mg.compile(fails, backend="numpy")(Value(1.0))
+        mg.compile(lambda x: float(x), backend="numpy")(Value(1.0))
     except TraceError as error:
         kept.append(error)
     assert len(kept) == 2

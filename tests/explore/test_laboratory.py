@@ -325,12 +325,9 @@ class TestReasons:
     def test_a_loss_that_raises_or_gives_no_value(self, tmp_path):
         answers = []
 
-        def spent(model):
-            return lambda place, kind: answers.pop()
-
         model = mg.nn.MLP(2, [1])
         answers += [hinge(model)(place, kind) for place, kind in points_of(2)]
-        recording = recorded(spent, points_of(2), model)
+        recording = recorded(lambda model: lambda place, kind: answers.pop(), points_of(2), model)
         assert self.reason(recording, tmp_path) == "the loss cannot be computed again: pop from empty list"
         answers += [1.0]
         assert self.reason(recording, tmp_path) == "the loss is no Value, but float"

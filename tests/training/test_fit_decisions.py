@@ -275,12 +275,9 @@ def test_ways_that_raise_or_are_many_are_in_one_program():
         with pytest.raises(ValueError, match="far away"):
             trained(either, compiled, far)
 
-    def counted(net, x, label, kind):
-        return sum(net(x)[0] ** 2 for _ in range(int(kind)))
-
     many = [(x, label, number) for number, (x, label, _) in enumerate(EXAMPLES[:3] * 30, 1)]
     with pytest.raises(TraceError, match="the int of a number"):
-        trained(counted, "numpy", many)
+        trained(lambda net, x, label, kind: sum(net(x)[0] ** 2 for _ in range(int(kind))), "numpy", many)
 
 
 @pytest.mark.slow

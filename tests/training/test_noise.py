@@ -160,15 +160,12 @@ def test_noise_is_kept_where_a_callback_changes_the_examples(compiled):
 
 @pytest.mark.parametrize("compiled", ["numpy", "llvm"])
 def test_a_step_that_is_taken_eagerly_has_its_noise(compiled):
-    def loss(w, x, noise):
-        return w[0] * x + w[1] * mg.exp(noise)
-
     def draw(count):
         return [1000.0] * count
 
     for mode in (False, compiled):
         with pytest.raises(ArithmeticError):
-            trained(mode, loss, draw, NUMBERS)
+            trained(mode, lambda w, x, noise: w[0] * x + w[1] * mg.exp(noise), draw, NUMBERS)
 
 
 @pytest.mark.parametrize("compiled", [False, "numpy"])
