@@ -5,17 +5,13 @@ The strategies themselves are public: micrograd.testing.strategies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from hypothesis import strategies as st
 
+from micrograd import Value
 from micrograd.engine import further_primitives
 from micrograd.testing import strategies
 from micrograd.testing.programs import HELPERS, KINKS
 from micrograd.testing.strategies import EXTREMES, Program, operands
-
-if TYPE_CHECKING:
-    from hypothesis import strategies as st
-
-    from micrograd import Value
 
 __all__ = [
     "EXTREMES",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
+from collections.abc import Callable
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,9 +19,6 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.tracing.colours import star_coloured
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 sparse = pytest.importorskip("scipy.sparse")
 

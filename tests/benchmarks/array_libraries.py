@@ -6,11 +6,9 @@ Each is its library, with the functions whose names or ways differ.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 
 class ArrayLibrary:

@@ -7,10 +7,11 @@ without it take turns, the garbage collector on, in processor time.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from random import uniform
 from statistics import median
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from run import table
@@ -18,9 +19,6 @@ from run import table
 import micrograd as mg
 from micrograd import nn
 from micrograd.compiler.guards.closed_over import ClosedOver
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BACKENDS = ("llvm", "numpy")
 

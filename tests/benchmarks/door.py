@@ -20,20 +20,19 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 os.environ |= {  # before NumPy and JAX read them
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MICROGRAD_THREADS"), "1"),
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 
+from collections.abc import Callable, Iterator
+
 import steps
 from engines import CACHE, Engine, Ours, Pypi
 from run import processor, show, table
 from workers import Worker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE = "526f4af"  # the commit that eager steps are compared with

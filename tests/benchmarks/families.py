@@ -18,15 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from run import show, table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIBRARIES = ["micrograd", "jax"]
 ROUNDS = 3

@@ -13,18 +13,16 @@ import argparse
 import random
 import statistics
 import warnings
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from run import table
 
 import micrograd as mg
 from micrograd import Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def newton(x: Any) -> Any:

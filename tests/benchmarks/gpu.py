@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +18,6 @@ from by_hand import loss_by_hand
 from run import table
 
 import micrograd as mg
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BATCHES = (32, 1_024, 8_192)
 

@@ -16,9 +16,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -27,9 +28,6 @@ from jax.scipy import linalg as jax_linalg
 from run import table
 
 import micrograd as mg
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 jax.config.update("jax_enable_x64", True)
 ROUNDS, SECONDS = 9, 0.1  # of each, of which the least time counts

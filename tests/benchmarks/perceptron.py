@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 TITLE = "MLP 2-16-16-1, one training step on 100 points"
 SIZES = (2, 16, 16, 1)

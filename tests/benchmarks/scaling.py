@@ -13,10 +13,12 @@ import os
 import random
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -35,9 +37,6 @@ from micrograd.compiler.backends.jax.jax_functions import PLAIN
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.tracing.source import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WORDS, ROUNDS, TURN = 32, 15, 0.05
 BATCH = 32

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import uniform
 from statistics import median
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 from run import table
@@ -22,10 +22,9 @@ from micrograd import functional, loops, losses
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "demos"))
 
-import names
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import names
 
 LEAST = 0.01  # seconds; what is shorter is called more often
 STEPS = 8  # of which the collector comes by in some

@@ -29,9 +29,10 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from programs.bundle import data, projected
@@ -39,9 +40,6 @@ from run import table
 
 import micrograd as mg
 from micrograd.compiler.numbers import part_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROUNDS = 100
 WIDTHS = {1: 3, 4: 3, 5: 5}  # of the bands, by the number of the problem

@@ -14,17 +14,16 @@ import sys
 import tempfile
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import micrograd as mg
 from micrograd import nn
 from tests.outside.test_single_file_gpt import OWN_SIZE, Gpt, Own
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run import show, table
+from collections.abc import Callable, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from run import show, table
 
 ROUNDS, STEPS = 5, 1000
 BATCH, EXAMPLES, EPOCHS = 32, 256, 500

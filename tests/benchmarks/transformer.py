@@ -8,11 +8,9 @@ no biases, a ReLU layer four times as wide, output weights apart from the embedd
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 TITLE = "transformer, one training step on a six-letter word"
 LETTERS, WIDTH, HEADS, LONGEST = 27, 16, 4, 16

@@ -12,21 +12,18 @@ from __future__ import annotations
 import argparse
 import math
 import random
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
+from micrograd.engine.primitive import Primitive
+from micrograd.engine.primitive_base import Interval
 from tests.campaigns.page import measured, report
 from tests.engine.test_higher_order import SECONDS, on_a_kink, second_derivatives
 from tests.engine.test_primitives import LARGEST, TRUTHS, has_no_truth, mp
 from tests.strategies import EXTREMES, TABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from micrograd.engine.primitive import Primitive
-    from micrograd.engine.primitive_base import Interval
 
 HEADING = "## Accuracy of the primitives"
 ORDERS = ("value", "derivative", "second derivative")

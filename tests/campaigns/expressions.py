@@ -16,18 +16,16 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import micrograd as mg
 from micrograd import Value
 from micrograd.engine.further_primitives import TABLE as LIBRARY
 from micrograd.testing import GradientError, Program, gradcheck
 from micrograd.testing.programs import grow, registered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 ALLOWED = 1e-9  # between engines: of the sum of the sizes of a gradient's terms, which may cancel
 LEAST = 1e-6  # so that an error of 1e-15 in a local derivative is allowed to engines whose formulas cancel in tails

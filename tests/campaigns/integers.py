@@ -13,14 +13,12 @@ import math
 import random
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import micrograd as mg
 from micrograd import Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BACKENDS = ("numpy", "llvm")
 LARGEST = 2.0**40  # numbers beyond are taken out of the way, so that all sums and products are exact

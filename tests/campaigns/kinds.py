@@ -9,15 +9,13 @@ import argparse
 import sys
 import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import micrograd as mg
 from micrograd import Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DTYPES = [
     *(np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64),

@@ -9,16 +9,13 @@ import argparse
 import gc
 import random
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 import micrograd as mg
 from tests.campaigns.page import measured, report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 HEADING = "## Memory"
 SETTLED = 10  # steps after which the optimiser has its state and Python its caches

@@ -5,10 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 
 def parser_of(description: str | None) -> argparse.ArgumentParser:

@@ -11,16 +11,13 @@ import itertools
 import os
 import random
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 import micrograd as mg
 from tests.campaigns.page import measured, report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 HEADING = "## Memory of compiled functions"
 LIMITS = {"MICROGRAD_CODE_MB": "4", "MICROGRAD_CACHE_MB": "8", "MICROGRAD_PROGRAMS_MB": "4"}

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import gc
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -22,13 +23,9 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.engine import further_primitives
+from micrograd.engine.primitive import Primitive
 from micrograd.testing import numerical_gradient
 from tests.strategies import KINKS, TABLE, operands
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from micrograd.engine.primitive import Primitive
 
 mp = mpmath.mp.clone()
 mp.dps = 40
