@@ -9,8 +9,6 @@ has the components that import no other. Each other component is one layer above
 An import counts wherever it is written: at the top, in a function, or for type checkers only.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

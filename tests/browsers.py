@@ -1,7 +1,5 @@
 """A real browser for tests of pages: fixtures for a conftest to import."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

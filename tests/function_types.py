@@ -5,8 +5,6 @@
 Type checkers and editors read that file; functions.py makes the functions themselves.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Expressions of NumPy on two arrays, of Values, of numbers and mixed, and what each gives eagerly and compiled."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ They need what tests of pages need.
 python -m tests.pictures
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 import sys

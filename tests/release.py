@@ -8,8 +8,6 @@ equal. The source distribution has less than 1 MB. It needs
 `pip install --group release`.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

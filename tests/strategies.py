@@ -3,8 +3,6 @@
 The strategies themselves are public: micrograd.testing.strategies.
 """
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from micrograd import Value

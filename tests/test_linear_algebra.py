@@ -1,7 +1,5 @@
 """Linear algebra on arrays of Values: values as NumPy's, derivatives as differences and JAX have them, and limits."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from functools import partial

@@ -1,7 +1,5 @@
 """Interpolation with a period, Fourier transforms, fits of polynomials and convolution of arrays of Values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.signal

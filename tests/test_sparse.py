@@ -1,7 +1,5 @@
 """Sparse Jacobians and Hessians: the numbers of the dense ones, at the positions that a graph says."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import sys

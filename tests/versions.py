@@ -12,8 +12,6 @@ each Python what was run, or that it is not there; the exit code is 1 if tests f
 is.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

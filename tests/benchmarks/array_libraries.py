@@ -3,8 +3,6 @@
 Each is its library, with the functions whose names or ways differ.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from types import SimpleNamespace

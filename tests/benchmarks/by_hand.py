@@ -1,7 +1,5 @@
 """The benchmark's transformer as who knows JAX writes it, in arrays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

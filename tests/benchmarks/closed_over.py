@@ -4,8 +4,6 @@ A compiled function compares at each call what it closes over with what was ther
 without it take turns, the garbage collector on, in processor time.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from random import uniform

@@ -6,8 +6,6 @@ medians of the processor's seconds. First each side must compute the same number
 nine digits. Peers that are not installed are left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import itertools

@@ -5,8 +5,6 @@ process, and learn from the same rows with the same seed. The first fit of ours 
 left them; run it twice. Seconds are those of the processor.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -9,8 +9,6 @@ empty cache, and includes the import of the library, whose bytecode the first pr
 follow in the same process.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

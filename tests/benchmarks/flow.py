@@ -7,8 +7,6 @@ A second table has what a decision costs: beside the same program without questi
 in turn, and where there are more paths than are kept. Its figures are medians of rounds that alternate.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import statistics

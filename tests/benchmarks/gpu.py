@@ -4,8 +4,6 @@ Prints the Markdown tables on GPUs of docs/scaling.md, in some minutes. JAX take
 command runs without a GPU as well. Times are by the clock; steps are interleaved, and the fastest run of each counts.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ arguments, or closed over; arrays, or lists. Each first call has a new process a
 after the import to the gradients, by the processor's time. The fastest of three counts.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

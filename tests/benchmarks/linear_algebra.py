@@ -10,8 +10,6 @@ other programs may run.
 OpenBLAS chooses its kernels by the processor, or by OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE: the title says which.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 leaves at each step.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

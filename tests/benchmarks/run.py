@@ -3,8 +3,6 @@
 Prints Markdown tables. ``--only`` picks one of them, ``--deep`` adds chains of millions of nodes.
 """
 
-from __future__ import annotations
-
 import argparse
 import platform
 import sys

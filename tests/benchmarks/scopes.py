@@ -4,8 +4,6 @@ Steps of programs, forward and backward, with scopes and with the bare functions
 collector on, in processor time. The smaller what is called, the more it costs to remember its calls.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

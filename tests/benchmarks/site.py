@@ -4,8 +4,6 @@ Processor time is that of the browser with all of its processes, from a click on
 new one each time, with nothing kept. It needs a site that was built, Chromium and `pip install --group browser`.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import os

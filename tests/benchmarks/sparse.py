@@ -21,8 +21,6 @@ an array, by ``vmap``, or by a plain loop, each in a process of its own. At last
 5.1 takes at most, in a process of its own for each size: what is there before is subtracted.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import resource

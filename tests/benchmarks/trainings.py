@@ -5,8 +5,6 @@ its own, and compiled: processor time from the first step on. And ``fit`` trains
 network without any: the best of several rounds, once all is compiled.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import string

@@ -5,8 +5,6 @@ are read a letter at a time, the keys and values of earlier letters kept. RMS no
 no biases, a ReLU layer four times as wide, output weights apart from the embeddings.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from itertools import pairwise

@@ -7,8 +7,6 @@ edges of the domain and to 1 as floats come. The error is counted in units in th
 where the result is a sum that has a root, of the sum's largest term.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random
@@ -19,7 +17,6 @@ from typing import Any
 from tqdm import tqdm
 
 from micrograd.engine.primitive import Primitive
-from micrograd.engine.primitive_base import Interval
 from tests.campaigns.page import measured, report
 from tests.engine.test_higher_order import SECONDS, on_a_kink, second_derivatives
 from tests.engine.test_primitives import LARGEST, TRUTHS, has_no_truth, mp
@@ -62,7 +59,7 @@ class Worst:
             self.anywhere, self.point = ulps, point
 
 
-def number(interval: Interval, random: random.Random) -> float:
+def number(interval: tuple[float, float], random: random.Random) -> float:
     """A float strictly inside an interval: ordinary, of any magnitude, or near an edge or 1."""
     low, high = interval
     while True:

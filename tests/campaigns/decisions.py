@@ -7,8 +7,6 @@ its number: ``--only 1234`` prints one, and runs it again. Processes share the p
 41 minutes for 1,000, on two cores that others used. Every fourth program runs on NumPy, too.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sys

@@ -7,8 +7,6 @@ with each of its backends, which are handed several expressions at a time, as on
 in some of the expressions only.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

@@ -5,8 +5,6 @@
 The tests do the same, and count nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import warnings

@@ -6,8 +6,6 @@ integers float arithmetic is exact, so however a sum is taken, there is one righ
 jumps, are everywhere.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

@@ -3,8 +3,6 @@
 ``python tests/campaigns/kinds.py --backend llvm`` tries all of them, and lists what differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import warnings

@@ -3,8 +3,6 @@
 python -m tests.campaigns.memory --steps 1000 --write docs/reliability.md
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import random

@@ -8,8 +8,6 @@ more. Every third one has many rows, so that it is traced for a few of them. Eve
 and its number: ``--only 1234`` prints one, and runs it again. Processes share the programs by ``--first``.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from importlib.util import find_spec

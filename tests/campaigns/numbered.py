@@ -1,7 +1,5 @@
 """Programs of a campaign that follow from a seed and a number: the options that choose them, and their numbers."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import time

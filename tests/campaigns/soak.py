@@ -3,8 +3,6 @@
 python -m tests.campaigns.soak --functions 10000 --write docs/reliability.md
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import itertools

@@ -1,7 +1,5 @@
 """Arrays and lists of many rows that a function closes over: traced for a few of them, and the same as eagerly."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 

@@ -1,7 +1,5 @@
 """Programs of many rows: made from those of a few, and the same as those of a trace for all rows."""
 
-from __future__ import annotations
-
 import logging
 import math
 import signal

@@ -1,7 +1,5 @@
 """Loops in Python over many rows: traced for a few of them where all rows are alike, and the same as eagerly."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import operator

@@ -1,7 +1,5 @@
 """Scopes: which boxes pages show, and that they change nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import gc

@@ -1,7 +1,5 @@
 """Pictures: what is drawn, how it is labelled, and what is refused."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Folded pictures: what repeats is one box."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

@@ -3,8 +3,6 @@
 Over the whole range of floats: the tails, where results are below the normal floats, infinities and NaN.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """A primitive is one entry: everything else finds it there."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

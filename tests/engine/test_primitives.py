@@ -5,8 +5,6 @@ small for a normal float; what is lost there is at most half the smallest float,
 formula multiplies it by: the ``lost`` of a truth.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Random expression graphs with shared parts: backpropagation against truths that share no code with it."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages without a browser: their data, what they refuse, and what notebooks show."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

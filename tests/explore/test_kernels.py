@@ -1,7 +1,5 @@
 """Compiled functions on pages: their kernels as boxes, with the scalars in them."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """What a recording has for a page that trains by itself: programs, examples, updates; or why it has none."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import dataclasses

@@ -4,8 +4,6 @@ It calls all callbacks as cyipopt does, by position, and checks what they return
 equations only, by Newton's method on their conditions of optimality.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

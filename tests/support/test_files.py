@@ -1,7 +1,5 @@
 """Writing files: the old one or the new one, whole."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """What a file keeps when it is written again: its owner, its group, its permissions; and who may read it meanwhile."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

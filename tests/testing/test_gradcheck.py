@@ -1,7 +1,5 @@
 """The checker itself: planted wrong derivatives must be caught, right ones never accused."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import sys

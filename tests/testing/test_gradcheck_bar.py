@@ -3,8 +3,6 @@
 The functions and their derivatives are plain floats here: nothing of the engine takes part.
 """
 
-from __future__ import annotations
-
 import math
 
 import pytest

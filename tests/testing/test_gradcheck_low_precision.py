@@ -3,8 +3,6 @@
 The functions are rounded by hand, so nothing here depends on how a library rounds.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

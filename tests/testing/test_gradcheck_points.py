@@ -5,8 +5,6 @@ the right derivative is accused, or called something else than it was, or the di
 only operations here that every machine rounds in the same way.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import struct

@@ -3,8 +3,6 @@
 To add one, write a file with the function in scalars and in arrays, and name it here.
 """
 
-from __future__ import annotations
-
 from programs.bundle import bundle
 from programs.gaussian_process import gaussian_process
 from programs.gmm import gmm

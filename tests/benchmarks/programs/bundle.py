@@ -8,8 +8,6 @@ Apart from ADBench's, cameras look at the points, and only what is less than 45 
 what is beside a camera have up to 20 digits before the point, and no two libraries agree on them.
 """
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from itertools import product

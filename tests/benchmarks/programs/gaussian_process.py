@@ -4,8 +4,6 @@ Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, algorithm
 in three loops, as one writes them down: each of its sums has a term from each column before, and no two are alike.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from functools import partial

@@ -5,8 +5,6 @@ vision and machine learning, 2018. A component's inverse covariance is Q^T Q wit
 are the logarithms of its diagonal, and what is below the diagonal, column by column.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from functools import partial

@@ -3,8 +3,6 @@
 Its numbers stay between -1 and 1. It stands for what generators of code write, for mechanics, say.
 """
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ which a character is 14 bits. A layer has four gates, and a weight and a bias fo
 the last one there is a scale, and at the end a bias.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from functools import partial

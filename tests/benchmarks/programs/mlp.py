@@ -1,7 +1,5 @@
 """A network of one hidden layer for images of digits, on a batch: 784-256-10."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 So it tells what an operation costs until it runs, where there is nothing that could be said at once.
 """
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What a program of the suite consists of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

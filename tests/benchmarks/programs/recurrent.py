@@ -1,7 +1,5 @@
 """A recurrent network that predicts the next number of a series: a tanh layer 32 wide, a step at a time."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

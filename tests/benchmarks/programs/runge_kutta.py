@@ -4,8 +4,6 @@ The rates of x' = a x - b x y and y' = d x y - c y and the first numbers of both
 is the mean square of the errors after each step.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

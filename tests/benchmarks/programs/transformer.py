@@ -5,8 +5,6 @@ ReLU layer four times as wide, output weights apart from the embeddings. The los
 the letters that follow.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from functools import partial

@@ -1,7 +1,5 @@
 """What tests leave out on JAX: XLA takes a fifth of a second for the smallest program."""
 
-from __future__ import annotations
-
 from zlib import crc32
 
 

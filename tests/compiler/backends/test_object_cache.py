@@ -1,7 +1,5 @@
 """The cache of compiled kernels, attacked: what it finds must be this user's own, and whole, and for this processor."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """A site that was built, a server for it, and pages that ask nobody else for anything."""
 
-from __future__ import annotations
-
 import os
 import threading
 from functools import partial

@@ -1,7 +1,5 @@
 """Cells in a real browser: the same outputs as in CPython, and what a learner does with them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """All pages of the site can be read: the chapters and the home page, and what their cells have written."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs.browser.test_reading import CHAPTERS, LIVE, PAGES, serious_violations

@@ -1,7 +1,5 @@
 """The home page: it trains at once, explains what it does, weighs little, and keeps nobody out."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import re

@@ -1,7 +1,5 @@
 """Every link, picture and script of the site leads to a file of it, and every anchor to a place."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """NumPy and matplotlib in cells, with Pyodide's own wheels: on sites that were built with --wheels."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

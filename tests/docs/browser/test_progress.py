@@ -1,7 +1,5 @@
 """What a learner has done: kept in the browser, shown on the pages of the path, and forgotten when asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs.browser.test_cells import Learner

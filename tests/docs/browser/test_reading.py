@@ -1,7 +1,5 @@
 """Reading the site: search, keyboard, people with other eyes, phones, paper."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.learn import chapters

@@ -1,7 +1,5 @@
 """A chapter as slides: the same page, one idea at a time, by keyboard alone; what was run and typed stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs.browser.test_cells import Learner

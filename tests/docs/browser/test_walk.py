@@ -1,7 +1,5 @@
 """The whole path as a stranger walks it on a phone: every chapter, with reloads, and offline in the middle."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs.browser.test_cells import Learner

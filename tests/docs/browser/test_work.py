@@ -1,7 +1,5 @@
 """A learner's work stays: what was typed, exported, imported and sent as a link; and what is asked for twice waits."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A real browser, and pages in it that may load nothing and complain about nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """You compute it: the page asks for shares before it shows them, and says what a wrong answer was made of."""
 
-from __future__ import annotations
-
 import pytest
 
 import micrograd as mg

@@ -1,7 +1,5 @@
 """Where a number that is not finite was born: the page says so, marks the place and leads to it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages for everyone: on a phone, much enlarged, by touch, with keys alone, for screen readers, in any script."""
 
-from __future__ import annotations
-
 import random
 import runpy
 

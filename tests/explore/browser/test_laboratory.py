@@ -1,7 +1,5 @@
 """The laboratory in a real browser: what a page trains by itself has the numbers of mg.fit."""
 
-from __future__ import annotations
-
 import math
 import random
 

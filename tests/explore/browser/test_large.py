@@ -1,7 +1,5 @@
 """A large page, whose data is compressed: as small as it is to be, and the same page."""
 
-from __future__ import annotations
-
 import random
 import re
 import runpy

@@ -1,7 +1,5 @@
 """What Values without a label are called, and compiled functions with their kernels as boxes."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Turns in a wrong order: the gradients that come out of it, beside the right ones."""
 
-from __future__ import annotations
-
 import pytest
 
 import micrograd as mg

@@ -1,7 +1,5 @@
 """The page in a real browser: what it shows at each step is what the engine computes."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

@@ -1,7 +1,5 @@
 """The recording of a training in a real browser: at each frame the network is as it was after that step."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Pictures of what is seen, saved from the page: files that stand by themselves."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct

@@ -1,7 +1,5 @@
 """Fingers in the graph: what is drawn smaller than a fingertip is reached from around it, and the nearest wins."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
