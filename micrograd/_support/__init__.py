@@ -11,5 +11,6 @@ handlers.py     whether a signal handler of the user has raised an exception
 interrupts.py   finishing what must not be left half done
 leftovers.py    temporary files that killed processes left behind
 locks.py        locks that do not stay locked in a forked child
+memory.py       how much memory there is, and the refusal of what needs more
 saved_state.py  numbers by name, in a file that is whole or refused
 """

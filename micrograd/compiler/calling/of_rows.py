@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.handlers import is_of_handler
+from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.calling.boundary import Results, shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
@@ -38,6 +39,7 @@ from micrograd.compiler.numbers import shape_of_floats
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.indexing import with_indices
+from micrograd.compiler.tracing.iterations import BYTES_OF_AN_OPERATION
 from micrograd.compiler.tracing.outline import OutlineError, outline
 from micrograd.compiler.tracing.plain_loops import EDGE
 from micrograd.compiler.tracing.tape import Tape
@@ -55,6 +57,8 @@ _LOG = logging.getLogger("micrograd")
 FEWEST_ROWS = 1024  # of fewer, one trace takes no longer than three
 _FEW, _STEP = 96, 16
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
+_BYTES_OF_AN_INPUT = 24  # beside its number: positions, and a copy
+_BYTES_OF_A_MAPPED = 150  # for each number that iterations of mg.vmap read and give
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
 
 
@@ -83,7 +87,7 @@ class _OfRows(Specialised):
         vars(self).update(vars(few[-1]))
         self._few, self._rows, self._floats, self._in_full = few_rows, size, floats, in_full
         self._known = np.concatenate([np.zeros(0), *map(np.ravel, known)])
-        self._given = sum(run.size if holds is ARRAY else len(run) for holds, run in given.runs)
+        self._given = _numbers_in(given)
         self._graph: Made | None = None
         self.shapes = shapes_of(self._function, given)
         told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
@@ -96,6 +100,8 @@ class _OfRows(Specialised):
             self._under_no_grad = self
         gradients = self.is_differentiable and len(self.results.kinds) == 1
         if self.maps:
+            size = self._of_all([sum(map(len, each.graph.thing.inputs)) for each in few])
+            self._check_memory(size * _BYTES_OF_A_MAPPED, f"{size:,} numbers that mg.vmap reads and gives")
             self._graph = self._extrapolated_graph()
             parts = self._of_all([[_bare(part.mapped) for part in each.maps.all] for each in few if each.maps])
             self.maps = Maps(
@@ -116,13 +122,27 @@ class _OfRows(Specialised):
 
     def _extrapolated(self, gradients: bool) -> Compiled:
         made = self._few.made(gradients)
+        self._check_size(*self._of_all([(each.thing.size, len(each.thing.inputs)) for each in made]))
         program = self._of_all([each.thing for each in made])
-        if program.size > _MOST_NUMBERS:
-            raise UnlikeRowsError("much memory")
         effects = self._of_all([each.effects for each in made])
         program = self._with_known(program)
         ready = run_stages(made[-1]._replace(thing=program, effects=effects), "compile", self._request)
         return self._that_runs(self._described(program, ready), ready)
+
+    def _check_size(self, size: int, inputs: int) -> None:
+        """Refuse a program of so many numbers, some of them inputs, before any memory is taken for it.
+
+        Raises:
+            MemoryError: if there is not enough.
+            UnlikeRowsError: if mg.vmap would take less of it.
+        """
+        each = getattr(self._request.lower, "dtype", np.dtype(float)).itemsize
+        self._check_memory(size * each + inputs * _BYTES_OF_AN_INPUT, f"{size:,} numbers of {each} bytes")
+        if size > _MOST_NUMBERS and any("vmap" in code.co_names for code in self.closed_over.codes):
+            raise UnlikeRowsError("much memory")
+
+    def _check_memory(self, needed: int, what: str) -> None:
+        check_memory(needed, bytes_there(), f"{what} in {self.name}, for {self._rows:,} rows or iterations,")
 
     def _with_known(self, program: Program) -> Program:
         """The program, in which the inputs whose numbers are known are constants."""
@@ -202,6 +222,9 @@ class ManyRows:
         return self._of_rows(given, refusing.found[0], traces) or self._in_full(given, traces)
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
+        count = _numbers_in(given)
+        what = f"{count:,} numbers among the arguments, traced one by one,"
+        check_memory(count * BYTES_OF_AN_OPERATION, bytes_there(), what)
         traces()
         return self._make(given)
 
@@ -245,7 +268,7 @@ class ManyRows:
             if len(self._known) > _STEP:
                 self._known.popitem(last=False)
         except Exception as error:  # one of the function's own comes again
-            if is_of_handler(error):
+            if is_of_handler(error) or isinstance(error, MemoryError):
                 raise
             _LOG.debug("%r is traced for all of %d rows: %r", function, size, error)
             return None
@@ -407,6 +430,11 @@ class _OtherRows(Rows):
     def goes_into_loops(self, reached: ClosedOver) -> bool:
         """Whether outlines have shown what they do."""
         return self._goes_in
+
+
+def _numbers_in(given: Structure) -> int:
+    """How many numbers there are among the arguments."""
+    return sum(run.size if holds is ARRAY else len(run) for holds, run in given.runs)
 
 
 def _shape_of(known: Any) -> tuple[int, ...]:

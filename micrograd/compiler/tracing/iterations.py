@@ -14,12 +14,11 @@ there before, which a recording cannot know.
 
 from __future__ import annotations
 
-import math
-import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from micrograd._support.handlers import is_of_handler
+from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, plain_rows, told
 from micrograd.compiler.tracing.decisions import chosen, in_blocks, repeated, switched
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 # they are written out, and a call takes half the time: 0.2 in place of 0.4 ms for 1,000 iterations of 20 operations.
 _FEWEST_MAPPED, OPERATIONS_MAPPED = 32, 1 << 15
 _MOST_OF_ONE = 100  # operations of an iteration that are written out for any number of them: each takes 8 bytes then
-_BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
+BYTES_OF_AN_OPERATION = 250  # or an argument, traced one by one: 3.6 GB for 13 million of them
 
 
 def traced_once(function: Callable[..., Any], tests_bools: Callable[[], bool] = bool) -> Callable[..., Any]:
@@ -47,7 +46,7 @@ def traced_once(function: Callable[..., Any], tests_bools: Callable[[], bool] = 
         function: the function.
         tests_bools: whether its code asks whether a comparison is True itself; see Tape.
     """
-    iterations = TracedOnce(bytes_of_machine())  # asked before the trace, in which the system may not be read
+    iterations = TracedOnce(bytes_there())  # asked before the trace, in which the system may not be read
 
     def run(*arguments: Any, **named: Any) -> Any:
         cast("Tape", recorder_on_top()).decides_at_once = tests_bools()
@@ -61,7 +60,7 @@ class TracedOnce(Iterations):
     """Iterations on a tape.
 
     Args:
-        memory: how many bytes the machine has.
+        memory: how many bytes there are.
     """
 
     def __init__(self, memory: float) -> None:
@@ -79,7 +78,9 @@ class TracedOnce(Iterations):
             with self._keeping_all(keeps_all):
                 result = function(*given)
             if iterations == 2:  # the first one may have written what all have in common
-                _check_memory(count, tape.size_from(begin), self._memory)
+                size = tape.size_from(begin)
+                what = f"{count:,} iterations of {size:,} operations each, traced one by one,"
+                check_memory(count * size * BYTES_OF_AN_OPERATION, self._memory, what)
             return result
 
         return run
@@ -194,21 +195,3 @@ def is_as_before(reached: ClosedOver) -> bool:
     """Whether all that was reached could be looked into, and is still there."""
     reached.notice_new_attributes()
     return not reached.sources.iterators and reached.is_current()
-
-
-def _check_memory(count: int, operations: int, there: float) -> None:
-    """Refuse a loop that this machine has no memory for, before any of it is taken."""
-    needed = count * operations * _BYTES_OF_AN_OPERATION
-    if needed > there:
-        raise MemoryError(
-            f"{count:,} iterations of {operations:,} operations each take about {needed / 1e9:,.1f} GB to compile, and "
-            f"this machine has {there / 1e9:,.1f} GB of memory: go through fewer in one call"
-        )
-
-
-def bytes_of_machine() -> float:
-    """How much memory there is; infinity where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return math.inf
