@@ -28,8 +28,8 @@ import numpy as np
 from micrograd._support.checks import Operand
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.tracing.detached_tape import DetachedTape
 from micrograd.compiler.tracing.promotion import FLOAT64
-from micrograd.compiler.tracing.quiet_tapes import QuietTape
 from micrograd.compiler.tracing.rewrites import REWRITES
 from micrograd.compiler.tracing.symbols import (
     BoolSymbol,
@@ -145,7 +145,7 @@ class LanesTape(Tracer):
         """What writes for all lanes in the place of the recorder in use."""
         recorder = recorder_on_top()
         tape: Any = self
-        return type(recorder)(tape) if isinstance(recorder, QuietTape) else self
+        return type(recorder)(tape) if isinstance(recorder, DetachedTape) else self
 
 
 class _Checked:
@@ -199,7 +199,7 @@ _KINDS = {kind: kind for kind in (Symbol, Picked, FloatSymbol, class_of(FLOAT64)
 def _tape_in_use() -> Tape:
     """The tape that operators write on."""
     recorder = recorder_on_top()
-    tape = recorder.tape if isinstance(recorder, QuietTape) else recorder
+    tape = recorder.tape if isinstance(recorder, DetachedTape) else recorder
     if type(tape) is not Tape or not tape.is_open:
         raise _Declined
     return tape

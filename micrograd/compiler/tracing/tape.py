@@ -44,7 +44,7 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.tracing import promotion
-from micrograd.compiler.tracing.quiet_tapes import QuietTape
+from micrograd.compiler.tracing.detached_tape import DetachedTape
 from micrograd.compiler.tracing.rewrites import REWRITES, bound_of, is_of_library
 from micrograd.compiler.tracing.symbols import (
     Attributed,
@@ -333,7 +333,7 @@ class Tape(Tracer):
 
     def under_no_grad(self) -> Recorder:
         """What writes on this tape under no_grad."""
-        return QuietTape(self)
+        return DetachedTape(self)
 
     def position(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
         """The position of an operand: a symbol, a Value from outside, or a plain number.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
-class QuietTape(Tracer):
+class DetachedTape(Tracer):
     """What writes on a tape under no_grad: no gradient flows through the results."""
 
     remembers = False
@@ -43,7 +43,7 @@ class QuietTape(Tracer):
 
     def under_no_grad(self) -> Recorder:
         """Another one like it."""
-        return QuietTape(self.tape)
+        return DetachedTape(self.tape)
 
     def under_derivative(self) -> Recorder | None:
         """One that writes as the tape does: a derivative is asked for on purpose."""
@@ -56,7 +56,7 @@ class QuietTape(Tracer):
 def _as_the_tape(name: str) -> Callable[..., Any]:
     """The method that does what that of the tape does."""
 
-    def method(self: QuietTape, *arguments: Any) -> Any:
+    def method(self: DetachedTape, *arguments: Any) -> Any:
         return getattr(self.tape, name)(*arguments)
 
     return method
@@ -66,10 +66,10 @@ for _name in (
     *("compared", "symbol", "array", "refused", "number_read", "gradient_read", "closure_given", "take", "copies"),
     *("reaches", "number_of", "adjoints", "jacobian", "write_iterations", "sparse_entries", "tangents"),
 ):
-    setattr(QuietTape, _name, _as_the_tape(_name))
+    setattr(DetachedTape, _name, _as_the_tape(_name))
 
 
-class LoudTape(QuietTape):
+class LoudTape(DetachedTape):
     """What writes on a tape where a derivative is asked for under no_grad."""
 
     remembers = True
