@@ -4,7 +4,7 @@ source.py          what is traced, and how
 symbols.py         the numbers that are not known yet
 tape.py            what is done to them, written down
 rewrites.py        operations that are written down as others
-detached_tape.py     what writes on a tape under no_grad
+detached_tape.py   what writes on a tape under no_grad
 trace.py           the trace of a function
 derivatives.py     derivatives of what is on a tape, written on it
 questions.py       the decisions of a function on numbers, and how a program answers them
