@@ -713,16 +713,14 @@ def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
 
 
 def _warn_of_objects(compiled: CompiledFunction[..., Any], objects: tuple[Any, ...]) -> None:
-    names = " and ".join(dict.fromkeys(map(_described, objects)))
+    functions = FunctionType, MethodType
+    kinds = [f"function {item.__name__}" if isinstance(item, functions) else type(item).__name__ for item in objects]
+    names = " and ".join(dict.fromkeys(kinds))
     warn_user(
         f"{compiled} was traced for {ROOM + 1} objects in its arguments, the last a {names}, and the first was not "
         f"given again: that takes longer than it runs. Make such an object once, before the calls, and give the same "
         f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept"
     )
-
-
-def _described(item: Any) -> str:
-    return f"function {item.__name__}" if isinstance(item, (FunctionType, MethodType)) else type(item).__name__
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:

@@ -64,7 +64,9 @@ def draw_program(
     for number, (iterations, kernel) in enumerate(kernels):
         writer[_all_iterations(kernel.target, iterations, kernel.rows, kernel.columns, 1)] = number
     for number, (iterations, kernel) in enumerate(kernels):
-        read = distinct(np.concatenate([positions.ravel() for positions in _read(kernel, iterations)]))
+        shape = kernel.rows, kernel.columns
+        reads = [_all_iterations(access, iterations, *shape, terms).ravel() for access, terms in kernel.reads]
+        read = distinct(np.concatenate(reads))
         sources = _writers(writer, read)
         if backward.intersection(sources) or seeds.intersection(read.tolist()):
             backward.add(number)
@@ -94,12 +96,6 @@ def _label(kernel: Kernel | Singles, iterations: int) -> str:
     terms = f"\n{kernel.terms} terms each" if kernel.terms > 1 else ""
     times = f"\n{iterations:,} times" if iterations > 1 else ""
     return f"{kernel.kind}\n{shape}{terms}{times}"
-
-
-def _read(kernel: Kernel | Singles, iterations: int) -> list[Any]:
-    """The positions of the numbers that a kernel reads."""
-    rows, columns = kernel.rows, kernel.columns
-    return [_all_iterations(access, iterations, rows, columns, terms) for access, terms in kernel.reads]
 
 
 def _all_iterations(access: Access, iterations: int, rows: int, columns: int, terms: int) -> Integers:

@@ -59,7 +59,8 @@ def profile(executable: Executable) -> str:
     for number, (kernel, seconds) in enumerate(timed[:_SHOWN], start=1):
         flops = _flops(kernel) / seconds / 1e9
         measured = f"{1e6 * seconds:.1f}", f"{seconds / total:.0%}", f"{flops:.1f}"
-        rows.append([f"{number} {_name(kernel)}", _shape(kernel), *measured])
+        name = f"loop of {len(kernel.kernels)}" if isinstance(kernel, Loop) else kernel.kind
+        rows.append([f"{number} {name}", _shape(kernel), *measured])
         for remark in _remarks(kernel, executable):
             remarks.setdefault(remark, []).append(number)
     rest = sum(one.seconds for one in timed[_SHOWN:])
@@ -81,10 +82,6 @@ def seconds_of(run: Callable[[], object]) -> float:
         fastest = min(fastest, taken / times)
         times = max(times, int(_SECONDS / fastest))
     return fastest
-
-
-def _name(kernel: Kernel | Loop | Singles) -> str:
-    return f"loop of {len(kernel.kernels)}" if isinstance(kernel, Loop) else kernel.kind
 
 
 def _shape(kernel: Kernel | Loop | Singles) -> str:

@@ -63,7 +63,8 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
             raise TypeError(f"{special.name} takes {taken} arguments beside the parameters, not {len(arguments)}")
         vectors = [numbers_of_frozen, *_checked(parameters, origin)]
         for number, (example, argument) in enumerate(zip(structure.nested[0], arguments, strict=True)):
-            vectors.append(_joined(_numbers(example, argument, f"argument {number}")))
+            parts = _numbers(example, argument, f"argument {number}")
+            vectors.append(jnp.concatenate(parts) if parts else jnp.zeros(0))
         computed = list(compute(*vectors))
         pairs = zip(special.result.leaves, special.results.outputs, strict=True)
         return special.result.rebuilt([leaf if o is None else computed[o] for leaf, o in pairs], _array)
@@ -147,10 +148,6 @@ def _shape(example: Any) -> tuple[int, ...] | None:
         return None
     (shape,) = shapes
     return (len(example), *(shape or ()))
-
-
-def _joined(parts: list[Any]) -> Any:
-    return jnp.concatenate(parts) if parts else jnp.zeros(0)
 
 
 def _array(like: Any, parts: list[Any]) -> Any:

@@ -172,10 +172,6 @@ def _bytes(item: Any) -> list[Any]:
     return [memoryview(item).tobytes(), *pointed_at]
 
 
-def _of_logger(logger: Any) -> list[Any]:
-    return [logger.getEffectiveLevel(), logger.level, logger.disabled, logger.manager.disable, *logger.handlers]
-
-
 def _levels() -> list[Any]:
     loggers = [logging.root, *list(logging.root.manager.loggerDict.values())]
     return [logging.root.manager.disable, *(getattr(logger, "level", None) for logger in loggers)]
@@ -192,15 +188,14 @@ def _attribute(item: Any, name: str) -> Any:
         return MISSING
 
 
-def _shared(item: Any) -> list[Any]:
-    return [memoryview(item.get_obj()).tobytes()]
-
-
 _DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _PROCESS = _attributes("_config", "_popen", "name", "daemon")
 # What classes of libraries tell, beside doing something: by the class, the names that code asks by, and how it is read.
 _TOLD: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
-    "logging.Logger": ("level disabled handlers isEnabledFor getEffectiveLevel hasHandlers", _of_logger),
+    "logging.Logger": (
+        "level disabled handlers isEnabledFor getEffectiveLevel hasHandlers",
+        lambda of: [of.getEffectiveLevel(), of.level, of.disabled, of.manager.disable, *of.handlers],
+    ),
     "logging.Handler": ("level", _attributes("level")),
     "_thread.lock": ("locked", lambda lock: [lock.locked()]),
     "_thread.RLock": ("_is_owned", lambda lock: [lock._is_owned()]),
@@ -211,7 +206,7 @@ _TOLD: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
     "asyncio.locks.Semaphore": ("locked _value", _attributes("_value")),
     "asyncio.events.AbstractEventLoop": ("is_closed is_running", lambda loop: [loop.is_closed(), loop.is_running()]),
     "multiprocessing.process.BaseProcess": ("name daemon", _PROCESS),
-    "multiprocessing.sharedctypes.SynchronizedBase": ("", _shared),
+    "multiprocessing.sharedctypes.SynchronizedBase": ("", lambda item: [memoryview(item.get_obj()).tobytes()]),
     "multiprocessing.managers.BaseProxy": ("", lambda proxy: [pickle.dumps(proxy._getvalue())]),
     "multiprocessing.shared_memory.SharedMemory": ("", lambda memory: [bytes(memory.buf)]),
     "tqdm.std.tqdm": ("n total last_print_n format_dict", _attributes("n", "total")),
@@ -219,27 +214,21 @@ _TOLD: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
 }
 
 
-def _time_zone() -> list[Any]:
-    return [time.timezone, time.altzone, *time.tzname]
-
-
 def decimal_context() -> list[Any]:
     """How decimal computes in this context."""
     return [getattr(sys.modules["decimal"].getcontext(), name) for name in _DECIMAL]
 
 
-def _handlers_of_signals() -> list[Any]:
-    return [signal.getsignal(number) for number in sorted(signal.valid_signals())]
-
-
 # What functions of libraries tell that is set elsewhere: by the names that code calls them by.
 SETTINGS: dict[str, Callable[[], list[Any]]] = {
-    **dict.fromkeys(("mktime", "fromtimestamp", "timestamp", "astimezone"), _time_zone),
+    **dict.fromkeys(
+        ("mktime", "fromtimestamp", "timestamp", "astimezone"), lambda: [time.timezone, time.altzone, *time.tzname]
+    ),
     "getcontext": decimal_context,
     "getrecursionlimit": lambda: [sys.getrecursionlimit()],
     "getswitchinterval": lambda: [sys.getswitchinterval()],
     "get_threshold": lambda: [gc.get_threshold()],
-    "getsignal": _handlers_of_signals,
+    "getsignal": lambda: [signal.getsignal(number) for number in sorted(signal.valid_signals())],
     "get_ident": lambda: [threading.get_ident()],
     "get_native_id": lambda: [threading.get_native_id()],
     "current_thread": lambda: [thread := threading.current_thread(), thread.name],

@@ -268,15 +268,11 @@ class Structure:
 
 def kinds_of(holds: Any, run: Any) -> Iterable[Any]:
     """Of each leaf in a run its class, or its dtype."""
-    return repeat(run.dtype, run.size) if holds is ARRAY else map(_kind_of, run)
+    return repeat(run.dtype, run.size) if holds is ARRAY else [getattr(leaf, "dtype", type(leaf)) for leaf in run]
 
 
 def _is_symbol(leaf: Any) -> bool:
     return isinstance(leaf, Value) and is_unknown(leaf)
-
-
-def _kind_of(leaf: Any) -> Any:
-    return leaf.dtype if hasattr(leaf, "dtype") else type(leaf)
 
 
 def _largest_of(run: tuple[Any, Any]) -> int:
@@ -357,12 +353,9 @@ def _fields(kind: type) -> tuple[str, ...] | None:
     from dataclasses import fields
 
     names = tuple(field.name for field in fields(kind))
-    slots = {name for base in kind.__mro__ for name in _listed(vars(base).get("__slots__", ()))}
+    listed = [vars(base).get("__slots__", ()) for base in kind.__mro__]
+    slots = {name for names in listed for name in ([names] if isinstance(names, str) else names)}
     return names if slots <= {*names, "__dict__", "__weakref__"} else None
-
-
-def _listed(slots: Any) -> Iterable[str]:
-    return (slots,) if isinstance(slots, str) else slots
 
 
 class Same:
@@ -381,7 +374,7 @@ class Same:
 def parts_of(item: Any) -> list[Any] | None:
     """What is in a container or an array, the attributes of its class's own last; None of anything else."""
     if isinstance(item, (dict, list, tuple)):
-        parts = list(_values(item))
+        parts = list(base_of(item).values(item) if isinstance(item, dict) else item)
         return parts if type(item) in (dict, list, tuple) else parts + list(own_attributes(item).values())
     if type(item) is Assembled:
         return item.parts
@@ -483,10 +476,6 @@ _MISSING = object()
 
 
 _ELEMENTS = frozenset((bool, int, float))
-
-
-def _values(container: Any) -> Any:
-    return base_of(container).values(container) if isinstance(container, dict) else container
 
 
 def _elements(array: Any) -> list[Any]:

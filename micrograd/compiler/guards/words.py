@@ -40,7 +40,8 @@ def in_words_of(frame: FrameType, what: str, instead: str, asks_for_an_int: bool
     except SyntaxError:  # a statement
         return what, instead
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-    if isinstance(expression, ast.Call) and _last_name(expression.func) in _COUNTING:
+    function = getattr(expression, "func", None)
+    if isinstance(expression, ast.Call) and getattr(function, "attr", getattr(function, "id", None)) in _COUNTING:
         return shown, _of_a_count([*expression.args, *(keyword.value for keyword in expression.keywords)])
     if not asks_for_an_int:
         return what, instead
@@ -80,10 +81,6 @@ def _running_operation(frame: FrameType) -> str:
     """The name of the instruction that a frame is at. Since Python 3.12 it may be in the cache behind it."""
     codes = frame.f_code.co_code[frame.f_lasti :: -2]
     return next(name for name in map(opname.__getitem__, codes) if name != "CACHE")
-
-
-def _last_name(function: ast.expr) -> str | None:
-    return getattr(function, "attr", getattr(function, "id", None))
 
 
 def _of_a_count(operands: list[ast.expr]) -> str:

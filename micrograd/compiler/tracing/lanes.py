@@ -125,7 +125,9 @@ class LanesTape(Tracer):
         if not is_lanes(operand):
             return self.tape.position(operand, primitive, index)
         if operand._position.dtype == object:  # Values from outside, whose role is noted when they are used first
-            operand._position = _positions_of_values(self.tape, operand._position, primitive, index)
+            values = operand._position
+            positions = [self.tape.position(value, primitive, index) for value in values.ravel().tolist()]
+            operand._position = np.array(positions, dtype=np.int64).reshape(values.shape)
         return operand._position
 
     def _symbol(self, position: Any, kind: type[Symbol]) -> Symbol:
@@ -169,11 +171,6 @@ def is_lanes(x: object) -> bool:
 def _lanes_of(kind: Any) -> type[Symbol]:
     """The class of symbols that stand for many of a class."""
     return type(kind.__name__, (kind,), {"__slots__": (), "of_lane": kind, "__hash__": kind.__hash__})
-
-
-def _positions_of_values(tape: Tape, values: Array, primitive: Primitive | None, index: int) -> Integers:
-    positions = [tape.position(value, primitive, index) for value in values.ravel().tolist()]
-    return np.array(positions, dtype=np.int64).reshape(values.shape)
 
 
 # Arrays of symbols, and lanes for them

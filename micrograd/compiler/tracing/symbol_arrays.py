@@ -486,12 +486,13 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None, *arguments: Any, **se
 
 def _check_room(array: Any, item: Any) -> None:
     """Refuse to put a Value into an array of the numbers that an argument has: eagerly it keeps its number only."""
-    if _has_values(item) and array is not None and array.size and all(map(_is_plain_symbol, array.flat)):
+    if (
+        _has_values(item)
+        and array is not None
+        and array.size
+        and all(is_unknown(x) and not is_value(x) and not isinstance(x, bool) for x in array.flat)
+    ):
         refuse("a Value put into an array of numbers", "Write mg.array(x) for the array, which keeps gradients too.")
-
-
-def _is_plain_symbol(x: Any) -> bool:
-    return is_unknown(x) and not is_value(x) and not isinstance(x, bool)
 
 
 def _find(*arguments: Any, **settings: Any) -> None:
