@@ -1,4 +1,4 @@
-"""Derivatives on a tape: the rules of primitives run on symbols, and write the gradients as they write all else.
+"""Derivatives on a tape: the rules of primitives run on symbols, so gradients are recorded as all other operations are.
 
     0  input        x
     1  mul   0 0                 the gradient of 1 by 0:
@@ -6,8 +6,8 @@
     3  mul   1.0 0               and to its second
     4  add   2 3
 
-Gradients go from the end of the tape to its beginning, tangents from the beginning to the end. A Jacobian takes what is
-less to do. Many gradients are written at once; see gradients_in_lanes.py.
+Gradients are reverse mode, from the end of the tape to its beginning; tangents are forward mode. A Jacobian takes the
+mode with less work. Gradients of many operations are recorded at once; see gradients_in_lanes.py.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Derivatives:
 
     @_unobserved
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
+        """The gradients of a symbol, in reverse mode."""
         if not isinstance(root, Symbol) or wanted is None:
             return None
         positions = self._positions_of(wanted, create_graph)
@@ -82,7 +82,7 @@ class Derivatives:
     def _gradients_of_one(
         self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
-        """The gradients of a symbol by the Values at some positions, written many at a time where that is quicker."""
+        """The gradients of a symbol by the Values at some positions, recorded in lanes where that is quicker."""
         found = None
         if not self.tape.decisions and not self.tape._has_iterations():
             found = self._in_lanes(Cones.of_one(dependence, root._position), dependence, values, create_graph)
@@ -94,7 +94,7 @@ class Derivatives:
     def _in_lanes(
         self, cones: Cones, dependence: Dependence, sources: Collection[int], create_graph: bool
     ) -> tuple[list[int], list[int], list[Symbol]] | None:
-        """Gradients that are written many at a time: rows, positions, and they; None where that is not quicker."""
+        """Rows, positions and gradients, recorded in lanes; None where that is not quicker."""
         if int(dependence.counts[cones.at].sum()) < (0 if self.tape.in_lanes else _FEWEST_STEPS):
             return None
         lanes = GradientsInLanes(self.tape, dependence, cones, self.contributions, self.contributions_of_call)
@@ -109,7 +109,7 @@ class Derivatives:
 
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-        """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
+        """For each output its gradients by the inputs: by forward mode, where there are fewer and that is less."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         if len(roots) > 1:
             self.tape._look_into_maps()
@@ -133,10 +133,7 @@ class Derivatives:
     def sparse_entries(
         self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The gradients of outputs by the inputs that each depends on: their rows, their columns, and they.
-
-        They are computed row by row, or by directions of several columns where that is less to do.
-        """
+        """The rows, columns and entries of a sparse Jacobian: row by row, or by coloured columns where that is less."""
         self.tape._look_into_maps()
         roots, positions = self._roots(outputs), self.tape.positions(inputs)  # copies, so each has its own
         written = self.tape._so_far()
@@ -167,7 +164,7 @@ class Derivatives:
         return {row: self.tape.position(output) for row, output in enumerate(outputs) if isinstance(output, Symbol)}
 
     def _cones(self, roots: Mapping[int, int], dependence: Dependence) -> Cones | None:
-        """What each of several roots depends on; None where functions or decisions are between."""
+        """The cones of several roots; None where iterations, calls or decisions are among the operations."""
         is_simple = len(roots) > 1 and not self.tape.decisions and not self.tape.maps
         return Cones.of(dependence, roots) if is_simple else None
 
@@ -179,12 +176,12 @@ class Derivatives:
         sources: Collection[int],
         create_graph: bool,
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The entries of a Jacobian, from the gradients of its outputs: rows, positions, and entries.
+        """The rows, positions and entries of a Jacobian, from the gradients of its outputs.
 
         Args:
             roots: the positions of the outputs, by their rows.
-            cones: what each of them depends on, if that is known.
-            dependence: what gradients flow through.
+            cones: their cones, if these are known.
+            dependence: the positions that gradients flow through.
             sources: the positions to differentiate by.
             create_graph: whether the entries are graphs.
         """
@@ -207,7 +204,7 @@ class Derivatives:
         colours: Mapping[int, int],
         positions: Sequence[int],
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The same from one direction for each colour; some of a Hessian from the column instead of the row."""
+        """The same from a tangent for each colour; some entries of a Hessian from their mirror images."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
         for value, position in zip(inputs, positions, strict=True):
             if position in colours:
@@ -225,7 +222,7 @@ class Derivatives:
         return [row for row, _, _ in found], [position for _, position, _ in found], [slope for _, _, slope in found]
 
     def _positions_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
-        """The positions of what to differentiate by; a Value that the function has not read has none."""
+        """The positions to differentiate by; a Value that the function has not read has none."""
         if any(map(is_plain, wanted)):
             _refuse_gradient()
         if not all(isinstance(value, Symbol) for value in wanted):
@@ -248,15 +245,15 @@ class Derivatives:
         return positions
 
     def dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> Dependence:
-        """What lies between sources and roots, on the tape as it is now."""
+        """The operations between sources and roots."""
         written = self.tape._so_far()
         return Dependence(self.tape.positions(roots), sources, written, self._equal(written))
 
     def _equal(self, written: Trace) -> Sequence[int]:
         """For each position, the first one that is equal to it.
 
-        Where most operations were written many at a time, and many are new since the last time, it is quicker to go
-        through all of them at once. Who asks for many derivatives would wait for the square of their number then.
+        Where most operations were recorded in lanes, and many are new since the last time, it is quicker to compare all
+        of them again. To do so each time would take the square of the number of derivatives.
         """
         if 2 * len(self.tape.operations) < 3 * self.tape.gone_through or not self.tape.operations.are_mostly_in_lanes:
             return self.tape._equals.of(written)
@@ -266,7 +263,7 @@ class Derivatives:
     def gradients(
         self, root: int, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
-        """The gradients of what is at a position by the Values at some positions, as far as it depends on them."""
+        """The gradients of the operation at a position by the Values at some positions, in reverse mode."""
         equal, written = dependence.equal, dependence.written
         last = equal[root]
         found: dict[int, Any] = {last: self.tape._symbol(self.tape.position(1.0), Symbol)}
@@ -293,12 +290,12 @@ class Derivatives:
         return self.tape.number_of(slope) if isinstance(slope, Symbol) else slope
 
     def contributions_of_call(self, called: Called, seeds: Sequence[Any], dependence: Dependence) -> list[Any]:
-        """For each operand of a call the positions of its elements' gradients; None where no gradient flows to it.
+        """For each operand of a call the positions of its elements' contributions; None where no gradient flows to it.
 
         Args:
             called: the call.
             seeds: the positions of the gradients of its results, or floats.
-            dependence: what gradients flow through.
+            dependence: the positions that gradients flow through.
         """
         pairs = list(zip(called.is_given, called.operands, strict=True))
         needed = tuple(is_given and dependence.holds_any(operand) for is_given, operand in pairs)
@@ -312,13 +309,13 @@ class Derivatives:
         return [next(contributions) if wanted else None for wanted in needed]
 
     def _symbols_of_call(self, called: Called) -> tuple[list[Any], list[Any]]:
-        """What stands for the results of a call, and for its operands."""
+        """The results of a call and its operands, as arrays of symbols."""
         pairs = zip(called.is_given, called.operands, strict=True)
         operands = [self.tape.symbols_at(operand) if is_given else operand for is_given, operand in pairs]
         return list(map(self.tape.symbols_at, called.results)), operands
 
     def _through_call(self, called: Called, position: int, dependence: Dependence, found: dict[int, Any]) -> None:
-        """Add what the results of a call give to its operands. The call comes after all of its results."""
+        """Add the contributions of a call to its operands. In reverse, the call comes after all of its results."""
         (hub,) = called.hub.tolist()
         if position != hub:
             found.setdefault(hub, None)
@@ -341,7 +338,7 @@ class Derivatives:
                     found[first] = found[first] + contribution if first in found else contribution
 
     def _through_map(self, mapped: Mapped, dependence: Dependence, found: dict[int, Any]) -> None:
-        """Add what the results of a map give to what its iterations read: another map, with a seed for each result."""
+        """Add the contributions of iterations to what they read, by other iterations with a seed for each result."""
         equal = np.array(dependence.equal)
         is_source = np.append(np.zeros(dependence.begin, dtype=bool), dependence.inside)
         fixed, moving = equal[mapped.fixed], equal[mapped.moving]
@@ -375,7 +372,7 @@ class Derivatives:
                 found[position] = found[position] + contribution if position in found else contribution
 
     def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
-        """Add what the results of a decision give to what it reads."""
+        """Add the contributions of a decision to what it reads."""
         if decided.is_scan:
             adjoint_of_scan(self.tape, decided, dependence, found)
             return
@@ -389,7 +386,7 @@ class Derivatives:
                     found[first] = found[first] + contribution if first in found else contribution
 
     def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
-        """The tangents of all results of a decision, from those of what it reads."""
+        """Add the tangents of all results of a decision, from those of what it reads."""
         if decided.is_scan:
             tangents_of_scan(self.tape, decided, found)
             return
@@ -407,7 +404,7 @@ class Derivatives:
 
     @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
-        """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
+        """The tangents of symbols along each direction, in forward mode."""
         self.tape._look_into_maps()
         written = self.tape._so_far()
         positions = [
@@ -439,7 +436,7 @@ class Derivatives:
         return [list(map(self._number, tangents)) for tangents in made]
 
     def _tangents_of_call(self, called: Called, found: dict[int, dict[int, Any]]) -> None:
-        """The tangents of all results of a call, from those of its operands.
+        """Add the tangents of all results of a call, from those of its operands.
 
         A rule is linear in the gradients of the results: so its own derivative by them gives the tangents.
         """
@@ -469,7 +466,7 @@ class Derivatives:
                     found.setdefault(position, {})[number] = tangents[leaf]
 
     def _tangent(self, position: int, written: Trace, found: Mapping[int, Any]) -> Any:
-        """The tangent of the operation at a position, from those of its operands; None where no derivative exists."""
+        """The tangent of the operation at a position, from those of its operands; None where no rule passes one on."""
         primitive, *operands = written.operations[position]
         if primitive is TAKE:
             elements = [found.get(element, 0.0) for element in written.tables[operands[1]]]
@@ -494,7 +491,7 @@ class Derivatives:
     def contributions(
         self, position: int, written: Trace, gradient: Any, wanted: Container[int]
     ) -> list[tuple[int, Any]]:
-        """What the operation at a position gives to those of its operands that are at the positions wanted."""
+        """The contributions of the operation at a position to those of its operands that are wanted."""
         primitive, operands = written.operations.primitives[position], written.operands(position)
         if primitive is TAKE:
             index, equal = self.tape._symbol(written.operations.first[position], Symbol), self.tape.apply
@@ -538,19 +535,19 @@ def _gradient_of_map(
     fixed: Sequence[int],
     moving: Sequence[int],
 ) -> tuple[Trace, list[int], list[int]]:
-    """What one iteration of a map does backwards.
+    """The backward pass of one iteration.
 
     Args:
-        observer: what looks for sources.
-        mapped: the map.
-        own: which outputs have a gradient in each iteration.
-        common: which have one for all iterations.
-        fixed: which of the inputs that do not differ are to get gradients.
-        moving: which of those that do.
+        observer: looks for sources.
+        mapped: the iterations.
+        own: which outputs have a gradient for each iteration.
+        common: which outputs have one gradient for all iterations.
+        fixed: which of the shared inputs need gradients.
+        moving: which of the other inputs do.
 
     Returns:
-        The trace, to whose inputs these gradients come, and which inputs get gradients. Those of what differs are its
-        first outputs.
+        The trace, whose further inputs are those gradients; and which inputs get gradients. Its first outputs are those
+        of the inputs that are not shared.
     """
     given, tape = mapped.trace, Tape()
     tape.observer = observer

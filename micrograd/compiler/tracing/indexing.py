@@ -1,4 +1,4 @@
-"""Other code: what a function has in the place of its own while it is traced, for indices and for loops over many rows.
+"""Other code: what a function runs in the place of its own while it is traced, for indices and loops over many rows.
 
 ``table[i]`` of a list, with an index that is an argument, becomes what ``mg.take(table, i)`` writes.
 
@@ -52,11 +52,11 @@ _rows: ContextVar[list[tuple[list[Any], list[Any]]]] = ContextVar("rows")
 
 
 def with_indices(run: Callable[[], Traced], reached: ClosedOver, goes_in: bool = False) -> Traced:
-    """What a trace gives, which runs again where an index was refused and the function can have other code.
+    """The result of a trace, which runs again with other code where an index was refused.
 
     Args:
         run: the trace.
-        reached: what it can reach, as it was before.
+        reached: what the function can reach, as it was before the trace.
         goes_in: whether all functions have other code from the start, for loops over many rows.
 
     Raises:
@@ -91,7 +91,7 @@ def with_indices(run: Callable[[], Traced], reached: ClosedOver, goes_in: bool =
 
 
 def _attempt(run: Callable[[], Traced]) -> tuple[Any, Exception | None, bool]:
-    """What a trace gives, or what it raises; and whether it refused an index."""
+    """The result of a trace, its error, and whether it refused an index."""
     with refused_indices() as refused:
         try:
             return run(), None, bool(refused)
@@ -100,13 +100,13 @@ def _attempt(run: Callable[[], Traced]) -> tuple[Any, Exception | None, bool]:
 
 
 def watched(roots: list[tuple[str, Any]]) -> ClosedOver:
-    """What can be reached, while no function has other code."""
+    """What the roots can reach; meanwhile no function has other code."""
     with _LOCK:
         return ClosedOver(roots)
 
 
 class _Taken(Picked):
-    """A symbol in the place of one of the Values in a table: it is not known which."""
+    """A symbol for one of the Values in a table; which one is not known."""
 
     __slots__ = ()
 
@@ -124,7 +124,7 @@ def _taken(table: Any, index: Any) -> Any:
 
 
 def _kind(item: Any) -> Any:
-    """What an element of a table is: the kind of a number, or class and length of a row; None for anything else."""
+    """The kind of an element of a table: that of a number, or class and length of a row; None for anything else."""
     if type(item) in _CONTAINERS:
         kinds = set(map(_kind, item))
         return (type(item), len(item), *kinds) if len(kinds) == 1 and None not in kinds else None
@@ -203,7 +203,7 @@ class _Calls(ast.NodeTransformer):
 
 
 def _listed(node: Any) -> ast.expr:
-    """The call with a comprehension in a function of what it goes through, if it does nothing but go through that."""
+    """The call in the place of a comprehension, which becomes a function of what it iterates over, if it is simple."""
     (first, *others), parts = node.generators, set(map(type, ast.walk(node)))
     if others or first.ifs or first.is_async or not parts.isdisjoint((ast.Await, ast.Yield, ast.NamedExpr)):
         return node
@@ -213,7 +213,7 @@ def _listed(node: Any) -> ast.expr:
 
 
 def _through(node: Any) -> ast.expr:
-    """The call that gives what a loop goes through."""
+    """The call that gives what a loop iterates over."""
     function = node.func if isinstance(node, ast.Call) else None
     if not isinstance(function, ast.Name) or function.id not in _TAKES_ROWS:
         return _call("through", node, [ast.Constant(None), node])
@@ -226,7 +226,7 @@ def _inside(node: ast.expr) -> Any:
 
 
 def _call(name: str, node: Any, arguments: list[Any], named: Iterable[ast.keyword] = ()) -> ast.expr:
-    """A call of what the mark becomes, where a node is."""
+    """A call of a function of the mark, in the place of a node."""
     marked = ast.Attribute(ast.Constant(_MARK), name, ast.Load())
     for part in (marked, marked.value):  # on the first line: else Python says that the call is on the last one
         part.lineno = part.end_lineno = node.lineno
@@ -235,23 +235,20 @@ def _call(name: str, node: Any, arguments: list[Any], named: Iterable[ast.keywor
 
 
 class _Mark:
-    """What is called."""
+    """The functions that the other code calls."""
 
     taken, through = staticmethod(_taken), staticmethod(plain_loops.through)
     listed, summed = staticmethod(plain_loops.listed), staticmethod(plain_loops.summed)
 
 
 def _other_code_of(functions: Iterable[FunctionType]) -> list[tuple[FunctionType, CodeType, CodeType]]:
-    """The functions that can have other code, with their own and that."""
+    """The functions that can have other code, each with its own code and the other one."""
     codes = [(each, each.__code__, _other_code(each.__code__, each.__globals__)) for each in functions]
     return [(function, code, other) for function, code, other in codes if other is not None]
 
 
 def _attempt_with(others: list[tuple[FunctionType, CodeType, CodeType]], run: Callable[[], Any]) -> Any:
-    """What _attempt gives while functions have other code, in all threads: it does the same.
-
-    Whatever is raised, they have their own again.
-    """
+    """What _attempt gives while functions have other code, in all threads; in any case they get their own code back."""
     functions, codes, changed = zip(*others, strict=True) if others else ((), (), ())
     undo = setting(functions, "__code__", codes)
     try:
@@ -262,7 +259,7 @@ def _attempt_with(others: list[tuple[FunctionType, CodeType, CodeType]], run: Ca
 
 
 def _other_code(code: CodeType, variables: dict[str, Any]) -> CodeType | None:
-    """What some code becomes, with these globals; None where there is no source, or it is not that of the code."""
+    """The other code for some code; None where there is no source, or it is not the source of this code."""
     source = "".join(linecache.getlines(code.co_filename, variables))
     other = _other_codes(source, code.co_filename).get(_text(code))
     return None if other is None else _marked(other)
@@ -270,7 +267,7 @@ def _other_code(code: CodeType, variables: dict[str, Any]) -> CodeType | None:
 
 @lru_cache(16)
 def _other_codes(source: str, name: str) -> dict[Any, CodeType]:
-    """What all code in a source becomes, by its text."""
+    """The other code for all code in a source, by the text of the first."""
     try:
         before = compile(source, name, "exec", dont_inherit=True)
         after = compile(_Calls().visit(ast.parse(source)), name, "exec", dont_inherit=True)
@@ -284,7 +281,7 @@ def _other_codes(source: str, name: str) -> dict[Any, CodeType]:
 
 
 def _nested(code: CodeType) -> list[CodeType]:
-    """The code in other code, but for that of the functions around comprehensions."""
+    """The code objects in a code object, without the functions around comprehensions."""
     nested = [each for each in code.co_consts if isinstance(each, CodeType)]
     return [part for each in nested for part in (_nested(each) if each.co_varnames[:1] == (_PARAMETER,) else [each])]
 
@@ -293,13 +290,13 @@ _names = attrgetter("co_code", "co_name", "co_firstlineno", "co_names", "co_varn
 
 
 def _text(code: CodeType) -> tuple[Any, ...]:
-    """What code does, without what Python has noted in it."""
+    """A key of what code does, without what the interpreter has cached in it."""
     constants = (_text(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts)
     return (*_names(code), *constants)
 
 
 def _marked(code: CodeType) -> CodeType:
-    """The code with what is called in the place of the mark."""
+    """The code with _Mark in the place of the text that marks it."""
     constants = (
         _Mark if each == _MARK else _marked(each) if isinstance(each, CodeType) else each for each in code.co_consts
     )

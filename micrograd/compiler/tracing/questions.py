@@ -1,12 +1,12 @@
-"""Questions: the decisions of a function on numbers, such as ``if x > 0``, which a trace follows and records.
+"""Questions: the decisions of a function on numbers, such as ``if x > 0``, which become guards of its program.
 
-The trace runs for the numbers of one call. Where the function asks for the truth of a comparison, or for the int of a
-number, what is on the tape so far is computed for these numbers, and the answer is Python's. The program computes the
-answer, too. So it says at each call whether its results are those that the function would give.
+The trace follows the numbers of one call. Where the function asks for the truth of a comparison, or for the int of a
+number, the tape so far is evaluated for these numbers, which gives the answer. The program computes the answers, too.
+So each call sees whether the results are those that the function would give.
 
-A program may round otherwise than Python does: it adds in another order. Where the two sides of a comparison are so
-close that this might decide, it answers 0.5. No program has such an answer, so the call runs eagerly. What was rounded
-once at most, as ``x - 1.0``, is the same everywhere.
+A program may round otherwise than Python, as it may add in another order. Where the two sides of a comparison are so
+close that rounding might decide, it answers 0.5. No path has such an answer, so the call runs eagerly. What was rounded
+at most once, as ``x - 1.0``, is bitwise the same everywhere.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ class Questions:
         return tuple(self._asked)
 
     def has_asked(self) -> bool:
-        """Whether there was one."""
+        """Whether there was a question."""
         return bool(self._asked)
 
     @contextmanager
     def undecided_by_errors(self) -> Iterator[None]:
-        """Let what raises on one of several paths run eagerly, where a message may show numbers."""
+        """Errors on one of several paths become an UndecidedError: eagerly, their messages show this call's numbers."""
         try:
             yield
         except Exception as error:
@@ -162,7 +162,7 @@ class Questions:
     # The numbers of this call
 
     def _number(self, position: int) -> float:
-        """The number at a position, and what it depends on, computed as Python does it."""
+        """The number at a position for this call, computed as Python does it."""
         known = self._numbers
         try:
             for this, operands in _in_order(position, known, self._operands):
@@ -178,7 +178,7 @@ class Questions:
         return self._undecided_by
 
     def _operands(self, position: int) -> Sequence[int]:
-        """The positions that the number at a position is computed from."""
+        """The positions that a position is computed from."""
         written, tape = self._tape.operations, self._tape
         primitive = written.primitives[position]
         if primitive is INPUT and (called := made_at(tape, position)) is not None:
@@ -224,7 +224,7 @@ class Questions:
     # What rounding might decide
 
     def _is_exact(self, position: int) -> bool:
-        """Whether a program has Python's number at a position: what was rounded once at most."""
+        """Whether a program has Python's number at a position, bit for bit: it was rounded at most once."""
         return self._rounding == ROUNDING["float64"] and self._rounded(position) <= _ROUNDED_ONCE
 
     def _rounded(self, position: int) -> int:
@@ -251,7 +251,7 @@ class Questions:
         return known[position]
 
     def _is_before(self, position: int) -> bool:
-        """Whether nothing may be said of how a number was computed."""
+        """Whether a position was computed before a segment, in a way that is not known; see histories.py."""
         return False
 
     def _is_one(self, position: int) -> bool:
@@ -259,7 +259,7 @@ class Questions:
         return written.primitives[position] is LITERAL and written.numbers[written.first[position]] == 1.0
 
     def _closeness(self, position: int) -> list[int]:
-        """Positions of 1 where rounding might decide the truth at a position: of each comparison that it is made of."""
+        """The positions of numbers that are 1 where rounding might decide, for each comparison in a truth."""
         found, stack = [], [position]
         while stack:
             position = stack.pop()
@@ -283,7 +283,7 @@ class Questions:
         return self._write(LESS, distance, self._write(primitives.add, error, self._tape.position(_LEAST)))
 
     def _magnitude(self, position: int, depth: int = 0) -> int:
-        """The position of what the rounding error of a number is relative to: of a difference, the sum of sizes."""
+        """The position of the magnitude that a rounding error is relative to: of a difference, that of a sum."""
         primitive, operands = self._tape.operations.primitives[position], self._operands(position)
         if self._is_before(position):
             return self._write(primitives.abs, position)
@@ -320,7 +320,7 @@ class Questions:
         return below
 
     def _nearest(self, position: int, below: int) -> int:
-        """What is behind the point decides; of a half, whether the int below is odd."""
+        """The nearest int; of a half, the even one."""
         half, part = self._tape.position(0.5), self._write(primitives.sub, position, below)
         halved = self._write(primitives.mul, below, half)
         odd = self._write(LESS, self._write(further_primitives.floor, halved), halved)
@@ -332,7 +332,7 @@ class Questions:
 def _in_order(
     position: int, known: Mapping[int, Any], operands_of: Callable[[int], Sequence[int]]
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """What is not known of a position and of those that it depends on, with the operands of each, which come before."""
+    """The unknown ones of a position and all that it depends on, in order, each with its operands."""
     stack = [position]
     while stack:
         operands = () if stack[-1] in known else operands_of(stack[-1])

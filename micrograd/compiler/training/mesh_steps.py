@@ -1,16 +1,16 @@
-"""The steps of fit on a mesh of JAX's devices: a batch is shared out, and each device keeps all parameters.
+"""The steps of fit on a mesh of JAX's devices: each device computes a part of the batch, and keeps all parameters.
 
     device 0    parameters, state    examples 0 to 7     gradient
     device 1    parameters, state    examples 8 to 15    gradient      their sum, and with it the update, on each device
 
-A step is one function, which XLA compiles once. Where examples have programs of their own, each program has one, and
-the update another: the gradient is summed up from one to the next. A program takes as many examples at a time as are
-its share of a batch; where there are fewer, the last one is repeated, and counts for nothing.
+A step is one function, which XLA compiles once. Where examples have several programs, each program is a function, and
+so is the update; the gradient is summed from one to the next. A program takes as many examples at a time as a batch has
+on average; where there are fewer, the last one is repeated with weight 0.
 
-JAX differentiates the mean loss of a device's examples. That takes half the time of the reverse programs of the
-compiler side by side, or less, and no memory for the gradient of each example.
+JAX differentiates the mean loss of a device's examples. That takes at most half the time of the compiler's reverse
+programs under vmap, and no memory for the gradient of each example.
 
-The numbers before a step stay until it is done, and known to be finite: so their memory is not given to those after it.
+The numbers before a step are kept until the next ones are known to be finite: the step does not reuse their memory.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class MeshSteps(CompiledSteps):
         self._sum_up()
 
     def _sum_up(self) -> None:
-        """Make the number that is the same in all processes which train the same."""
+        """Make the checksum that is equal in all processes which train the same."""
         digests = [self._devices.count, self._digest_of_update, *(group.digest for group in self._groups)]
         self._digest = crc32(repr(digests).encode())
 
@@ -174,7 +174,7 @@ class MeshSteps(CompiledSteps):
 
 
 def _digest_of(program: Program, lowered: Lowered) -> int:
-    """A number that stands for what a program computes: another process has the same one for the same program."""
+    """A checksum of what a program computes, which all processes agree on."""
     kernels = [
         (iterations, kernel.kind, kernel.rows, kernel.columns, kernel.terms)
         for iterations, kernel in program.with_iterations()
@@ -186,20 +186,20 @@ class _Group:
     """The examples of one program.
 
     Args:
-        devices: that they are shared out to.
-        program: computes the loss of one of them.
-        parameters: how many it reads first.
-        others: how many Values it reads then.
-        numbers: of the examples, a row each.
-        share: the part of all examples that is in a batch.
+        devices: what computes them.
+        program: computes the loss of one example.
+        parameters: how many parameters are its first inputs.
+        others: how many other Values are its next inputs.
+        numbers: the numbers of the examples, a row each.
+        share: which part of all examples is in a batch.
 
     Attributes:
         numbers: as given, in the type of the devices.
-        size: how many examples the devices take at a time.
-        constants: of the program, on each device.
+        size: how many examples the devices compute at a time.
+        constants: the constants of the program, on each device.
         others: the numbers of the other Values, on each device.
-        digest: of the program and the numbers.
-        shapes: those of the arguments of summed that belong to the group: constants, others and rows.
+        digest: a checksum of the program and the numbers.
+        shapes: the shapes of the arguments of ``summed``: constants, others and rows.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class _Group:
         self.numbers[position, self.numbers.shape[1] - len(numbers) :] = numbers
 
     def rows(self, positions: Integers, weight: float) -> Any:
-        """The numbers and the weights of up to so many examples, shared out to the devices."""
+        """The numbers and the weights of up to ``size`` examples, split between the devices."""
         count = len(positions)
         filled = np.empty((self.size, self.numbers.shape[1] + 1), dtype=self.numbers.dtype)
         filled[:, :-1] = self.numbers[positions[np.minimum(np.arange(self.size), count - 1)]]
@@ -234,7 +234,7 @@ class _Group:
         return self._devices.split(filled)
 
     def summed(self, constants: Any, others: Any, rows: Any, current: Any) -> tuple[Any, Any]:
-        """On one device, from its rows: the gradient of the weighted loss of all rows, and the loss of each of all."""
+        """On one device, from its rows: the gradient of the weighted loss of all devices' rows, and all losses."""
         numbers, weights = rows[:, :-1], rows[:, -1]
 
         def weighted(parameters: Any) -> tuple[Any, Any]:
@@ -252,9 +252,10 @@ class _UpdateOnDevices:
     """The optimiser's update, which each device computes for itself.
 
     Attributes:
-        constants: of its program, on each device.
-        digest: of its program.
-        shapes: those of the arguments of updated: its constants, the current numbers, and the rate.
+        constants: the constants of its program, on each device.
+        digest: a checksum of its program.
+        shapes: the shapes of the arguments of ``updated``: constants, current numbers, and rate.
+        gradient: the shape of the gradient.
     """
 
     def __init__(self, devices: Devices, update: Update, clip_norm: float | None) -> None:

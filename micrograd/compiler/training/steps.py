@@ -1,11 +1,10 @@
 """The steps of fit as compiled programs: losses, gradients and the update, on numbers that stay where they run.
 
-Examples of another structure (longer words, say) have a program of their own over the same parameters.
-Where the numbers are, and what a step is there, say the subclasses: in one buffer (buffer_steps.py), or on the devices
-that JAX finds (mesh_steps.py). Here is what they share: the programs, and what goes between the numbers and the Values.
-The next parameters take the place of the old ones in one assignment, which nothing can cut in two, and only if they,
-the loss and the gradients are finite, and the loss requires a gradient; otherwise the step is done eagerly instead,
-which raises the error that says what is wrong.
+Examples of another structure (longer words, say) have a program of their own over the same parameters. The subclasses
+say where the numbers are, and what a step is there: in one buffer (buffer_steps.py), or on the devices that JAX finds
+(mesh_steps.py). Here is what they share: the programs, and how numbers are copied from and to the Values. The next
+parameters replace the old ones in one assignment, which nothing can interrupt, and only if they, the loss and the
+gradients are finite, and the loss requires a gradient. Otherwise the step runs eagerly, which raises what is wrong.
 """
 
 from __future__ import annotations
@@ -93,8 +92,8 @@ class CompiledSteps(ABC):
     """
 
     leads = True
-    at_once = 1  # how many batches to give at once to ``take``
-    _follows = True  # whether examples that take other ways may have programs of their own
+    at_once = 1  # how many batches to give to ``take``
+    _follows = True  # whether examples that take other paths may have programs of their own
     _mean: float | None = None  # None where the step is taken eagerly
 
     def __init__(self, task: Task, backend: Backend) -> None:
@@ -113,7 +112,7 @@ class CompiledSteps(ABC):
         self._build()
 
     def together(self) -> AbstractContextManager[None]:
-        """All steps are taken inside of this, so that processes that train together begin and end alike."""
+        """A context for all steps, in which processes that train together begin and end alike."""
         return nullcontext()
 
     @abstractmethod
@@ -138,7 +137,7 @@ class CompiledSteps(ABC):
             self.update_values()
 
     def read_examples(self) -> None:
-        """Take the numbers of the examples again, if a callback has changed them in place."""
+        """Read the numbers of the examples again, if a callback has changed them in place."""
         fingerprint = self._fingerprint()
         if fingerprint is not None and fingerprint == self._seen:
             return
@@ -154,7 +153,7 @@ class CompiledSteps(ABC):
             self._built_for = ()  # the next step makes programs for them
 
     def _fingerprint(self) -> int | None:
-        """A number that changes with the examples, in little time; None where they are no plain data."""
+        """A hash of the examples; None where they are not plain data."""
         if any(structure.of_objects for structure in self._structures):
             return None
         examples: Any = self._examples
@@ -228,10 +227,10 @@ class CompiledSteps(ABC):
         self._constant = {number for number, special in enumerate(self._special) if not special.is_differentiable}
 
     def _groups_of(self, members: list[int]) -> list[tuple[Specialised, list[int]]]:
-        """The programs for some examples of one structure, and which of them each is for.
+        """The programs for some examples of one structure, each with the examples that it is for.
 
-        Examples that take other ways have programs of their own, where the way follows from numbers of the example.
-        Where all ways together are not much more to do, there is one program, which chooses.
+        Examples that take other paths through the loss have programs of their own, if their numbers decide the path.
+        Where all paths together are little more work, one program computes them all and selects.
         """
         groups: list[tuple[Specialised, list[int]]] = []
         for number in members:
@@ -249,7 +248,7 @@ class CompiledSteps(ABC):
         return groups
 
     def _followed(self, structure: Structure, count: int) -> Specialised:
-        """The programs for examples that take the way of one; for all of them if that cannot be, or are many."""
+        """The programs for the path of one example; for all paths if there are many, or it cannot be told."""
         if self._follows and count < PATHS:
             stay = len(structure.leaves) - len(Structure(self._named).leaves)
             with suppress(*_ON_ONE_PATH):
@@ -276,7 +275,7 @@ class CompiledSteps(ABC):
         return float(self._eager.step(batch, epoch, noise))
 
     def _can_change(self, function: Callable[..., Any]) -> bool:
-        """Whether a function of the user's that runs between steps can change what the loss reads, or read Values."""
+        """Whether a user's function that runs between steps can change what the loss reads, or read Values."""
         reached = ClosedOver([("", function)])
         if reached.reaches_values():
             return True
@@ -318,7 +317,7 @@ class CompiledSteps(ABC):
             commit(chain(plan, *rest))
 
     def _settings(self) -> tuple[Any, ...]:
-        """What the programs depend on and a callback may change: which Values are frozen, the optimiser's numbers."""
+        """What programs depend on and a callback may change: which Values are frozen, the optimiser's settings."""
         optimizer = self._optimizer
         numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
         return requires_grad_version(), {
@@ -326,14 +325,14 @@ class CompiledSteps(ABC):
         }
 
     def _bring_up_to_date(self) -> None:
-        """Take what the Values, and perhaps the examples, have become where others could change them."""
+        """Read the Values, and perhaps the examples, again where others may have changed them."""
         if not self._current:
             if self._rate_can_change or self._draw_can_change:
                 self.read_examples()
             self._read_values()
 
     def _read_values(self) -> None:
-        """Take the numbers of the Values and the optimiser's state; first make new programs if these no longer fit."""
+        """Read the numbers of the Values and the optimiser's state; first make new programs if these no longer fit."""
         if any(self._others):
             bring_up_to_date()
         columns = self._state_columns()
