@@ -12,7 +12,6 @@ from micrograd.engine.tracer import Tracer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.tracing.tape import Tape
     from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.primitive import Primitive
 
@@ -22,7 +21,7 @@ class DetachedTape(Tracer):
 
     remembers = False
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tracer) -> None:
         self.tape = tape
 
     @property

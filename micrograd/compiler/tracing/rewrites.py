@@ -15,7 +15,6 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from micrograd.compiler.tracing.tape import Tape
     from micrograd.engine.primitive import Primitive
 
 
@@ -47,7 +46,7 @@ def is_of_library(primitive: Primitive) -> bool:
     return getattr(formula, "__module__", None) in (composites.__name__, special_functions.__name__)
 
 
-def _power(tape: Tape, x: Any, y: Any) -> Any:
+def _power(tape: Any, x: Any, y: Any) -> Any:
     """A power with a small constant exponent, without pow, where that gives the same for small integers."""
     if isinstance(y, Value) or not isinstance(x, Value):
         return None
@@ -66,14 +65,14 @@ def _power(tape: Tape, x: Any, y: Any) -> Any:
     return product
 
 
-def _quotient(tape: Tape, x: Any, y: Any) -> Any:
+def _quotient(tape: Any, x: Any, y: Any) -> Any:
     """A quotient with a power of two for its divisor, as a product, which is rounded alike."""
     if isinstance(y, Value) or not isinstance(x, Value):
         return None
     return x * (1.0 / y) if 1e-300 < abs(y) < 1e300 and abs(math.frexp(y)[0]) == 0.5 else None
 
 
-def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
+def _lower_power(tape: Any, x: Any, y: Any, k: Any) -> Any:
     """What stands in the derivative of a power with a constant exponent, as a power, which may do without pow."""
     if isinstance(y, Value) or isinstance(k, Value) or y == k - 1 or (y - k) + k != y:
         return None
