@@ -1,8 +1,8 @@
-"""Paths: the programs of a function that decides on numbers, one for each way through it that was taken.
+"""Paths: the programs of a function that decides on numbers, one for each path that was taken through it.
 
-A program answers the questions of its function, too: ``if x > 0`` is one. For other answers than those of its trace,
-its results count for nothing, and neither do its answers after the first that differs. So another program runs, one
-that has the same answers up to there, and then the new one. Where there is none, the function is traced for this call.
+A program also answers the questions of its function, such as ``if x > 0``. If an answer differs from that of the trace,
+the results and all later answers are void. Then a program runs that has the same answers up to there and then the new
+one. Where there is none, the function is traced for this call.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Paths:
         return self._calls < _SAMPLE
 
     def begin_with(self, path: Specialised) -> bool:
-        """Whether the next call runs this path first, and no call is timed."""
+        """Whether the next call runs this path first, untimed."""
         return self.last is path and not self._warned
 
     def end(self, eager: Any = None) -> None:
@@ -102,9 +102,9 @@ class Paths:
             self._programs.move_to_end(path.answers)
 
     def after(self, path: Specialised, answers: bytes) -> Specialised | bool:
-        """A path for the answers that the program of another one has given, as far as they count.
+        """A path for the answers that another path has given, up to the first one that differs.
 
-        True if it is to be traced. False if rounding might decide, or there is no number: the call is to run eagerly.
+        True if it is to be traced. False if rounding might decide, or an answer is NaN: then the call runs eagerly.
         """
         if (found := self._following.get((path, answers))) is None:
             if len(self._following) >= _REMEMBERED:
@@ -123,11 +123,11 @@ class Paths:
         return next(known, True)
 
     def is_closed(self) -> bool:
-        """Whether there were too many traces in few calls, and the user knows."""
+        """Whether there were too many traces in few calls, of which the user was warned."""
         return self._warned and self._traces >= self._most and self._known_since < _ENOUGH_CALLS
 
     def may_trace(self, path: Specialised, answers: bytes, compiled: object) -> bool:
-        """Whether one more path may be traced: not after too many in few calls, of which the user is warned."""
+        """Whether one more path may be traced: not after too many traces in few calls; then the user is warned."""
         if self._traces < self._most or self._known_since >= _ENOUGH_CALLS:
             return True
         if not self._warned:
@@ -136,7 +136,7 @@ class Paths:
         return False
 
     def count(self) -> None:
-        """Take note of a trace. It may raise: such calls are traced again and again, until there are too many."""
+        """Count a trace, also one that raises; else such calls would be traced without end."""
         self._traces += 1
         self._known_since = 0
         self._begun = None  # a trace takes longer than any call

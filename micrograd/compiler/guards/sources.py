@@ -1,9 +1,9 @@
 """Sources: what gives another number each time it is asked, and how a trace that asks one is refused.
 
 Random numbers, the clock, files and iterators would be frozen into a program. Generators of random numbers and
-iterators have a state: it is compared after the trace. Calls of the clock and the system leave nothing to compare. So
-where the code of a function mentions any library function that is not known to be pure, a profile function watches the
-trace for them; other traces are not slowed down.
+iterators have a state, which is compared after the trace. Calls of the clock and the system leave nothing to compare:
+where the code mentions a library function that is not known to be pure, a profile function (``sys.setprofile``) looks
+for them during the trace. Other traces are not slowed down.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class Sources:
 
     @contextmanager
     def refusing_more(self) -> Generator[None, None, None]:
-        """Refuse sources that are reached inside only: it is too late to look at what they were."""
+        """Refuse sources that are only reached inside: their state before the trace is not known."""
         before = len(self.generators), len(self.iterators)
         yield
         if len(self.generators) > before[0]:
@@ -264,7 +264,7 @@ def _state_of_torch(get: Callable[[], Any], put: Callable[[Any], Any]) -> _State
 
 
 def _position(iterator: Any) -> Any:
-    """What is another one once the iterator was read."""
+    """A position that changes when the iterator is read."""
     kind = type(iterator)
     if kind in (GeneratorType, repeat):  # the observer sees the one run, and the other has nothing but one number
         return None
@@ -407,7 +407,7 @@ _RESUMING: set[CodeType] = set()
 
 
 def resuming(function: AnyFunction) -> AnyFunction:
-    """Declare that a function asks no source until it calls resume() of an observer that it finds paused."""
+    """Declare that a function asks no source, and calls resume() of an observer that was paused at its call."""
     _RESUMING.add(function.__code__)
     return function
 
@@ -420,7 +420,7 @@ def observing() -> _Observer | None:
 
 @contextmanager
 def resting(observer: _Observer | None, rests: bool = True) -> Generator[None, None, None]:
-    """Let it observe nothing inside, where the library's own code runs: each call costs several times as much else."""
+    """Pause an observer while the library's own code runs, whose calls would cost several times as much."""
     begin, end = (_Observer.rest, _Observer.resume) if rests else (_Observer.resume, _Observer.rest)
     is_changed = observer is not None and begin(observer)
     try:
@@ -431,12 +431,12 @@ def resting(observer: _Observer | None, rests: bool = True) -> Generator[None, N
 
 
 def observing_again(observer: _Observer | None) -> AbstractContextManager[None]:
-    """Let what rests observe inside, where code of the user runs."""
+    """Resume an observer while code of the user runs."""
     return resting(observer, rests=False)
 
 
 def _is_of_collector(frame: FrameType | None) -> bool:
-    """Whether a callback of the garbage collector runs: it may come at any moment, and is none of the function's."""
+    """Whether a callback of the garbage collector runs, which may come at any moment."""
     codes = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None and frame.f_code not in codes:
         frame = frame.f_back

@@ -47,11 +47,11 @@ class Structure:
         key: hashable; equal for arguments that differ in their numbers only.
         runs: the numbers and Values in order, as arrays and sequences, each with what it holds: ARRAY of numbers,
             float, int, Value for those that require gradients, CONSTANT for those that require none, or MIXED.
-        objects: the static objects that are told apart by identity, or have code of their own.
+        objects: the static objects that are compared by identity, or have code of the user's.
         returned: whether it is what a function returned, and not its arguments.
         largest: the largest absolute value among the integers in the arguments, of 32 bits and more.
         has_values: whether there are Values.
-        of_objects: whether an array of objects is among them, whose bytes are only where these are.
+        of_objects: whether an array of objects is among them, whose bytes are mere addresses.
     """
 
     has_values = has_integers = of_objects = returned = False
@@ -447,7 +447,7 @@ def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
 
 
 def is_unchanged(item: Any, before: Any) -> bool:
-    """Whether containers hold the same objects as before; to ask a defaultdict for what it has not is no change."""
+    """Whether containers hold the same objects as before; a missing key that a defaultdict added is no change."""
     if type(item) is not type(before):
         return False
     if isinstance(before, dict):

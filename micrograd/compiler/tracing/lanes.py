@@ -1,17 +1,16 @@
-"""Lanes: an operation on arrays of symbols, written down for all elements at once.
+"""Lanes: an operation on arrays of symbols, recorded for all elements at once.
 
 For ``x * y`` of two arrays, NumPy would call an operator for each element. Here one symbol stands for all elements of
 an array: its position is an array of positions, a lane for each element. Operators, functions of micrograd and the
-rules of numpy_functions.py run once on such symbols, as they run on single ones, and each operation that they write is
-written for all lanes:
+rules of numpy_functions.py run once on such symbols, as on single ones, and each operation is recorded for all lanes:
 
     x           lanes at 0, 1, 2
     y           lanes at 3, 4, 5
     x * y       mul  0 3, 1 4, 2 5, at 6, 7, 8
 
-What is written are the operations that NumPy's loops would write, on the same operands, so the numbers are the same.
-What depends on single elements (integers whose range is checked, elements of several kinds, questions about numbers) is
-declined: then the elements come one by one, and what is raised is raised there.
+These are the operations that NumPy's loops would record, on the same operands, so the numbers are bitwise equal. What
+depends on single elements (integers whose range is checked, elements of several kinds, questions about numbers) is
+declined: then NumPy's loops go through the elements, and errors are raised there.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _LARGEST_INT = 2**53  # not all of the larger ones are floats
 _position_of, _tape_of = attrgetter("_position"), attrgetter("_tape")
 _new: Callable[[Any], Any] = object.__new__
 
-# Rules of a user's primitives may do something else each time.
+# The rules of a user's primitives may do something else each time they run.
 OF_LIBRARY = {INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, DIFFERENTIATED_AS}.union(
     each
     for module in (primitives, further_primitives, special_functions)
@@ -77,8 +76,8 @@ TAKE_LITERALS = frozenset(
 )
 
 
-class _Declined(Exception):  # noqa: N818  # nobody sees it: the elements come one by one instead
-    """Something depends on single elements."""
+class _Declined(Exception):  # noqa: N818  # nobody sees it
+    """Something depends on single elements, so NumPy's loops have to go through them."""
 
 
 # What is wrong with operands or settings is found again, and said, element by element; nothing else is caught
@@ -86,15 +85,15 @@ _WRONG = (_Declined, TraceError, ArithmeticError, IndexError, TypeError, ValueEr
 
 
 class LanesTape(Tracer):
-    """What writes on a tape for many symbols at once.
+    """Records on a tape for many symbols at once.
 
     Attributes:
-        tape: where it writes.
+        tape: where it records.
         size: how many lanes there are.
         observer, decides_at_once: see Tape.
-        checked: takes the places of what raises where it is not finite.
-        written: the operations so far: a primitive, its operands and its positions, as arrays of lanes or single
-            positions.
+        checked: takes the positions of results that must be finite.
+        written: the operations so far: the primitive, the positions of its operands (an array of lanes, or one for all)
+            and its own positions.
     """
 
     def __init__(self, tape: Tape, size: int) -> None:
@@ -151,7 +150,7 @@ class LanesTape(Tracer):
 
 
 class _Checked:
-    """Where positions of many lanes are noted, as those of single symbols are."""
+    """Notes positions of many lanes in the ``checked`` of a tape, as single symbols do."""
 
     def __init__(self, checked: dict[int, None]) -> None:
         self._checked = checked
@@ -235,9 +234,9 @@ def _literals(tape: Tape, array: Array) -> _Elements:
 
 
 def _array_of(symbol: Any, shape: tuple[int, ...], layout: Array | None = None) -> Any:
-    """Symbols of their own for the lanes of one, in an array; without axes a single symbol.
+    """An array of a new symbol for each lane; without axes a single symbol.
 
-    Sums go through an array as it lies in memory. So it lies there as NumPy's own result would: as the layout does.
+    Sums add elements in their order in memory. So the array has the strides of NumPy's own result, those of the layout.
     """
     if not is_lanes(symbol):
         raise _Declined
@@ -253,14 +252,14 @@ def _array_of(symbol: Any, shape: tuple[int, ...], layout: Array | None = None) 
 
 
 def _layout_of(arrays: Sequence[Array]) -> Array:
-    """An empty array that lies in memory as what NumPy computes of arrays element by element."""
+    """An empty array with the strides of what NumPy computes of arrays element by element."""
     operands: Any = [*arrays, None]
     flags: Any = [*[["readonly"]] * len(arrays), ["writeonly", "allocate"]]
     return np.nditer(operands, ["refs_ok"], flags, [*[None] * len(arrays), np.dtype(object)]).operands[-1]
 
 
 def _layout_of_reduced(array: Array, settings: dict[str, Any]) -> Array:
-    """An empty array that lies in memory as what NumPy computes of an array along axes."""
+    """An empty array with the strides of what NumPy reduces an array to."""
     steps = [stride // array.itemsize for stride in array.strides]
     ends = [step * (length - 1) for step, length in zip(steps, array.shape, strict=True)]
     first, last = sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
@@ -290,7 +289,7 @@ _REDUCED = {"add": operator.add, "multiply": operator.mul, **dict.fromkeys(("max
 
 
 def of_elements(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """What a function that works element by element gives; None where its elements have to come one by one."""
+    """The result of a ufunc; None where NumPy's loops have to go through the elements, as in all that follows."""
     name = ufunc.__name__
     if (rule := _rule(name)) is None:
         return None
@@ -299,20 +298,20 @@ def of_elements(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
 
 
 def of_each(primitive: Primitive, operands: Sequence[Any]) -> Any:
-    """What a primitive of one operand gives for each element; None where they have to come one by one."""
+    """A primitive of one operand, for each element."""
     is_known = primitive in OF_LIBRARY and len(primitive.derivatives) == 1
     return _applied(primitive, operands, takes_literals=False) if is_known else None
 
 
 def chosen(condition: Any, x: Any, y: Any) -> Any:
-    """What ``np.where(condition, x, y)`` gives; None where its elements have to come one by one."""
+    """``np.where(condition, x, y)``."""
     if isinstance(condition, np.ndarray) and condition.dtype != object:
         return None  # it is known
     return _applied(picked, (condition, x, y), picks=True)
 
 
 def _rule(name: str) -> Callable[..., Any] | None:
-    """The function of single elements that is behind one of NumPy's."""
+    """The function of single elements for one of NumPy's."""
     return _OPERATORS.get(name) or RULES.get(FUNCTIONS.get(name))
 
 
@@ -323,14 +322,14 @@ def _applied(
     of_bools: bool = False,
     picks: bool = False,
 ) -> Any:
-    """The array of what a function of symbols gives for each element; None where they have to come one by one.
+    """The array of what a function gives for each element.
 
     Args:
         rule: the function.
         inputs: arrays, symbols and numbers.
-        takes_literals: whether a symbol may stand for the numbers of an array.
+        takes_literals: whether lanes may stand for known numbers.
         of_bools: whether it is a function of bools.
-        picks: whether it gives one of its operands, so that it asks whether two of them are one.
+        picks: whether it gives one of its operands, so that it asks whether two of them are the same.
     """
     shapes = [x.shape for x in inputs if isinstance(x, np.ndarray)]
     if not shapes or max(map(math.prod, shapes)) < FEWEST:
@@ -361,14 +360,14 @@ def _applied(
 
 
 def _check_different(lanes: LanesTape, operands: Sequence[Any]) -> None:
-    """Decline operands that have a lane in common."""
+    """Decline operands that are the same symbol in some lane."""
     positions = [lanes.position(operand, primitives.where) for operand in operands if isinstance(operand, Value)]
     if any(np.equal(x, y).any() for x, y in combinations(positions, 2)):
         raise _Declined
 
 
 def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
-    """The sum, the product or the extremes of the elements along axes; None where they have to come one by one."""
+    """The sum, the product or the extremes of the elements along axes."""
     name = ufunc.__name__
     if name not in _REDUCED or array.size < FEWEST or not _is_plain(settings):
         return None
@@ -407,9 +406,9 @@ def _is_plain(settings: dict[str, Any]) -> bool:
 def _along(
     positions: Integers, strides: Sequence[int], settings: dict[str, Any]
 ) -> tuple[Integers, tuple[int, ...]] | None:
-    """Positions, those that are reduced in columns, in the order in which NumPy comes to them; and a result's shape.
+    """Positions with a column for each element of the result, in NumPy's order of summation; and the result's shape.
 
-    NumPy goes through an array as it lies in memory; None where that is not the order of its axes.
+    NumPy adds elements in their order in memory; None where that is not the order of the axes.
     """
     axis = settings.get("axis", 0)
     axes = range(positions.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
@@ -426,7 +425,7 @@ def _along(
 
 
 def product(first: Any, second: Any) -> Any:
-    """The product of matrices, or of a matrix and a vector; None where NumPy has to ask each element."""
+    """The product of matrices, or of a matrix and a vector."""
     try:
         tape = _tape_in_use()
         x, y = _elements(tape, first), _elements(tape, second)
@@ -453,16 +452,16 @@ def product(first: Any, second: Any) -> Any:
 
 
 def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integers, start: float | None = None) -> Any:
-    """What a function of two gives for the first two rows, then for that and the third row, and so on.
+    """The left fold of a function of two over rows of symbols.
 
-    It runs for two rows after the first. What it writes for the others is what it has written for the last of these.
+    The function runs for two rows after the first. The operations of the last of these are repeated for all others.
 
     Args:
-        tape: where it is written.
+        tape: where it is recorded.
         rule: the function.
         kind: the class of the symbols.
         rows: their positions, with a row for each step.
-        start: a number that comes before the first row.
+        start: a number before the first row.
     """
     width = rows.shape[1]
     result: Any = start
@@ -495,18 +494,16 @@ def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integ
 
 
 def _extreme(tape: Tape, rows: Integers, is_largest: bool) -> Any:
-    """The first of the largest or smallest elements of each column, as reductions.
+    """The first of the largest or smallest elements of each column, as three reductions.
 
-    These are the largest number, the first place where it is, and the number there. A chain of choices would give the
-    same, one after the other. The gradient is that of a sum: of the element at that place, and of 0 for each other one.
-    The sum itself might lose the sign of -0.
-
-    A chain begins again after a NaN. So where there is a NaN, the function runs eagerly.
+    These find the largest number, the first index of it, and the element there; a chain of choices would give the same.
+    The gradient is that of a sum over the column, with 0 for all other elements; the sum itself might lose the sign of
+    -0. A chain begins again after a NaN, so where there is one, the function runs eagerly.
 
     Args:
-        tape: where it is written.
+        tape: where they are recorded.
         rows: the positions of the elements.
-        is_largest: whether it is the largest one.
+        is_largest: whether the largest one is asked for, or the smallest.
     """
     count, width = rows.shape
     every, of_columns = LanesTape(tape, rows.size), LanesTape(tape, width)
@@ -536,5 +533,5 @@ def _extreme(tape: Tape, rows: Integers, is_largest: bool) -> Any:
 
 
 def plain_array(array: Any) -> Array:
-    """An array as NumPy's own."""
+    """The array as one of NumPy's own class."""
     return np.asarray(array).view(np.ndarray)

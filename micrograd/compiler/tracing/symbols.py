@@ -1,12 +1,12 @@
 """Symbols: numbers that are not known yet, in the place of Values, floats, ints and bools.
 
-A symbol has the operators and the methods of what it stands for. Each of them writes on the tape that the symbol is on,
-and gives another symbol:
+A symbol has the operators and the methods of what it stands for. Each of them records an operation on the symbol's tape
+and returns another symbol:
 
     x * y      writes  mul, position of x, position of y      and is the symbol of the new position
 
 What would freeze a number into the program raises a TraceError: the float of a symbol, or its text. Its truth and its
-int are asked for, where the tape takes questions; see questions.py.
+int are questions, where the tape takes them; see questions.py.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
 
 
 def _read(symbol: Symbol) -> FloatSymbol:
-    """What ``.data`` is, where nobody but ``max`` and the like gets it; see largest.py."""
+    """``.data``, which is refused unless a generator hands it on to ``max``; see largest.py."""
     tape, frame = symbol._tape, sys._getframe(1)
     if is_plain(symbol) or not tape.is_open or not is_handed_on(frame.f_code, frame.f_lasti):
         refuse(".data", "Write mg.detach(x) for a number without a gradient.")
@@ -65,7 +65,7 @@ def refuse_int() -> NoReturn:
 
 
 def _whole(of_number: Callable[[float], int]) -> Callable[..., Any]:
-    """What gives the int of a symbol for the numbers of this call, where the tape takes questions."""
+    """A method that gives the int of a symbol for this call, where the tape takes questions."""
 
     def whole(self: Symbol, *digits: Any) -> Any:
         if digits not in _NO_DIGITS or (questions := self._tape.asked()) is None:
@@ -81,7 +81,7 @@ _NO_DIGITS = (), (None,)
 
 
 class _Unknown:
-    """What a symbol has for its number. Computing with it is refused: it would happen after the trace."""
+    """The number of a symbol. Computing with it is refused, as that can only happen after the trace."""
 
     __float__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused(
         "a symbol, used after its trace has ended,", "Return what is needed from the function."
@@ -92,13 +92,13 @@ class _Unknown:
 
 
 def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes_numbers: bool = True) -> Any:
-    """An operator of Value, with a shorter way for what nearly all operands are: symbols, and what the tape knows.
+    """An operator of Value with a fast path for the usual operands: symbols of the tape, and numbers that it knows.
 
     Args:
-        primitive: which is written as it is.
-        general: what Value has for all operands.
+        primitive: what the fast path records.
+        general: the operator of Value, for all other operands.
         reflected: whether the symbol is on the right.
-        takes_numbers: whether it is written as it is also where the other operand is none of the tape's symbols.
+        takes_numbers: whether the fast path takes plain numbers and Values from outside.
     """
 
     @resuming
@@ -144,8 +144,8 @@ class Symbol(Value):
 
     known = False
 
-    # A symbol has no uses, no gradient and no operands. The slots of these hold its position on the tape, the tape, and
-    # whether it has been an operand: an operation on one that has not is the first of its kind, so nobody looks for it.
+    # A symbol has no uses, no gradient and no operands. These slots hold its position on the tape, the tape, and
+    # whether it has been an operand: an operation on one that has not cannot be a repetition, so it is not looked up.
     __slots__ = ()
     _position: Any = Node.__dict__["_uses"]
     _tape: Any = Node.__dict__["_grad"]
@@ -251,7 +251,7 @@ class Symbol(Value):
 
 
 class Picked(Symbol):
-    """A symbol in the place of one of two Values, as NumPy's maximum picks them: it is not known which."""
+    """A symbol for one of two Values, as NumPy's maximum picks them; which one is not known."""
 
     __slots__ = ()
     __hash__ = Symbol.__hash__
@@ -266,7 +266,7 @@ class Picked(Symbol):
 
 
 class Attributed(Symbol):
-    """A symbol in the place of an argument that the user has set attributes on."""
+    """A symbol for an argument on which the user has set attributes."""
 
     __slots__ = ()
 
@@ -278,7 +278,7 @@ class Attributed(Symbol):
 
 
 class Plain(Symbol):
-    """A symbol in the place of a plain number: these are equal if their numbers are."""
+    """A symbol for a plain number: two of them are equal if their numbers are."""
 
     __slots__ = ()
     is_number = True
@@ -330,7 +330,7 @@ class Plain(Symbol):
 
 
 class FloatSymbol(Plain):
-    """A symbol in the place of a plain float, or of what is computed from those only: isinstance says so."""
+    """A symbol for a plain float, as isinstance says."""
 
     __slots__ = ()
     __class__ = property(lambda self: float)  # isinstance asks for it
@@ -355,7 +355,7 @@ class FloatSymbol(Plain):
 
 
 class _NumberRead(FloatSymbol):
-    """The number of a Value, which a generator expression hands on."""
+    """A symbol for the number of a Value that a generator expression hands on; see largest.py."""
 
     __slots__ = ()
 
@@ -369,7 +369,7 @@ class _NumberRead(FloatSymbol):
 
 
 class IntSymbol(Plain):
-    """A symbol in the place of a plain int."""
+    """A symbol for a plain int."""
 
     __slots__ = ()
     __class__ = property(lambda self: int)
@@ -404,7 +404,7 @@ def _of_bools(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 class BoolSymbol(Plain):
-    """A symbol in the place of a bool, as comparisons give them: 1 or 0."""
+    """A symbol for a bool, as comparisons give them: 1 or 0."""
 
     __slots__ = ()
     __class__ = property(lambda self: bool)
@@ -423,7 +423,7 @@ for _class, _name in ((Symbol, "Value"), (FloatSymbol, "float"), (IntSymbol, "in
 
 @cache
 def class_of(kind: Any) -> type[Symbol]:
-    """The symbols in the place of numbers of a kind."""
+    """The class of the symbols for numbers of a kind."""
     if promotion.is_dtype(kind):
         base = FloatSymbol if kind.kind == "f" else IntSymbol
         seen = property(lambda self: kind.type)  # isinstance asks for it
@@ -439,7 +439,7 @@ def class_of(kind: Any) -> type[Symbol]:
 
 
 def kind_of_result(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
-    """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
+    """The class of the symbol for a result: that of Values, or of plain numbers if all operands are plain."""
     for operand in operands:
         if type(operand) is Symbol or (isinstance(operand, Value) and not is_plain(operand)):
             return Symbol

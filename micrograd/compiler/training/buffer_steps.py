@@ -2,8 +2,8 @@
 
     | parameters | state | gradients | what the update computes | program of the loss | another one ...
 
-A step copies the numbers of some examples to where their program reads them, runs it, and adds its gradients
-up, until all of the batch have run. Then the update computes the next parameters.
+A step copies the numbers of some examples to the inputs of their program, runs it and adds its gradients to the sum,
+until all of the batch have run. Then the update computes the next parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _FEWEST, _MOST = 8, 4096  # steps at once: fewer are taken one by one
-_AT_ONCE = 0.005  # seconds that steps taken at once may take: so long Ctrl-C waits, and a progress bar stands still
+_AT_ONCE = 0.005  # seconds for steps taken at once, in which Ctrl-C waits and a progress bar stands still
 
 
 class BufferSteps(CompiledSteps):
@@ -63,7 +63,7 @@ class BufferSteps(CompiledSteps):
         super().__init__(task, chosen)
 
     def _programs(self) -> list[Program]:
-        """A program for each structure there is; they lie in the buffer one after the other."""
+        """A program for each structure of examples; they lie in the buffer one after the other."""
         programs: list[Program] = []
         end = self._update.program.size
         for number, special in enumerate(self._special):
@@ -72,7 +72,7 @@ class BufferSteps(CompiledSteps):
         return programs
 
     def _at_a_time(self, program: int) -> int:
-        """How many examples of a program a batch has: half of their mean, where batches differ, so that packs fill."""
+        """How many examples of a program run at a time; half of the mean where batches differ, so that packs fill."""
         if len(self._special) == 1:
             return self._batch_size
         return int(self._batch_size * np.mean(self._which == program) / 2)
@@ -118,7 +118,7 @@ class BufferSteps(CompiledSteps):
         self._batches = self._executable.batches(self._buffer, self._runs, numbers, self._which, self._update.gradients)
 
     def numbers(self) -> list[float]:
-        """What the parameters are after the last step; update_values gives the Values these numbers."""
+        """The parameters after the last step; update_values writes them to the Values."""
         found: list[float] = self._buffer[self._update.parameters].tolist()
         return found
 
@@ -133,7 +133,7 @@ class BufferSteps(CompiledSteps):
         return means
 
     def _taken_at_once(self, batches: Sequence[list[int]]) -> list[float]:
-        """The mean losses of the steps that one call of native code has taken; none where that cannot be done."""
+        """The mean losses of the steps that one call of native code took; none if it cannot take them."""
         if (error := self._error) is not None:
             self._error = None
             raise error
@@ -151,7 +151,7 @@ class BufferSteps(CompiledSteps):
         return self.last_means(int(self._done[0]) - done)
 
     def _rates(self, count: int) -> list[float]:
-        """The learning rates of the next steps; one that has none raises after those before it have been taken."""
+        """The learning rates of the next steps; if the schedule raises for one, the steps before it are taken first."""
         rates: list[float] = []
         done = int(self._done[0])
         if self._optimizer.has_constant_rate():
@@ -205,7 +205,7 @@ class BufferSteps(CompiledSteps):
         return self._take_eagerly(batch, epoch, noise)
 
     def _update_eagerly(self) -> None:
-        """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""
+        """Let the optimiser do the update on the Values, as its learning rate may read or change these."""
         self.update_values()
         gradients = self._buffer[self._update.gradients].tolist()
         with changing([*self._parameters, *self._frozen]):

@@ -1,8 +1,7 @@
 """The optimiser's update as a program: traced on one parameter, and run for all of them.
 
-An update is a formula on scalars. It is traced once, and each of its operations becomes a kernel over all
-parameters. A number that is the same for all of them stays one number, such as the learning rate or Adam's
-count of steps:
+An update is a formula on scalars. It is traced once, and each of its operations becomes a kernel over all parameters. A
+number that all of them share, such as the learning rate or Adam's count of steps, stays one number:
 
     parameter - rate * gradient      2 operations, on 1,000 parameters: 2 kernels, of 1,000 columns each
 """
