@@ -82,42 +82,41 @@ class _OfOneCall(Primitive):
 
 
 class _OfProgram(_OfOneCall):
-    """The primitive of a node whose operands are what a program read.
+    """The primitive of a node whose operands are what a program read; ``node_of_call`` makes both.
 
     Each call makes one, so what all calls have in common is in the class and in the origin.
 
-    Args:
-        origin: what it has in common with the other calls.
-        inputs: the numbers that the program was given.
-        computed: what the program computed for the gradients of the operands; see the subclasses.
-        written: runs the function as it is written on the same numbers, and gives the results.
-
     Attributes:
-        origin, inputs: as given; pages read them.
+        origin: what it has in common with the other calls.
     """
 
-    __slots__ = ("_computed", "_results", "_version", "_written", "inputs", "origin")
+    __slots__ = ("_computed", "_inputs", "_results", "_version", "_written", "origin")
 
     forward = float
     composite, first, second, variadic = None, None, None, True
     derivatives = ()
     domain = ()
     settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
+    name = property(attrgetter("origin.name"))
+    symbol = property(attrgetter("origin.symbol"))
 
-    def __init__(self, origin: Origin, inputs: Floats, computed: Any, written: Callable[[], list[Any]]) -> None:
-        self.name, self.symbol = origin.name, origin.symbol
-        self.origin, self.inputs, self._computed, self._written = origin, inputs, computed, written
-        self._version = requires_grad_version()
-        self._results: list[Any] | None = None
+    origin: Origin
+    _inputs: Sequence[float] | Floats
+    _computed: Any
+    _written: tuple[Any, ...]
+    _version: object
+    _results: list[Any] | None
 
-    def node(self, data: float, operands: tuple[Any, ...]) -> Value:
-        """The node of a call with this result, whose operands are in the order of the inputs."""
-        return _node(self, data, operands, self.inputs[self.origin.wanted])
+    @property
+    def inputs(self) -> Floats:
+        """The numbers that the program was given; pages open them."""
+        return np.asarray(self._inputs)
 
     def graphs_of(self, result: int, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
         """The gradient contribution of one result to each operand, as a graph of the function as it is written."""
         if self._results is None:
-            self._results = self._written()
+            written, *arguments = self._written
+            self._results = written(*arguments)
         operands = [
             o for o in dict.fromkeys(node._x) if o._primitive is not CONSTANT and (useful is None or o in useful)
         ]
@@ -127,6 +126,11 @@ class _OfProgram(_OfOneCall):
         """The contribution to each operand, for this gradient of the node."""
         raise NotImplementedError
 
+    def floats(self, gradient: float) -> Sequence[float]:
+        """The same as floats."""
+        found: list[float] = self.gradients(gradient).tolist()
+        return found
+
     def receivers(self, node: Any) -> list[Any]:
         """The operands that gradients flow to."""
         return [operand for operand in node._x if operand._primitive is not CONSTANT]
@@ -135,7 +139,7 @@ class _OfProgram(_OfOneCall):
         self, node: Any, gradient: float, useful: Container[Any] | None = None
     ) -> list[tuple[Any, float]]:
         """The contribution to each operand that requires a gradient."""
-        pairs = zip(node._x, self.gradients(gradient).tolist(), strict=True)
+        pairs = zip(node._x, self.floats(gradient), strict=True)
         return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
 
 
@@ -150,8 +154,13 @@ class Call(_OfProgram):
 
     def gradients(self, gradient: float) -> Floats:
         """The derivatives times the gradient of the result."""
-        derivatives: Floats = self._computed
+        derivatives: Floats = np.asarray(self._computed)
         return derivatives if gradient == 1.0 else gradient * derivatives + 0.0
+
+    def floats(self, gradient: float) -> Sequence[float]:
+        """The same as floats, which they mostly are already."""
+        is_done = type(self._computed) is tuple and gradient == 1.0
+        return self._computed if is_done else super().floats(gradient)
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands in one step, if all of them are leaves; whether that was done."""
@@ -165,7 +174,7 @@ class Call(_OfProgram):
             commit(chain(plan, setting([node], "_grad", [gradient])))
             return True
         forget_stored(leaves)
-        after = list(map(add, map(_gradient_of, leaves), self.gradients(gradient).tolist()))
+        after = list(map(add, map(_gradient_of, leaves), self.floats(gradient)))
         commit(setting([*leaves, node], "_grad", [*after, gradient]))
         return True
 
@@ -223,9 +232,40 @@ class OneOfSeveral(_OfOneCall):
         return cast("CallOfSeveral", call._primitive).graphs_of(self.result, call, gradient, useful)
 
 
+def node_of_call(
+    kind: type[_OfProgram],
+    origin: Origin,
+    inputs: Sequence[float] | Floats,
+    computed: Any,
+    written: tuple[Any, ...],
+    data: float,
+    operands: tuple[Any, ...],
+) -> Value:
+    """The node of a call.
+
+    Args:
+        kind: of its primitive.
+        origin: what it has in common with the other calls.
+        inputs: the numbers that the program was given.
+        computed: what the program computed for the gradients of the operands; see the subclasses.
+        written: a function and its arguments. It runs the function as it is written, and gives the results.
+        data: the result.
+        operands: in the order of the inputs.
+    """
+    call = _new(kind)  # __init__ would take as long as all else here
+    call.origin, call._inputs, call._computed, call._written = origin, inputs, computed, written
+    call._version, call._results = requires_grad_version(), None
+    wanted = origin.wanted
+    numbers = inputs[wanted] if type(wanted) is slice else np.asarray(inputs)[wanted]
+    return _node(call, data, operands, numbers)
+
+
+_new = object.__new__
+
+
 def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
     """A node as operators make it, without the check of whether gradients flow to its operands."""
-    node = object.__new__(Value)
+    node = _new(Value)
     node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive = primitive
     node._first = node._second = NUMBER

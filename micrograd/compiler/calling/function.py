@@ -27,7 +27,7 @@ from micrograd._support.locks import new_lock
 from micrograd._support.saved_state import Parameterised
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
-from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
+from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral, node_of_call
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
@@ -49,7 +49,7 @@ from micrograd.compiler.tracing.source import Source
 from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
-from micrograd.engine.differentiation import is_differentiated, needs_graphs
+from micrograd.engine.differentiation import differentiation_in_use, is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.stored import LATER, SPECIAL
@@ -117,7 +117,7 @@ class CompiledFunction(Generic[P, R]):
         self._kept = Kept()
         self._rows: dict[bool, ManyRows] = {}  # by whether operations are recorded
         self._last: Specialised | None = None
-        self._ran: tuple[Specialised, Compiled, Floats] | None = None  # the last call, and its inputs
+        self._ran: tuple[Specialised, Compiled, Sequence[float] | Floats] | None = None  # the last call, and its inputs
         self._quick: Quick | QuickOfArrays | None = None  # for the next calls, if they are alike
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
@@ -152,11 +152,15 @@ class CompiledFunction(Generic[P, R]):
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """What the function gives for these arguments."""
         quick = self._quick
-        # No recorder is in use, and Values are up to date where they are read
-        is_plain = not SPECIAL or (quick is not None and quick.takes_stored and len(SPECIAL) == len(LATER))
-        if quick is not None and is_plain and not (named or is_differentiated()):
+        # No recorder is in use, Values are up to date where they are read, and no transform runs this
+        if (
+            quick is not None
+            and (not SPECIAL or (quick.takes_stored and len(SPECIAL) == len(LATER)))
+            and not named
+            and differentiation_in_use() is None
+        ):
             with self._lock:
-                result: Any = quick(arguments) if self._last is quick.owner else None
+                result: Any = quick.call(arguments) if self._last is quick.owner else None
             if result is EAGER:
                 self._ran = quick.last_call = None
                 return quick.end(self.function(*arguments, **named))
@@ -642,12 +646,12 @@ class CompiledFunction(Generic[P, R]):
         operands = special.trained  # which are not copied: there may be millions
         if given.has_values:
             operands = (*operands, *given.operands())
-        written = partial(self._as_written, special, given, numbers)
+        written = self._as_written, special, given, numbers
         if len(kinds) == 1:
             self._quicken(special, compiled, given)
-            return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]
+            return numbers, [node_of_call(Call, compiled.origin, inputs, gradients, written, numbers.item(), operands)]
         of_seeds = partial(self._gradients, special, given, inputs, operands)
-        call = CallOfSeveral(compiled.origin, inputs, of_seeds, written).node(0.0, operands)
+        call = node_of_call(CallOfSeveral, compiled.origin, inputs, of_seeds, written, 0.0, operands)
         while len(self._parts) < len(kinds):
             self._parts.append(OneOfSeveral(special.name, len(self._parts)))
         made = zip(numbers.tolist(), self._parts, kinds, special.requires_grad, strict=False)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.calling.call import CallOfSeveral, OneOfSeveral
+from micrograd.compiler.calling.call import CallOfSeveral, OneOfSeveral, node_of_call
 from micrograd.compiler.ir.program import Map, Singles
 from micrograd.engine.primitives import detach
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from micrograd.compiler.calling.specialise import Compiled, Specialised
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 MOST_INPUTS = 100_000  # numbers of a call that are kept until the next one; a page holds no more
 
 
-def last_call_of(special: Specialised, compiled: Compiled, inputs: Floats) -> tuple[Value, dict[str, Any]]:
+def last_call_of(
+    special: Specialised, compiled: Compiled, inputs: Sequence[float] | Floats
+) -> tuple[Value, dict[str, Any]]:
     """The results of a run of a program, on Values.
 
     Args:
@@ -34,19 +38,20 @@ def last_call_of(special: Specialised, compiled: Compiled, inputs: Floats) -> tu
     Returns:
         The result, or the sum of the results; and by name, arrays of the Values of the arguments with a shape.
     """
-    numbers, _ = compiled.run(inputs)
+    given: Floats = np.asarray(inputs)
+    numbers, _ = compiled.run(given)
     arguments, operands = {}, [*special.values]
     for name, shape in special.shapes:
-        read = inputs[len(operands) : len(operands) + math.prod(shape)]
+        read = given[len(operands) : len(operands) + math.prod(shape)]
         leaves = [Value(number, label=name * (not shape)) for number in read.tolist()]
         operands += leaves
         if shape:
             arguments[name] = np.array(leaves, dtype=object).reshape(shape)
     program = replace(compiled.program, outputs=_attached(compiled.program))
     origin = compiled.origin._replace(wanted=slice(len(operands)), program=program)
-    call = CallOfSeveral(origin, inputs, _not_opened, list).node(0.0, tuple(operands))
-    given = enumerate(numbers[: len(program.outputs) - program.answers].tolist())
-    first, *others = (OneOfSeveral(special.name, position).node(number, call) for position, number in given)
+    call = node_of_call(CallOfSeveral, origin, inputs, _not_opened, (list,), 0.0, tuple(operands))
+    outputs = enumerate(numbers[: len(program.outputs) - program.answers].tolist())
+    first, *others = (OneOfSeveral(special.name, position).node(number, call) for position, number in outputs)
     return sum(others, first), arguments
 
 

@@ -10,17 +10,18 @@ each list as a whole.
 
 from __future__ import annotations
 
-import math
 from array import array
 from functools import partial
+from math import isfinite
 from operator import attrgetter, countOf
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
-from micrograd.compiler.backends.shared.executable import Executable
-from micrograd.compiler.calling.call import Call
+from micrograd.compiler.backends.shared.executable import NOT_FAILED, Executable
+from micrograd.compiler.calling.call import Call, node_of_call
 from micrograd.compiler.calling.last_call import MOST_INPUTS
 from micrograd.compiler.calling.mapped import RunOfMaps
 from micrograd.compiler.calling.nested_lists import NestedLists
@@ -30,9 +31,10 @@ from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
+    from micrograd.compiler.calling.paths import Paths
     from micrograd.compiler.calling.specialise import Compiled, Specialised
     from micrograd.compiler.numbers import Floats
 
@@ -61,7 +63,7 @@ class Quick:
         last_call: the programs, the one of them, and the inputs of the last call, if it was one of these.
     """
 
-    last_call: tuple[Specialised, Compiled, Floats] | None = None
+    last_call: tuple[Specialised, Compiled, Sequence[float]] | None = None
     takes_stored = False  # whether Values may be behind what is stored for them
 
     def __init__(
@@ -70,20 +72,22 @@ class Quick:
         special: Specialised,
         compiled: Compiled,
         forms: list[_Form],
-        kinds: tuple[type, ...],
+        kinds: list[type],
         as_written: Callable[..., list[Any]],
     ) -> None:
         self.owner, self._special, self._compiled, self._kinds = owner, special, compiled, kinds
         self._forms = forms if any(length is not None for _, length in forms) else None
         self._values_at = [position for position, kind in enumerate(kinds) if kind is Value]
+        self._values, self._has_values = special.values, special.results.has_values
         run: Any = compiled.run
         ports = run.ports()
-        self._run, (self._given, self._inputs), self._failed = ports.run, ports.inputs, ports.failed
+        self._run, self._failed = ports.run, None if ports.failed is NOT_FAILED else ports.failed
+        array, positions = ports.inputs
+        self._put = _putting(array, positions, len(special.values) + len(kinds))
         self._found, outputs = ports.outputs
+        self._numbers = self._found.data  # where one of them is read in a quarter of the time
         self._output, self._answers = int(outputs[0]), part_of(outputs[1:])
-        slopes, positions = ports.gradients
-        # Of a slice, the view that each run writes to
-        self._gradients = slopes[positions].copy if isinstance(positions, slice) else partial(slopes.take, positions)
+        self._gradients = _getting(*ports.gradients)
         self._as_written = partial(as_written, special)
 
     @classmethod
@@ -99,7 +103,7 @@ class Quick:
         arguments, named = given.nested
         forms: list[_Form] = [(type(each), len(each) if type(each) in (list, tuple) else None) for each in arguments]
         numbers = _flat(arguments, forms)
-        kinds = tuple(map(type, numbers or ()))
+        kinds = [*map(type, numbers or ())]
         is_quick = (
             not named
             and 0 < len(kinds) <= _MOST
@@ -110,26 +114,30 @@ class Quick:
         )
         return cls(owner, special, compiled, forms, kinds, as_written) if is_quick else None
 
-    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+    def call(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments.
 
         EAGER where it is to run as it is written; None where these are others, or it is to be called as usual.
         """
         numbers: Any = arguments if self._forms is None else _flat(arguments, self._forms)
-        if numbers is None or tuple(map(type, numbers)) != self._kinds:
+        if numbers is None or [*map(type, numbers)] != self._kinds:
             return None
-        operands: list[Any] | None = []
+        operands: Sequence[Any] = ()
         if self._values_at:
-            operands = _operands(numbers, self._values_at)
-            if operands is None:
+            if (given := _operands(numbers, self._values_at)) is None:
                 return None
+            operands = given
             numbers = [*map(_number_of, numbers)] if len(operands) == len(numbers) else _numbers_of(numbers)
         special = self._special
-        if (paths := special.paths) is None:
-            return None if special.is_outdated() else self._result(self, arguments, operands, self._ran(numbers))
+        if special.paths is not None:
+            return self._on_paths(special.paths, arguments, operands, numbers)
+        return None if special.is_outdated() else self._result(self, arguments, operands, self._ran(numbers))
+
+    def _on_paths(self, paths: Paths, arguments: tuple[Any, ...], operands: Sequence[Any], numbers: Any) -> Any:
+        """The same, where the function decides on numbers."""
         if not paths.are_worth_a_run():
             return EAGER
-        path = paths.last
+        path: Any = paths.last
         for _ in range(len(paths)):
             quick: Quick | None = path.quick
             if quick is None or path.is_outdated():
@@ -155,29 +163,31 @@ class Quick:
             paths.end(result)
         return result
 
-    def _ran(self, numbers: Any) -> Floats:
+    def _ran(self, numbers: Any) -> Sequence[float]:
         """The inputs of the program, which has run."""
-        values = self._special.values
-        inputs = np.array([*map(_number_of, values), *numbers] if values else numbers)
-        self._given[self._inputs] = inputs
+        if self._values:
+            numbers = (*map(_number_of, self._values), *numbers)
+        self._put(*numbers)
         self._run()
-        return inputs
+        return numbers
 
-    def _result(self, ran: Quick, arguments: tuple[Any, ...], operands: Any, inputs: Floats) -> Any:
+    def _result(self, ran: Quick, arguments: tuple[Any, ...], operands: Sequence[Any], inputs: Sequence[float]) -> Any:
         """What there is after a run."""
         special, compiled = ran._special, ran._compiled
         self.owner.retraced = 0  # nothing was replaced
         self.last_call = special, compiled, inputs
-        number = ran._found.item(ran._output)
-        if ran._failed.item() or not math.isfinite(number):
+        number = ran._numbers[ran._output]
+        if not isfinite(number) or (ran._failed is not None and ran._failed.item()):
             return EAGER
-        if not special.results.has_values:
+        if not ran._has_values:
             return number
         gradients = ran._gradients()
-        if not all_finite(gradients):
+        if not isfinite(sum(gradients)) and not all(map(isfinite, gradients)):
             return EAGER
-        written = partial(ran._written, arguments, number)
-        return Call(compiled.origin, inputs, gradients, written).node(number, (*special.trained, *operands))
+        operands = (*special.trained, *operands) if operands else special.trained
+        return node_of_call(
+            Call, compiled.origin, inputs, gradients, (ran._written, arguments, number), number, operands
+        )
 
     def _written(self, arguments: tuple[Any, ...], number: float) -> list[Any]:
         return self._as_written(Structure.of_call(arguments, {}), np.array([number]))
@@ -232,7 +242,7 @@ class QuickOfArrays:
         forms = [form for form in map(_form_of, arguments) if form is not None] if is_quick else []
         return cls(owner, special, compiled, forms, as_written) if is_quick and len(forms) == len(arguments) else None
 
-    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+    def call(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments; see Quick."""
         special, compiled = self._special, self._compiled
         if len(arguments) != len(self._forms) or (special.paths is not None and not special.paths.begin_with(special)):
@@ -258,8 +268,8 @@ class QuickOfArrays:
             return EAGER
         if not special.results.has_values:
             return special.results.of(outputs, ())
-        written = partial(self._written, arguments, outputs)
-        return Call(compiled.origin, inputs, gradients, written).node(outputs.item(), special.trained)
+        written = self._written, arguments, outputs
+        return node_of_call(Call, compiled.origin, inputs, gradients, written, outputs.item(), special.trained)
 
     def end(self, result: Any) -> Any:
         """The result of a call that ran eagerly."""
@@ -267,6 +277,21 @@ class QuickOfArrays:
 
     def _written(self, arguments: tuple[Any, ...], outputs: Floats) -> list[Any]:
         return self._as_written(Structure.of_call(arguments, {}), outputs)
+
+
+def _putting(array: Floats, positions: Any, count: int) -> Callable[..., object]:
+    """What puts some numbers, which are its arguments, into an array."""
+    if not isinstance(positions, slice) or array.dtype != np.float64:
+        return lambda *numbers: array.__setitem__(positions, numbers)
+    return partial(Struct(f"{count}d").pack_into, array.data, array.itemsize * positions.start)
+
+
+def _getting(array: Floats, positions: Any) -> Callable[[], tuple[float, ...]]:
+    """What gives the numbers at some positions of an array."""
+    if not isinstance(positions, slice) or array.dtype != np.float64:
+        return lambda: tuple(array[positions].tolist())
+    count = len(array[positions])
+    return partial(Struct(f"{count}d").unpack_from, array.data, array.itemsize * positions.start)
 
 
 def _form_of(argument: Any) -> tuple[Any, ...] | None:

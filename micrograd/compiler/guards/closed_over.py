@@ -156,6 +156,7 @@ class ClosedOver:
         functions: those of the user that are reached.
         codes: their code.
         sources: what is reached that gives another number each time, such as iterators.
+        comparison: with what was there.
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]], whole: bool = False) -> None:
@@ -187,7 +188,7 @@ class ClosedOver:
 
     def is_current(self) -> bool:
         """Whether all of it is still there."""
-        return not self._has_new_attributes and self._comparison.is_same()
+        return self.comparison.is_same()
 
     def watches_the_same(self, other: ClosedOver) -> bool:
         """Whether it is current whenever the other is: both found the same objects, and code that asks the same."""
@@ -254,7 +255,7 @@ class ClosedOver:
     def change(self) -> str:
         """How the first place is written where there is something else now."""
         for watched in self._row_by_row():
-            if not self._comparison.has_same_bytes(watched.container):
+            if not self.comparison.has_same_bytes(watched.container):
                 return watched.path
             now = _items(watched.container, watched.keys) if watched.items else []
             if len(now) != len(watched.items):
@@ -267,7 +268,7 @@ class ClosedOver:
     def notice_new_attributes(self) -> None:
         """Take note of Values that have other attributes now. This is for after the trace: no call pays for it."""
         changed = any(list(attributes) != names for attributes, names in self._attributed)
-        self._has_new_attributes = changed or not (
+        self.comparison.is_stale = self._has_new_attributes = changed or not (
             _are_bare(self._bare) or not any(value.__dict__ for value in self._bare)
         )
 
@@ -278,7 +279,7 @@ class ClosedOver:
             whole: whether into each that has anything else now.
         """
         if whole:
-            self._comparison.put_arrays_back()
+            self.comparison.put_arrays_back()
         classes = {id(self._open[key][3]): kind for key, kind in self._classes.items()}  # by their attributes
         for watched in self._row_by_row():
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
@@ -601,7 +602,7 @@ class ClosedOver:
 
     def _arrange(self) -> None:
         """Sort what is watched by how it is compared fastest."""
-        self._comparison, self._watched = Comparison(), [*self._containers]
+        self.comparison, self._watched = Comparison(self._has_new_attributes), [*self._containers]
         for content, taken in self._globals.values():
             self._watch("", content, taken, "")
         in_classes = {name for _, form, _, content, _ in self._open.values() if form == "C" for name in content}
@@ -624,11 +625,11 @@ class ClosedOver:
         self._arrange_settings()
         if "requires_grad" in self._names:  # code may decide by it, also of Values that the program does not read then
             owners = (owner for _, form, owner, _, _ in self._open.values() if form == "V")
-            self._comparison.getters.append(partial(map, attrgetter("requires_grad"), (*self._bare, *owners)))
-        self._comparison.freeze()
+            self.comparison.getters.append(partial(map, attrgetter("requires_grad"), (*self._bare, *owners)))
+        self.comparison.freeze()
 
     def _arrange_containers(self) -> None:
-        comparison = self._comparison
+        comparison = self.comparison
         cells: list[Any] = []
         views: list[Any] = []
         named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
@@ -660,10 +661,10 @@ class ClosedOver:
             else:
                 views.append(base_of(container).values(container) if isinstance(container, dict) else container)
                 comparison.keys += [base_of(container).keys(container)] if isinstance(container, dict) else []
-        comparison.getters += [_getter(get, names, containers) for (get, names), containers in named.items()]
+        comparison.named += [(get, names, containers) for (get, names), containers in named.items()]
         comparison.sized += views
         if cells:
-            comparison.getters.append(partial(map, _cell_contents, cells))
+            comparison.named.append((attrgetter, ("cell_contents",), cells))
         if views:
             comparison.getters.append(partial(chain.from_iterable, views))
 
@@ -674,18 +675,18 @@ class ClosedOver:
         if present := tuple(key for key, item in pairs if item is not MISSING):
             named.setdefault((get, present), []).append(watched.container)
         if missing := tuple(key for key, item in pairs if item is MISSING):
-            self._comparison.getters.append(partial(_items, watched.container, missing))
+            self.comparison.getters.append(partial(_items, watched.container, missing))
 
     def _arrange_attributes(self, watched: _Watched, named: dict[tuple[Any, tuple[str, ...]], list[Any]]) -> None:
         """Arrange attributes that are compared by equality, with their types where these are plain numbers or texts."""
         pairs = list(zip(watched.names, watched.items, strict=True))
-        self._comparison.add_equal(watched.container, dict(pairs))
+        self.comparison.add_equal(watched.container, dict(pairs))
         if names := tuple(name for name, item in pairs if type(item) in _ATOMS):
             named.setdefault((itemgetter, names), []).append(watched.container)
 
     def _arrange_names(self) -> None:
         """Arrange the names that there are, and those that there are not."""
-        comparison = self._comparison
+        comparison = self.comparison
         misses_of_values = not self._names.isdisjoint(_MISSES_OF_VALUES)
         by_name = not self._names.isdisjoint(_READS_BY_NAME)
         for _, form, _, content, taken in self._open.values():
@@ -704,9 +705,7 @@ class ClosedOver:
         if asks or any(isinstance(kind, ABCMeta) for kind in self._classes.values()):
             comparison.getters.append(lambda: [get_cache_token()])  # another one once a class is registered
         classes = [kind for kind in self._classes.values() if kind.__bases__ != (object,)]  # others must keep theirs
-        parts = [*classes, *self.functions]
-        names = ["__mro__"] * len(classes) + ["__code__"] * len(self.functions)
-        comparison.getters += [partial(map, getattr, parts, names)] if parts else []
+        comparison.named += [(attrgetter, ("__mro__",), classes), (attrgetter, ("__code__",), self.functions)]
         comparison.instances += self._instances
         comparison.getters += [
             partial(map, variables.keys().isdisjoint, [tuple(absent)])
@@ -719,10 +718,10 @@ class ClosedOver:
         asked = {SETTINGS[name]: None for name in SETTINGS if name in self._mentioned}
         if self._computes_with_decimals or "Decimal" in self._mentioned:
             asked[decimal_context] = None
-        self._comparison.getters += asked
+        self.comparison.getters += asked
         told = {attribute for name, attribute in _TOLD_OF_CODE.items() if name in self._names}
         items = [*self.functions, *self._classes.values(), *self._modules.values()]
-        self._comparison.getters += [partial(_told_of_code, items, name) for name in sorted(told)]
+        self.comparison.getters += [partial(_told_of_code, items, name) for name in sorted(told)]
 
     def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:
         if names or form == ".":
@@ -807,9 +806,6 @@ def _holds_symbol(item: Any, depth: int = 10) -> bool:
     return is_unknown(item)
 
 
-_cell_contents = attrgetter("cell_contents")
-
-
 def _contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
@@ -840,12 +836,6 @@ def _attributes(item: Any) -> Any:
         return object.__getattribute__(item, "__dict__")
     except AttributeError:
         return None
-
-
-def _getter(get: Any, names: tuple[str, ...], containers: list[Any]) -> Callable[[], Iterable[Any]]:
-    """What gives the items of these names of each container again."""
-    get_all = partial(map, get(*names), containers)
-    return get_all if len(names) == 1 else lambda: chain.from_iterable(get_all())
 
 
 def _restore(watched: _Watched) -> None:

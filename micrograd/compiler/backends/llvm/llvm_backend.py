@@ -87,7 +87,9 @@ class NativeExecutable(Executable):
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
-        self._run_rows(*self._call)
+        self._run(*self._call)
+        if self.raised:
+            self.raise_what_was_raised()
 
     def between_calls(self) -> list[Callable[[], object]]:
         """For each stretch of kernels between calls of functions outside of the program a call that runs it."""
