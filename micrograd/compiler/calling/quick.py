@@ -281,14 +281,14 @@ class QuickOfArrays:
 
 def _putting(array: Floats, positions: Any, count: int) -> Callable[..., object]:
     """What puts some numbers, which are its arguments, into an array."""
-    if not isinstance(positions, slice) or array.dtype != np.float64:
+    if not isinstance(positions, slice):
         return lambda *numbers: array.__setitem__(positions, numbers)
     return partial(Struct(f"{count}d").pack_into, array.data, array.itemsize * positions.start)
 
 
 def _getting(array: Floats, positions: Any) -> Callable[[], tuple[float, ...]]:
     """What gives the numbers at some positions of an array."""
-    if not isinstance(positions, slice) or array.dtype != np.float64:
+    if not isinstance(positions, slice):
         return lambda: tuple(array[positions].tolist())
     count = len(array[positions])
     return partial(Struct(f"{count}d").unpack_from, array.data, array.itemsize * positions.start)
