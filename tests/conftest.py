@@ -236,6 +236,16 @@ def small_report(tmp_path_factory):
 
 
 @pytest.fixture
+def without_collector():
+    """Run a test without the cycle collector, which otherwise would hide what only it frees."""
+    gc.collect()
+    gc.freeze()  # so that the next collection goes through what the test makes, and not through all modules
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
 def own_registry():
     """Primitives that a test registers are gone after it, and their names are free again."""
     before = dict(PRIMITIVES)

@@ -12,6 +12,7 @@ plain tuples in an attribute of the node, which ``calls_of`` interprets later:
 
     (name, function, inputs, start, end)     a call of a function
     (None, module, inputs, start, end)       of a module
+    (module, input, start, end)              of a module with one Value, which is an operand of the result
     (neuron, inputs, end)                    of a neuron, with the list itself, by which pages find layers
     (loop, number)                           an iteration of a loop
 """
@@ -101,6 +102,9 @@ def _call(record: tuple[Any, ...]) -> Call:
     if len(record) == 3:
         neuron, given, end = record
         return Call("Neuron", neuron, list(map(id, given)), end, end, given)
+    if len(record) == 4:
+        module, operand, start, end = record
+        return Call(type(module).__name__, module, [id(operand)], start, end)
     if len(record) == 2:
         (name, function, inputs, start, end, iterations), iteration = record
         return Call(name, function, inputs, start + iteration / iterations, end - 1 + (iteration + 1) / iterations)
@@ -152,15 +156,19 @@ def observed_method(function: Any) -> Any:
         if SPECIAL and not _is_remembering():
             return function(self, x)
         start = _clock[0]
-        inputs = id(x) if type(x) is Value else _ids((x,))
+        inputs = x if type(x) is Value else _ids((x,))  # before a list changes
         result = function(self, x)
         if type(result) is Value and not result._calls:  # what _came_out does: to call it would take a tenth longer
+            if result._second is x or result._first is x:  # the result keeps x, and its id would take a tenth longer
+                _clock[0] = end = _clock[0] + 1.0
+                result._calls = self, x, start, end
+                return result
             primitive = result._primitive
             if primitive is not LEAF and primitive is not CONSTANT:
                 _clock[0] = end = _clock[0] + 1.0
-                result._calls = None, self, inputs, start, end
+                result._calls = None, self, id(x) if inputs is x else inputs, start, end
             return result
-        return _came_out(None, self, inputs, start, result)
+        return _came_out(None, self, id(x) if inputs is x else inputs, start, result)
 
     def of_two(self: Any, x: Any, y: Any) -> Any:
         if SPECIAL and not _is_remembering():

@@ -176,6 +176,19 @@ class TestPaths:
             assert point.grad == pytest.approx(2.0 * slope), n
         assert fast.cache_info().traces == 8
 
+    def test_all_answers_are_data_and_not_all_arguments_have_gradients(self):
+        def walk(x, y, z):
+            for _ in range(12):
+                x = x * 0.9 if x > y else x * 1.5 + z
+            return x
+
+        fast = mg.compile(walk)
+        for number in (1.0, 3.0, 0.25, 2.0, 9.0, 1.0, 0.5):
+            x, z = Value(number), Value(0.25 * number)
+            found, expected = fast(x, 2.0, z), walk(x, 2.0, z)
+            assert found.data == pytest.approx(expected.data, rel=1e-14)
+            assert mg.gradient(found, [x, z]) == pytest.approx(mg.gradient(expected, [x, z]), rel=1e-13)
+
     def test_how_often_each_was_taken_is_counted(self, fast):
         before = fast.explain()
         for _ in range(9):

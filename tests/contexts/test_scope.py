@@ -12,6 +12,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.contexts.calls import calls_of
 from micrograd.draw.folding.runs import runs_of
 
 
@@ -282,6 +283,86 @@ class TestBlocks:
         one.close()
         two.close()
         assert boxes(Value(2.0) * 3) == []
+
+
+class Scale(mg.nn.Module):
+    """As small as a module can be: its input is an operand of its result."""
+
+    def __init__(self, formula):
+        self.factor, self.formula = Value(0.5), formula
+
+    def forward(self, x):
+        return self.formula(self.factor, x)
+
+
+SMALL = {
+    "second operand": lambda factor, x: factor * x,
+    "first operand": lambda factor, x: x * factor,
+    "only operand": lambda factor, x: x.tanh(),
+    "both operands": lambda factor, x: x * x,
+    "inside": lambda factor, x: mg.exp(x * factor),
+    "of many": lambda factor, x: mg.dot([factor, x], [1.0, factor]),
+    "unused": lambda factor, x: factor * 2.0,
+    "constant": lambda factor, x: factor * mg.detach(x),
+}
+
+
+class TestSmallModules:
+    @pytest.mark.parametrize("formula", SMALL.values(), ids=SMALL)
+    def test_a_call_has_its_module_its_input_and_when_it_was(self, formula):
+        scale, before = Scale(formula), mg.exp(Value(0.25))
+        results = [scale(before), scale(before)]
+        first, second = ([*calls_of(result)] for result in results)
+        assert [(call.name, call.of, call.inputs) for call in first + second] == 2 * [("Scale", scale, [id(before)])]
+        assert first[0].start < first[0].end <= second[0].start < second[0].end
+        made = [node for node in mg.topological_order(results[0]) if not node.is_leaf and node not in (before,)]
+        assert ("Scale", len(made)) in boxes(results[0])
+
+    def test_modules_around_modules(self):
+        scale, around = Scale(SMALL["second operand"]), Scale(lambda factor, x: scale(scale(x)))
+        outer = Scale(lambda factor, x: around(x))
+        inner, middle, last = calls_of(outer(Value(2.0)))
+        assert (inner.of, middle.of, last.of) == (scale, around, outer)
+        assert last.start <= middle.start < inner.start < inner.end < middle.end < last.end
+        assert boxes(outer(Value(2.0))) == 2 * [("Scale/Scale/Scale", 1)]
+
+    def test_what_is_handed_on_as_it_is_remembers_all_calls_and_not_itself(self, without_collector):
+        class Note:
+            pass
+
+        same, x = Scale(lambda factor, x: x), Value(2.0) * 3.0
+        x.note = Note()
+        note = weakref.ref(x.note)
+        assert same(same(x)) is x
+        assert [call.inputs for call in calls_of(x)] == [[id(x)], [id(x)]]
+        del x
+        assert note() is None
+
+    @pytest.mark.parametrize("name", ["unused", "constant"])
+    def test_a_result_that_does_not_need_the_input_does_not_keep_it(self, name, without_collector):
+        class Note:
+            pass
+
+        x = Value(2.0) * 3.0
+        x.note = Note()
+        note, result = weakref.ref(x.note), Scale(SMALL[name])(x)
+        del x
+        assert note() is None
+        assert len(calls_of(result)) == 1
+
+    def test_a_list_that_the_module_changes_counts_as_it_was(self):
+        first, second = Value(1.0), Value(2.0)
+        given = [first, second]
+        taken = Scale(lambda factor, x: factor * x.pop())(given)
+        assert calls_of(taken)[0].inputs == [id(given), id(first), id(second)]
+
+    def test_long_chains_are_freed_and_copied(self):
+        scale, result = Scale(SMALL["second operand"]), Value(1.0)
+        for number in range(30_000):
+            result = scale(result)
+            if number == 2000:
+                assert copy.deepcopy(result).data == result.data
+        del result
 
 
 class TestNothingElse:

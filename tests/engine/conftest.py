@@ -1,7 +1,6 @@
 """What the tests of the engine share."""
 
 import copy
-import gc
 import pickle
 
 import pytest
@@ -17,13 +16,3 @@ WAYS = {
 def copied(request):
     """Each way to copy what there is."""
     return request.param
-
-
-@pytest.fixture
-def without_collector():
-    """Run a test without the cycle collector, which otherwise would hide what only it frees."""
-    gc.collect()
-    gc.freeze()  # so that the next collection goes through what the test makes, and not through all modules
-    gc.disable()
-    yield
-    gc.enable()
