@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 # Each pass follows one operand at once, and lets others wait. The two operands are written out, because a loop over
 # them would take a quarter as long again. The loops have no condition, because CPython 3.11 makes a function fast when
-# it has been called, or has jumped back, eight times; and it counts only jumps without a condition.
+# it has been called, or has jumped back, eight times; and it counts only jumps without a condition. What is compared
+# with again and again is in local variables, which are read faster than global ones.
 def _count_uses(root: History, floor: int, leaves: list[History], before: list[Any]) -> int:
     """Count from floor on in _uses how often each node under root is used there, and set its gradient to 0."""
-    node, waiting, count, once = root, list[Any](), 0, floor + 1
+    node, waiting, count, once, constant = root, list[Any](), 0, floor + 1, CONSTANT
     while True:
         count += 1
         following = None
         operand = node._first
-        if operand._primitive is not CONSTANT:
-            if (uses := operand._uses) <= floor:
-                following = operand
-                operand._uses = once
-            else:
-                operand._uses = uses + 1
+        if (uses := operand._uses) > floor:  # no constant has uses
+            operand._uses = uses + 1
+        elif operand._primitive is not constant:
+            operand._uses = once
+            following = operand
         elif (primitive := node._primitive) is LEAF:
             leaves.append(node)
             before.append(node._grad)
@@ -53,14 +53,13 @@ def _count_uses(root: History, floor: int, leaves: list[History], before: list[A
                 operand._uses = uses + 1
         node._grad = 0.0
         operand = node._second
-        if operand._primitive is not CONSTANT:
-            if (uses := operand._uses) <= floor:
-                if following is not None:
-                    waiting.append(following)
-                following = operand
-                operand._uses = once
-            else:
-                operand._uses = uses + 1
+        if (uses := operand._uses) > floor:
+            operand._uses = uses + 1
+        elif operand._primitive is not constant:
+            operand._uses = once
+            if following is not None:
+                waiting.append(following)
+            following = operand
         if following is not None:
             node = following
         elif waiting:
@@ -72,17 +71,18 @@ def _count_uses(root: History, floor: int, leaves: list[History], before: list[A
 def _pass_gradients(root: History, floor: int) -> list[History]:
     """Let each node pass its gradient on, once all of its uses have passed theirs to it; the nodes as visited."""
     node, waiting, visited, once = root, list[Any](), list[Any](), floor + 1
+    sum_rule, first_rule, second_rule = unchanged, times_second, times_first
     try:
         while True:
             visited.append(node)
             primitive, gradient = node._primitive, node._grad
             following = None
             operand = node._first
-            if (uses := operand._uses) > floor:  # no constant has uses
+            if (uses := operand._uses) > floor:
                 # Nearly all nodes are sums and products: their rules are written out where the calls would be.
-                if (rule := primitive.first) is unchanged:
+                if (rule := primitive.first) is sum_rule:
                     operand._grad += gradient
-                elif rule is times_second:
+                elif rule is first_rule:
                     operand._grad += gradient * node._y
                 else:
                     operand._grad += rule(gradient, node._data, node._x, node._y)
@@ -95,9 +95,9 @@ def _pass_gradients(root: History, floor: int) -> list[History]:
                 waiting += passed_on(primitive.contributions(node, gradient), floor)
             operand = node._second
             if (uses := operand._uses) > floor:
-                if (rule := primitive.second) is unchanged:
+                if (rule := primitive.second) is sum_rule:
                     operand._grad += gradient
-                elif rule is times_first:
+                elif rule is second_rule:
                     operand._grad += gradient * node._x
                 else:
                     operand._grad += rule(gradient, node._data, node._x, node._y)
