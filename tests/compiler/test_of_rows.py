@@ -503,11 +503,15 @@ class TestOtherRows:
         assert "is traced for all" in caplog.text
 
     def test_a_large_program(self, caplog, monkeypatch):
-        fast = mg.compile(lambda x: x * 2)
+        def function(x):
+            return mg.vmap(lambda v: v * 2)(x)
+
+        fast = mg.compile(function)
         fast(numbers(ROWS))
         monkeypatch.setattr(of_rows, "_MOST_NUMBERS", 100)
         assert "1x450" in fast.explain()
-        assert is_traced_in_full(caplog, lambda x: x * 3, numbers(ROWS))
+        assert not is_traced_in_full(caplog, lambda x: x * 3, numbers(ROWS))
+        assert is_traced_in_full(caplog, function, numbers(ROWS))
 
 
 UNARY = [np.sin, np.tanh, mg.tanh, lambda a: a * a, lambda a: 0.5 * a + 1, lambda a: np.where(a > 0.3, a, -a)]
