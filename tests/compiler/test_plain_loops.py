@@ -357,11 +357,23 @@ def total_of(terms):
     return sum([term * (1.0 if i < 420 else 2.0) for i, term in enumerate([*terms])])
 
 
+def other_after(number, one, other):
+    return one if number < 420 else other
+
+
+def by_class(ask):
+    return lambda x, y: sum([SCALE * t * (2.0 if ask(i, t) and i > 420 else 1.0) for i, t in enumerate(y)])
+
+
 def weight_of(i):
     return 3.0 if isinstance(i, mg.Value) else (1.0 if i < 420 else 2.0)
 
 
 UNLIKE = {
+    "whether an index is an int": by_class(lambda i, t: type(i) is int),
+    "whether a number is a float": by_class(lambda i, t: isinstance(t, float)),
+    "what has an attribute": by_class(lambda i, t: hasattr(t, "is_integer")),
+    "a table of classes": lambda x, y: sum([{int: other_after}[type(i)](i, 1.0, SCALE) * t for i, t in enumerate(y)]),
     "a function of a generator": lambda x, y: total_of(SCALE * t for t in y),
     "the class of an index": lambda x, y: sum([weight_of(i) * SCALE * t for i, t in enumerate(y)]),
     "all of a generator": lambda x, y: sum([*(SCALE * t for t in y)][:420]),
@@ -656,6 +668,61 @@ class CountingModel(Model):
     def output(self, row):
         self.seen += 1
         return super().output(row) * (1.0 if self.seen < 420 else 2.0)
+
+
+@pytest.mark.parametrize("is_same", [lambda one, other: one is other, lambda one, other: not one is not other,
+                                     lambda one, other: id(one) == id(other)])  # fmt: skip
+def test_rows_that_are_told_apart(is_same, caplog):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    x[420] = x[3]
+    assert is_traced_in_full(
+        caplog, lambda: sum([t * (SCALE if is_same(r, x[3]) else 1.0) for r, t in zip(x, y, strict=True)])
+    )
+
+
+def test_known_numbers_that_are_floats(caplog):
+    y = numbers(ROWS).tolist()
+    for ask in (lambda t: type(t) is float, lambda t: not isinstance(t, mg.Value), lambda t: repr(t)[0] == "0",
+                lambda t: not hasattr(t, "_position")):  # fmt: skip
+        assert is_traced_in_full(caplog, lambda ask=ask: sum([t * SCALE if ask(t) else SCALE for t in y]))
+
+
+def test_classes_and_what_an_object_is(caplog):
+    def loss(x, y):
+        assert isinstance(x, list)
+        assert x is not y
+        total, start = 0.0, None
+        for row, target in zip(x, y, strict=True):
+            assert isinstance(row, list)
+            assert type(row) is list
+            start = SCALE if start is None else start * 0.5
+            total = total + error_of(row, target) * start
+        return total
+
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    assert not is_traced_in_full(caplog, lambda: loss(x, y))
+
+
+class Counted:
+    """A class that counts what its instances are asked."""
+
+    asked = 0
+
+
+def test_a_class_that_counts(caplog):
+    def weighted(y):
+        total = 0.0
+        for target in y:
+            Counted.asked += 1
+            total = total + target * (SCALE if Counted.asked <= 420 else 2.0)
+        return total
+
+    y, results = numbers(ROWS).tolist(), []
+    for function in (weighted, mg.compile(weighted)):
+        Counted.asked = 0
+        results.append((slopes_of(function(y)), Counted.asked))
+    assert results[1][0] == pytest.approx(results[0][0], rel=1e-11)
+    assert results[1][1] == results[0][1] == ROWS
 
 
 def test_methods(caplog):

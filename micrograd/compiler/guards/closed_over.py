@@ -285,7 +285,7 @@ class ClosedOver:
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
                 container = watched.container
                 if (kind := classes.get(id(container))) is not None:
-                    _restore_class(kind, watched)
+                    _restore_class(kind, watched, whole)
                     continue
                 if is_array(container) and container.dtype != object:
                     continue
@@ -866,10 +866,11 @@ def _restore(watched: _Watched) -> None:
         (container.update if isinstance(container, set) else container.extend)(items)
 
 
-def _restore_class(kind: type, watched: _Watched) -> None:
-    """Put the attributes back that are symbols now."""
-    before = dict(zip(watched.keys or (), watched.items, strict=True))
-    for name in [name for name, item in vars(kind).items() if _holds_symbol(item)]:
+def _restore_class(kind: type, watched: _Watched, whole: bool) -> None:
+    """Put the attributes back that are symbols now, or all that were changed."""
+    before, now = dict(zip(watched.keys or (), watched.items, strict=True)), vars(kind)
+    others = [name for name, item in before.items() if whole and not is_same(now.get(name, MISSING), item)]
+    for name in dict.fromkeys([*(name for name, item in now.items() if _holds_symbol(item)), *others]):
         if before.get(name, MISSING) is MISSING:
             delattr(kind, name)
         else:

@@ -20,7 +20,7 @@ import ast
 import linecache
 from contextvars import ContextVar
 from functools import lru_cache
-from operator import attrgetter, is_not
+from operator import attrgetter, is_, is_not
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,6 +47,7 @@ _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 _PARAMETER = "_what_a_comprehension_goes_through"
 _TAKES_ROWS = ("range", "zip", "enumerate")
+_ASKS = frozenset(each.__name__ for each in plain_loops.ASKS)
 # The rows that were taken, each with its elements
 _rows: ContextVar[list[tuple[list[Any], list[Any]]]] = ContextVar("rows")
 
@@ -151,7 +152,7 @@ def _element(table: Sequence[Any], index: Any) -> Any:
 
 
 class _Calls(ast.NodeTransformer):
-    """Makes calls of each ``table[i]`` that is read, but in annotations, of loops, comprehensions and ``sum``."""
+    """Makes calls of each ``table[i]`` that is read, but in annotations, of loops, and of what asks for classes."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The call, where it is no part of a sequence that is read."""
@@ -175,12 +176,24 @@ class _Calls(ast.NodeTransformer):
         """A call; of sum, or with a generator, another one."""
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in _ASKS:
+            return _call("asked", node, [node.func, *node.args], node.keywords)
         is_taken = name == "sum"
         if name == "max":  # of numbers that are read: see largest.py
             return node
         if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             node.args, is_taken = [_listed(node.args[0])], True
         return _call("summed", node, [node.func, *node.args], node.keywords) if is_taken else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """A comparison; of who two objects are, as a call."""
+        self.generic_visit(node)
+        if len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            return node
+        if isinstance(node.comparators[0], ast.Constant):
+            return node
+        name = "is_" if isinstance(node.ops[0], ast.Is) else "is_not"
+        return _call(name, node, [node.left, *node.comparators])
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         """A parameter as it is."""
@@ -234,11 +247,22 @@ def _call(name: str, node: Any, arguments: list[Any], named: Iterable[ast.keywor
     return ast.fix_missing_locations(ast.copy_location(ast.Call(marked, arguments, [*named]), node))
 
 
+def _is(one: Any, other: Any) -> Any:
+    """Whether two objects are one."""
+    return plain_loops.asked(is_, one, other)
+
+
+def _is_not(one: Any, other: Any) -> Any:
+    """Whether they are two."""
+    return plain_loops.asked(is_not, one, other)
+
+
 class _Mark:
     """The functions that the other code calls."""
 
     taken, through = staticmethod(_taken), staticmethod(plain_loops.through)
     listed, summed = staticmethod(plain_loops.listed), staticmethod(plain_loops.summed)
+    asked, is_, is_not = staticmethod(plain_loops.asked), staticmethod(_is), staticmethod(_is_not)
 
 
 def _other_code_of(functions: Iterable[FunctionType]) -> list[tuple[FunctionType, CodeType, CodeType]]:

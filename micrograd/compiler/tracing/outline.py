@@ -191,6 +191,10 @@ class OutlineTape(Tape):
         """Give up: a derivative is asked for inside of the function."""
         self.fail("a transform")
 
+    def has_taken(self, item: Any) -> bool:
+        """Whether it is a row that was taken from a list."""
+        return any(item is row for row, _ in self.taken)
+
     def written(self, result: Any) -> Any:
         """All that was done, with what the function returned."""
         if any(len(row) != len(before) or any(map(is_not, row, before)) for row, before in self.taken):

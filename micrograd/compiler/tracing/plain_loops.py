@@ -14,6 +14,7 @@ through is given to ``through``, and comprehensions to ``listed``; see indexing.
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,24 @@ def summed(function: Any, *given: Any, **settings: Any) -> Any:
             return given[0].of_terms("sum", given[1:], settings)
         if not str(function.__module__).startswith("micrograd."):
             tape.fail("a function that is given a generator")
+    return function(*given, **settings)
+
+
+ASKS = (type, isinstance, hasattr, repr, id)  # functions that say of what class an object is, or who it is
+
+
+def asked(function: Any, *given: Any, **settings: Any) -> Any:
+    """What a function gives that may be one of those, or an operator that compares who two objects are.
+
+    In an outline, numbers have no class, and rows are others each time. Lists and arrays have a class of their own, and
+    so have the numbers of iterations, but all of these are instances of those that they stand for.
+    """
+    tape = recorder_on_top()
+    asks_who = any(function is each for each in (id, operator.is_, operator.is_not))
+    if isinstance(tape, OutlineTape) and (asks_who or any(function is each for each in ASKS)):
+        stand_in = (Symbol,) if function is isinstance else (Symbol, Index, Outlined, OutlinedList, _LongRows)
+        if any(issubclass(type(each), stand_in) or (asks_who and tape.has_taken(each)) for each in given):
+            tape.fail("a class, or who an object is")
     return function(*given, **settings)
 
 
