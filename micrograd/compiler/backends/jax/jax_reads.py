@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax.numpy as jnp
@@ -113,16 +112,13 @@ def _changes(array: Integers, axis: int) -> Integers:
 
 def _gather_of(indices: Integers) -> Callable[[Any], Any]:
     """What gathers numbers of a flat array: in whole runs, where numbers stand side by side along an axis."""
+    mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
     for axis in reversed(range(indices.ndim)):
         if indices.shape[axis] > 1 and (np.diff(indices, axis=axis) == 1).all():
-            return partial(_gathered_runs, np.take(indices, 0, axis=axis), axis, indices.shape[axis])
-    return lambda array: array.at[indices].get(mode="promise_in_bounds")
-
-
-def _gathered_runs(starts: Integers, axis: int, length: int, array: Any) -> Any:
-    """Runs of numbers that stand side by side, along an axis of what is read."""
-    whole = lax.GatherDimensionNumbers(offset_dims=(axis,), collapsed_slice_dims=(), start_index_map=(0,))
-    return lax.gather(array, starts[..., None], whole, (length,), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+            starts, length = np.take(indices, 0, axis=axis)[..., None], (indices.shape[axis],)
+            runs = lax.GatherDimensionNumbers(offset_dims=(axis,), collapsed_slice_dims=(), start_index_map=(0,))
+            return lambda array: lax.gather(array, starts, runs, length, mode=mode)
+    return lambda array: array.at[indices].get(mode=mode)
 
 
 def _reader_of_pieces(
@@ -148,7 +144,7 @@ def _reader_of_one(number: int, offset: Integers) -> Reader:
     along = [np.moveaxis(offset, axis, 0).reshape(count, -1)[:, 0] - start for axis, count in enumerate(offset.shape)]
     grids = [_grid_of(numbers) for numbers in along]
     is_sum = np.array_equal(start + sum(np.ix_(*along)), offset)
-    view = _View.of(start, grids) if is_sum else None
+    view = _view_of(start, grids) if is_sum else None
     if view is None:
         gathered = _gather_of(offset)
         return lambda arrays: gathered(arrays[number])
@@ -171,84 +167,61 @@ def _grid_of(numbers: Integers) -> list[tuple[int, int]] | None:
     return grid if np.array_equal(found, numbers - numbers[0]) else None
 
 
-class _View:
-    """Numbers of a flat array that are evenly apart along each axis, as slices, reshapes and a transpose.
+def _view_of(start: int, grids: Sequence[list[tuple[int, int]] | None]) -> Reader | None:
+    """What reads numbers of a flat array with slices, reshapes and a transpose.
 
     Args:
         start: where the first is.
-        axes: how far apart numbers are along each axis of several, and how many there are; the furthest come first.
-        order: where each of them is in the order of the result.
-        backwards: the parts of axes that run backwards.
-        still: the lengths of all parts, 1 where nothing changes.
-        full: the lengths of all parts.
-        shape: of the result, each of whose axes has one part or two.
+        grids: for each axis of the result its parts: how far apart numbers are along each, and how many.
+
+    Returns:
+        None where numbers overlap, as the windows of a convolution do, or are not evenly apart.
     """
-
-    def __init__(
-        self,
-        start: int,
-        axes: list[tuple[int, int]],
-        order: list[int],
-        backwards: list[int],
-        still: list[int],
-        full: list[int],
-        shape: list[int],
-    ) -> None:
-        self.start, self.axes, self.order, self.backwards = start, axes, order, backwards
-        self.still, self.full, self.shape = still, full, shape
-
-    @classmethod
-    def of(cls, start: int, grids: Sequence[list[tuple[int, int]] | None]) -> _View | None:
-        """The view of numbers so far apart; None where they overlap, as the windows of a convolution do.
-
-        Args:
-            start: where the first is.
-            grids: for each axis of the result its parts: how far apart numbers are along each, and how many.
-        """
-        known = [grid for grid in grids if grid is not None]
-        if len(known) < len(grids):
+    known = [grid for grid in grids if grid is not None]
+    if len(known) < len(grids):
+        return None
+    parts = [part for grid in known for part in grid]
+    several = [position for position, (step, count) in enumerate(parts) if count > 1 and step]
+    backwards = [position for position in several if parts[position][0] < 0]
+    start += sum(parts[position][0] * (parts[position][1] - 1) for position in backwards)
+    furthest = sorted(several, key=lambda position: -abs(parts[position][0]))
+    axes = [(abs(parts[position][0]), parts[position][1]) for position in furthest]
+    extent = 1
+    for step, count in reversed(axes):
+        if extent > step:
             return None
-        parts = [part for grid in known for part in grid]
-        several = [position for position, (step, count) in enumerate(parts) if count > 1 and step]
-        backwards = [position for position in several if parts[position][0] < 0]
-        start += sum(parts[position][0] * (parts[position][1] - 1) for position in backwards)
-        furthest = sorted(several, key=lambda position: -abs(parts[position][0]))
-        axes = [(abs(parts[position][0]), parts[position][1]) for position in furthest]
-        extent = 1
-        for step, count in reversed(axes):
-            if extent > step:
-                return None
-            extent = step * (count - 1) + extent
-        order = [furthest.index(position) for position in several]
-        still = [count if position in several else 1 for position, (_, count) in enumerate(parts)]
-        full = [count for _, count in parts]
-        return cls(start, axes, order, backwards, still, full, [math.prod(c for _, c in grid) for grid in known])
+        extent = step * (count - 1) + extent
+    order = [furthest.index(position) for position in several]
+    still = [count if position in several else 1 for position, (_, count) in enumerate(parts)]
+    full, shape = [count for _, count in parts], [math.prod(c for _, c in grid) for grid in known]
 
-    def __call__(self, array: Any) -> Any:
-        """The numbers of an array."""
-        result = self._sliced(array, self.start, self.axes)
-        if self.order != sorted(self.order):
-            result = lax.transpose(result, self.order)
-        if self.backwards:
-            result = lax.rev(lax.reshape(result, self.still), self.backwards)
-        if self.still != self.full:
-            result = jnp.broadcast_to(lax.reshape(result, self.still), self.full)
-        return lax.reshape(result, self.shape)
+    def read(array: Any) -> Any:
+        result = _sliced(array, start, axes)
+        if order != sorted(order):
+            result = lax.transpose(result, order)
+        if backwards:
+            result = lax.rev(lax.reshape(result, still), backwards)
+        if still != full:
+            result = jnp.broadcast_to(lax.reshape(result, still), full)
+        return lax.reshape(result, shape)
 
-    def _sliced(self, array: Any, start: int, axes: Sequence[tuple[int, int]]) -> Any:
-        """Numbers along the last axis, from a start on."""
-        if not axes:
-            return _part(array, start, start + 1)
-        (step, count), *others = axes
-        length = array.shape[-1]
-        if not others:
-            return _part(array, start, start + step * (count - 1) + 1, step)
-        begin = min(start, max(length - step * count, 0))  # so that there are whole rows, where the array has them
-        end = begin + step * count
-        if end > length:
-            array = jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, end - length)])
-        rows = lax.reshape(_part(array, begin, end), (*array.shape[:-1], count, step))
-        return self._sliced(rows, start - begin, others)
+    return read
+
+
+def _sliced(array: Any, start: int, axes: Sequence[tuple[int, int]]) -> Any:
+    """Numbers along the last axis, from a start on: how far apart along each of several axes, and how many."""
+    if not axes:
+        return _part(array, start, start + 1)
+    (step, count), *others = axes
+    length = array.shape[-1]
+    if not others:
+        return _part(array, start, start + step * (count - 1) + 1, step)
+    begin = min(start, max(length - step * count, 0))  # so that there are whole rows, where the array has them
+    end = begin + step * count
+    if end > length:
+        array = jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, end - length)])
+    rows = lax.reshape(_part(array, begin, end), (*array.shape[:-1], count, step))
+    return _sliced(rows, start - begin, others)
 
 
 def _part(array: Any, start: int, end: int, step: int = 1) -> Any:
