@@ -415,3 +415,22 @@ def test_a_backend_whose_package_is_missing_names_it(monkeypatch):
 def test_the_names_of_backends_are_those_they_are_listed_by():
     assert [backend_of(name).name for name in BACKENDS] == list(BACKENDS)
     assert backend_of("auto") is backend_of("llvm")
+
+
+REPLACED = """
+import micrograd as mg
+tan = mg.primitive("tan", "tan", lambda x: 2.0 * x, lambda gradient, out, x: 2.0 * gradient, replace=True)
+for backend in ("numpy", "llvm"):
+    fast = mg.compile(mg.value_and_grad(tan), backend=backend)
+    print(mg.compile(tan, backend=backend)(mg.Value(3.0)).data, fast(3.0))
+try:
+    mg.compile(tan, backend="llvm").export("never_written.c", mg.Value(3.0))
+except ValueError as error:
+    print("Python code only" in str(error))
+"""
+
+
+@pytest.mark.slow
+def test_a_primitive_that_takes_the_place_of_one_of_the_library_keeps_its_own_function(tmp_path):
+    """Before a backend is loaded: it finds its functions by names."""
+    assert run(tmp_path, REPLACED).splitlines() == ["6.0 (6.0, 2.0)"] * 2 + ["True"]

@@ -17,11 +17,10 @@ from inspect import signature
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from micrograd.compiler.backends.c.products import OF_LANES, PRODUCTS
-from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
+from micrograd.compiler.backends.c.products import PRODUCTS
+from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written, built_in
 from micrograd.engine import primitives
 from micrograd.engine.operations import Operations
-from micrograd.engine.primitive import PRIMITIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -305,8 +304,8 @@ BASE: dict[Any, Callable[..., Term]] = {
     **WITH_OPERATORS,
     primitives.where: _where,
     primitives.abs: _calling("fabs"),
-    **{PRIMITIVES[name]: _calling(name) for name in ("maximum", "minimum", "relu", "remainder", "floor_divide")},
-    **{PRIMITIVES[name]: _calling(name) for name in _OF_MATH_H},
+    **{built_in(name): _calling(name) for name in ("maximum", "minimum", "relu", "remainder", "floor_divide")},
+    **{built_in(name): _calling(name) for name in _OF_MATH_H},
 }
 
 
@@ -385,26 +384,13 @@ class Functions:
         return self._names[name, single]
 
     def product(self, name: str) -> str:
-        """The name of a function for sums of products."""
+        """The name of a function for sums of products, or of the type of numbers that are computed at once."""
         if (name, self.single) not in self._names:
-            text = PRODUCTS[name]
-            for used in PRODUCTS:
-                if used != name and f"NAME_{used}(" in text:
-                    text = text.replace(f"NAME_{used}(", f"{self.product(used)}(")
-            text = text.replace("NAME_lanes", self.lanes()).replace("LANES", f"{self.prefix.upper()}_LANES")
-            self._names[name, self.single] = full = self._name(name)
-            self._write(text.replace(f"NAME_{name}(", f"{full}("))
+            self._names[name, self.single] = self._name(name)
+            text = PRODUCTS[name].replace("LANES", f"{self.prefix.upper()}_LANES")
+            text = re.sub(r"NAME_(\w+)", lambda used: self.product(used[1]), text)
+            self.lines += (in_single(text) if self.single else text).splitlines()
         return self._names[name, self.single]
-
-    def lanes(self) -> str:
-        """The name of the type of numbers that are computed at once."""
-        if "lanes" not in self._names:
-            self._names["lanes"] = name = self._name("lanes")
-            self._write(OF_LANES.replace("NAME_lanes", name).replace("LANES", f"{self.prefix.upper()}_LANES"))
-        return self._names["lanes"]
-
-    def _write(self, text: str) -> None:
-        self.lines += (in_single(text) if self.single else text).splitlines()
 
     def procedure(self, key: Any, name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
         """The name of a function that fills arrays; there is one for each key."""

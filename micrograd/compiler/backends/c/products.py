@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ROWS, COLUMNS, LANES = 4, 8, 4  # matrices that are worth a block: rows, and columns of either kind of product
 _ROWS, _FOURTHS = 8, 4  # of a block
 
-OF_LANES = """\
+_LANES = """\
 /* Numbers that are computed at once: as many as this processor has room for, if the compiler has a type for them. */
 #if defined(__GNUC__) && defined(__AVX512F__)
 #define LANES_BYTES 64
@@ -150,6 +150,7 @@ BLOCKS
 """
 
 PRODUCTS = {
+    "lanes": _LANES,
     "multiply": _with_blocks(_MULTIPLY, _block),
     "dot": """\
 /* The sum of a * b, where terms lie side by side. */

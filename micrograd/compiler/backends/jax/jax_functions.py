@@ -31,7 +31,7 @@ from micrograd._support.callers import warn_user
 from micrograd._support.checks import Operand
 from micrograd.compiler.backends.shared.array_functions import functions_of
 from micrograd.compiler.backends.shared.python_calls import in_python
-from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
+from micrograd.compiler.backends.shared.written import Written
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.operations import Operations
 
@@ -115,9 +115,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
 # The base operations on arrays. What is made of them follows, and any other primitive is called element by element.
 FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     **functions_of(jnp),
-    primitives.identity: lambda x: x,
     primitives.detach: lax.stop_gradient,
-    DIFFERENTIATED_AS: lambda x, _: x,
     primitives.is_zero: lambda x: _as_number(x == 0),
     primitives.equal: lambda x, y: _as_number(x == y),
     primitives.less: lambda x, y: _as_number(x < y),
@@ -137,11 +135,12 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
 }
 
 
-class Number(Operand):
-    """An array of JAX that formulas and rules compute with; the operators are those of the table."""
+_OPERATORS = {"+": primitives.add, "-": primitives.sub, "*": primitives.mul, "/": primitives.div}
+_COMPARISONS = {"<": primitives.less, "<=": primitives.less_equal, "==": primitives.equal}
 
-    __slots__ = ("array",)
-    __hash__ = None  # type: ignore[assignment]  # == is no question of identity
+
+class Number(Written, Operand):
+    """An array of JAX that formulas and rules compute with; the operators are those of the table."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -151,28 +150,16 @@ class Number(Operand):
         """Apply a primitive, so that JAX can differentiate what it gives."""
         return Number(differentiable(primitive)(*map(array_of, operands)))
 
-    @staticmethod
-    def _operator(primitive: Primitive) -> tuple[Callable[[Any, Any], Number], Callable[[Any, Any], Number]]:
-        """The operator of two numbers, and its reflection."""
+    def operation(self, sign: str, x: Any, y: Any) -> Number:
+        """The array of an operator; a power can be differentiated by its own rules."""
+        if sign == "**":
+            return Number._apply(primitives.pow, x, y)
+        return Number(FUNCTIONS[_OPERATORS[sign]](array_of(x), array_of(y)))
 
-        def apply(x: Any, y: Any) -> Number:
-            return Number(FUNCTIONS[primitive](array_of(x), array_of(y)))
-
-        return apply, lambda y, x: apply(x, y)
-
-    __add__, __radd__ = _operator(primitives.add)
-    __sub__, __rsub__ = _operator(primitives.sub)
-    __mul__, __rmul__ = _operator(primitives.mul)
-    __truediv__, __rtruediv__ = _operator(primitives.div)
-    __lt__, __gt__ = _operator(primitives.less)
-    __le__, __ge__ = _operator(primitives.less_equal)
-    __eq__ = _operator(primitives.equal)[0]  # type: ignore[assignment]  # it gives a number
-
-    def __pow__(self, other: Any) -> Number:
-        return Number._apply(primitives.pow, self, other)
-
-    def __rpow__(self, other: Any) -> Number:
-        return Number._apply(primitives.pow, other, self)
+    def comparison(self, sign: str, other: Any) -> Number:
+        """The array of a comparison."""
+        x, y = (other, self) if sign[0] == ">" else (self, other)
+        return Number(FUNCTIONS[_COMPARISONS[sign.replace(">", "<")]](array_of(x), array_of(y)))
 
     def __neg__(self) -> Number:
         return Number(-self.array)

@@ -19,10 +19,9 @@ from weakref import WeakKeyDictionary
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
+from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written, built_in
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.operations import Operations
-from micrograd.engine.primitive import PRIMITIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,14 +215,6 @@ def larger(builder: Any, x: Any, y: Any, sign: str = ">=") -> Any:
     return builder.select(first, x, y)
 
 
-def _maximum(x: Number, y: Number) -> Number:
-    return Number(x.code, larger(x.code.builder, x.value, y.value))
-
-
-def _minimum(x: Number, y: Number) -> Number:
-    return Number(x.code, larger(x.code.builder, x.value, y.value, "<="))
-
-
 def _exp(x: Number) -> Number:
     """exp(x), within a unit or two in the last place.
 
@@ -260,11 +251,6 @@ def _tanh(x: Number) -> Number:
     m = _fused(power, p, power - 1.0)
     result = _intrinsic("copysign", m / (m + 2.0), x)
     return _where(x == x, result, x)  # NaN is not
-
-
-def _log(x: Number) -> Number:
-    """The natural logarithm, within a unit or two in the last place."""
-    return _log_of_sum(x, x.code.number(0.0))
 
 
 def _log1p(x: Number) -> Number:
@@ -420,10 +406,6 @@ def _power_of_library(x: Number, y: Number) -> Number:
     return _where(Condition(x.code, none), x.code.number(math.nan), _library("pow", x, y))
 
 
-def _relu(x: Number) -> Number:
-    return _where(x <= 0.0, x.code.number(0.0), x)
-
-
 def _whole_divisor(x: Number, y: Number) -> tuple[Number, Number]:
     """What is left of x, with the sign of y; and the quotient without it, still to be rounded: as Python does it."""
     left = _library("fmod", x, y)
@@ -452,19 +434,19 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     **WITH_OPERATORS,
     primitives.where: _where,
     primitives.exp: _exp,
-    primitives.relu: _relu,
+    primitives.relu: lambda x: _where(x <= 0.0, x.code.number(0.0), x),
     further_primitives.floor_divide: _floor_divide,
     further_primitives.remainder: _remainder,
     further_primitives.floor: partial(_intrinsic, "floor"),
     further_primitives.fma: partial(_intrinsic, "fma"),
     primitives.sqrt: partial(_intrinsic, "sqrt"),
     primitives.abs: partial(_intrinsic, "fabs"),
-    primitives.maximum: _maximum,
-    primitives.minimum: _minimum,
-    **{PRIMITIVES[name]: partial(_library, name) for name in OF_THE_LIBRARY},
+    primitives.maximum: lambda x, y: Number(x.code, larger(x.code.builder, x.value, y.value)),
+    primitives.minimum: lambda x, y: Number(x.code, larger(x.code.builder, x.value, y.value, "<=")),
+    **{built_in(name): partial(_library, name) for name in OF_THE_LIBRARY},
     primitives.tanh: _tanh,
-    primitives.log: _log,
-    PRIMITIVES["log1p"]: _log1p,
+    primitives.log: lambda x: _log_of_sum(x, x.code.number(0.0)),  # within a unit or two in the last place
+    primitives.log1p: _log1p,
     primitives.sin: partial(_sine, 0, "sin"),
     primitives.cos: partial(_sine, 1, "cos"),
 }

@@ -1,7 +1,7 @@
 """The base operations that NumPy and JAX have in common: both have each of these functions, under one name.
 
-    functions_of(numpy)[further_primitives.atan]        numpy.arctan
-    functions_of(jax.numpy)[further_primitives.atan]    jax.numpy.arctan
+    functions_of(numpy)[built_in("atan")]      numpy.arctan
+    functions_of(jax.numpy)[built_in("atan")]  jax.numpy.arctan
 
 A backend on arrays adds what it has to compute in a way of its own.
 """
@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine import further_primitives, primitives
+from micrograd.compiler.backends.shared.written import WITH_OPERATORS, built_in
+from micrograd.engine import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from micrograd.engine.primitive import Primitive
+
+_SAME_NAME = "exp expm1 log sqrt sin cos tan tanh log2 log10 hypot floor abs"
+_ARC = "asin acos atan asinh acosh atan2"  # which are arcsin and so on there
 
 
 def functions_of(library: Any) -> dict[Primitive, Callable[..., Any]]:
@@ -24,31 +28,11 @@ def functions_of(library: Any) -> dict[Primitive, Callable[..., Any]]:
     Args:
         library: numpy or jax.numpy.
     """
-    return {
+    functions = WITH_OPERATORS | {built_in(name): getattr(library, name) for name in _SAME_NAME.split()}
+    functions |= {built_in(name): getattr(library, f"arc{name[1:]}") for name in _ARC.split()}
+    return functions | {
         primitives.where: lambda condition, x, y: library.where(condition != 0, x, y),
-        primitives.neg: library.negative,
-        primitives.add: library.add,
-        primitives.sub: library.subtract,
-        primitives.exp: library.exp,
-        primitives.expm1: library.expm1,
-        primitives.log: library.log,
-        primitives.sqrt: library.sqrt,
-        primitives.sin: library.sin,
-        primitives.cos: library.cos,
-        further_primitives.tan: library.tan,
-        further_primitives.asin: library.arcsin,
-        further_primitives.acos: library.arccos,
-        further_primitives.atan: library.arctan,
-        primitives.tanh: library.tanh,
-        further_primitives.log2: library.log2,
-        further_primitives.log10: library.log10,
-        further_primitives.asinh: library.arcsinh,
-        further_primitives.acosh: library.arccosh,
-        further_primitives.atan2: library.arctan2,
-        further_primitives.hypot: library.hypot,
-        further_primitives.floor: library.floor,
         primitives.relu: lambda x: library.where(x <= 0, 0.0, x),
-        primitives.abs: library.abs,
         primitives.maximum: lambda x, y: library.where((x >= y) | library.isnan(x), x, y),
         primitives.minimum: lambda x, y: library.where((x <= y) | library.isnan(x), x, y),
     }

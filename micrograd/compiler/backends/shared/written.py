@@ -1,7 +1,7 @@
 """Numbers of code that a backend writes with operators, and the base operations that operators are enough for.
 
-The LLVM backend writes instructions with them, the C backend expressions. So the formulas of composites, which are
-written with operators for everybody, become code in both.
+The LLVM backend writes instructions with them, the C backend expressions, and JAX hands arrays to XLA. So the formulas
+of composites, which are written with operators for everybody, become code in all of them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from micrograd.engine.primitive import Primitive
 
 
 class Written(ABC):
@@ -29,50 +31,22 @@ class Written(ABC):
     def comparison(self, sign: str, other: Any) -> Any:
         """What ``self sign other`` gives: 1 where it holds, else 0."""
 
-    def __add__(self, other: Any) -> Any:
-        return self.operation("+", self, other)
+    @staticmethod
+    def _operator(sign: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """An operator, and its reflection."""
+        return lambda x, y: x.operation(sign, x, y), lambda y, x: y.operation(sign, x, y)
 
-    def __radd__(self, other: Any) -> Any:
-        return self.operation("+", other, self)
+    @staticmethod
+    def _comparison(sign: str) -> Callable[..., Any]:
+        return lambda x, y: x.comparison(sign, y)
 
-    def __sub__(self, other: Any) -> Any:
-        return self.operation("-", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.operation("-", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self.operation("*", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.operation("*", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.operation("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.operation("/", other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return self.operation("**", self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self.operation("**", other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return self.comparison("<", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.comparison("<=", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.comparison(">", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.comparison(">=", other)
-
-    def __eq__(self, other: object) -> Any:
-        return self.comparison("==", other)
+    __add__, __radd__ = _operator("+")
+    __sub__, __rsub__ = _operator("-")
+    __mul__, __rmul__ = _operator("*")
+    __truediv__, __rtruediv__ = _operator("/")
+    __pow__, __rpow__ = _operator("**")
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
+    __eq__ = _comparison("==")
 
 
 WITH_OPERATORS: dict[Any, Callable[..., Any]] = {
@@ -94,3 +68,9 @@ _LIBRARY = (
     "expm1 exp2 log log1p log2 log10 sin cos tan asin acos atan atan2 hypot sinh cosh tanh asinh acosh atanh erf erfc"
 )
 OF_THE_LIBRARY = _LIBRARY.split()  # functions of the C library that have the name of their primitive
+
+
+def built_in(name: str) -> Primitive:
+    """The primitive of this name that micrograd comes with, also where a user's has taken its place in the table."""
+    found: Primitive = getattr(primitives, name, None) or getattr(further_primitives, name)
+    return found
