@@ -351,6 +351,43 @@ class Loop:
                 yield kernel.changed(lambda access, iteration=iteration: access.at(iteration))  # type: ignore[misc]
 
 
+def unrolled(kernel: Kernel | Loop | Singles) -> Iterator[Kernel]:
+    """The kernels as they run: those of a loop once an iteration, and one for each single number."""
+    yield from kernel.unrolled() if isinstance(kernel, Loop | Singles) else (kernel,)
+
+
+def written_out(kernel: Reduction | Map) -> list[Reduction | Map]:
+    """A kernel of one number for each of the results, with segments of one term."""
+
+    def positions(access: Access, terms: int = 1) -> list[list[Access]]:
+        found = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms).tolist()
+        return [[Access(position, iteration_step=access.iteration_step) for position in row] for row in found]
+
+    targets = [target for (target,) in positions(kernel.target)]
+    if isinstance(kernel, Map):
+        operands = [positions(access) for access in kernel.operands]
+        return [
+            Map(kernel.primitive, 1, 1, target, tuple(found[number][0] for found in operands))
+            for number, target in enumerate(targets)
+        ]
+    factors = [[positions(factor, part.terms) for factor in part.factors] for part in kernel.segments]
+    return [
+        Reduction(
+            1,
+            1,
+            target,
+            tuple(
+                Segment(part.coefficient, 1, found[0][number][term], found[1][number][term] if part.second else None)
+                for part, found in zip(kernel.segments, factors, strict=True)
+                for term in range(part.terms)
+            ),
+            kernel.largest,
+            kernel.from_zero,
+        )
+        for number, target in enumerate(targets)
+    ]
+
+
 def with_iterations(kernel: Kernel | Loop | Singles) -> Iterator[tuple[int, Kernel | Singles]]:
     """The kernels of a loop, or a kernel itself, each with how often it runs."""
     if isinstance(kernel, Loop):
@@ -405,6 +442,16 @@ class Program:
                 f"the arrays of a program of {self.size} numbers overlap, or do not fit: {self.arrays.tolist()}"
             )
 
+    @property
+    def of_gradients(self) -> Integers:
+        """The positions of the gradients."""
+        return np.arange(self.gradients.start, self.gradients.stop)
+
+    @property
+    def results(self) -> Integers:
+        """The positions of the outputs, and then of the gradients."""
+        return np.concatenate([self.outputs, self.of_gradients])
+
     def fill(self, buffer: Floats) -> Floats:
         """Put what is the same at each run in its places: the constants and the seeds."""
         for start, numbers in self.constants:
@@ -433,14 +480,11 @@ class Program:
     def unrolled(self) -> Iterator[Kernel]:
         """All kernels as they run: those of a loop once an iteration, and one for each single number."""
         for kernel in self.kernels:
-            yield from kernel.unrolled() if isinstance(kernel, Loop | Singles) else (kernel,)
+            yield from unrolled(kernel)
 
     def explain(self) -> str:
         """The kernels as a table: by kind and shape, how many there are, and what they gather."""
-        counts: Counter[tuple[str, str]] = Counter()
-        scalars: Counter[tuple[str, str]] = Counter()
-        flops: Counter[tuple[str, str]] = Counter()
-        gathers: Counter[tuple[str, str]] = Counter()
+        counts, scalars, flops, gathers = (Counter[tuple[str, str]]() for _ in range(4))
         for iterations, kernel in self.with_iterations():
             shape = f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
             key = (kernel.kind, shape)

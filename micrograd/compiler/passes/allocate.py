@@ -71,9 +71,8 @@ class Liveness:
 
     def __init__(self, program: Program) -> None:
         self.touched = [touched(kernel) for kernel in program.kernels]
-        gradients = np.arange(program.gradients.start, program.gradients.stop)
         arrays = Arrays(program)
-        fixed = arrays.holding(np.concatenate([program.inputs, program.outputs, program.seeds, gradients]))
+        fixed = arrays.holding(np.concatenate([program.inputs, program.seeds, program.results]))
         times = [time for time, of_kernel in enumerate(self.touched) for _ in of_kernel]
         stays = [*(isinstance(program.kernels[time], Loop | Singles) for time in times), True]
         every = [*(one for of_kernel in self.touched for one in of_kernel), Touched(fixed, fixed, 0)]

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.ir.graph import MAXIMUM, ONE, Graph
-from micrograd.compiler.ir.program import Loop, Program, Singles
+from micrograd.compiler.ir.program import Loop, Program, unrolled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,10 +61,8 @@ def _of_program(program: Program) -> Iterator[str]:
         if isinstance(kernel, Loop):
             yield f"loop of {kernel.iterations:,} iterations"
             yield from (f"    {_of_kernel(inside)}" for inside in kernel.kernels)
-        elif isinstance(kernel, Singles):
-            yield from map(_of_kernel, kernel.unrolled())
         else:
-            yield _of_kernel(kernel)
+            yield from map(_of_kernel, unrolled(kernel))
 
 
 def _of_kernel(kernel: Kernel) -> str:

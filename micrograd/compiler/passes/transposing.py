@@ -69,8 +69,7 @@ class _Chosen:
         self._samples, self._arrays = samples, Arrays(program)
         self._sizes = self._arrays.ends - self._arrays.starts
         touched = {id(kernel): self._arrays.of(kernel) for kernel in program.kernels}
-        gradients = np.arange(program.gradients.start, program.gradients.stop)
-        given = self._arrays.at(np.concatenate([program.inputs, program.seeds, gradients]))
+        given = self._arrays.at(np.concatenate([program.inputs, program.seeds, program.of_gradients]))
         fixed = set(given.tolist()).union(*(touched[id(k)] for k in program.kernels if isinstance(k, Loop | Take)))
         possible = {
             number

@@ -22,6 +22,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.llvm import llvm_machine, object_cache
 from micrograd.compiler.backends.llvm.object_cache import KEY, is_object
+from micrograd.compiler.backends.shared import written
 from tests.compiler.backends.entries import cached
 from tests.support.common import mode
 
@@ -761,30 +762,19 @@ def test_blocks_have_as_many_rows_as_there_are_registers_for(features, rows, mon
 
 def test_the_version_is_that_of_all_that_writes_the_code(monkeypatch, tmp_path):
     """A kernel of before a change to the compiler must not be taken after it."""
-    before = llvm_machine._version()
-    writers = {Path(module.__file__).name for module in llvm_machine._WRITERS} | set(llvm_machine._WRITERS_ABOVE)
-    # These write no code, or none that is kept on disk
-    others = {"llvm_machine.py", "llvm_backend.py", "llvm_batches.py", "llvm_entries.py"}
-    here = {path.name for path in Path(llvm_machine.__file__).parent.glob("llvm_*.py")}
-    assert writers | others == here | {"written.py"}  # of C and LLVM
-    here = Path(llvm_machine.__file__).parent
-    for name in ("llvm_machine.py", *llvm_machine._WRITERS_ABOVE):
-        (tmp_path / name).write_bytes((here / name).read_bytes())
-    with monkeypatch.context() as patch:
-        patch.setattr(llvm_machine, "__file__", str(tmp_path / "llvm_machine.py"))
-        assert llvm_machine._version() == before
-        for name in llvm_machine._WRITERS_ABOVE:
-            content = (tmp_path / name).read_bytes()
-            (tmp_path / name).write_bytes(content + b"#")
-            assert llvm_machine._version() != before
-            (tmp_path / name).write_bytes(content)
-    for module in (llvm_machine, *llvm_machine._WRITERS):
-        changed = tmp_path / "changed.py"
-        changed.write_bytes(Path(module.__file__).read_bytes() + b"#")
-        with monkeypatch.context() as patch:
-            patch.setattr(module, "__file__", str(changed))
-            assert llvm_machine._version() != before
+    before, here = llvm_machine._version(), Path(llvm_machine.__file__).parent
+    for path in here.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    operators = tmp_path / "operators"  # those of C and LLVM
+    operators.write_bytes(Path(written.__file__).read_bytes())
+    monkeypatch.setattr(llvm_machine, "__file__", str(tmp_path / "llvm_machine.py"))
+    monkeypatch.setattr(written, "__file__", str(operators))
     assert llvm_machine._version() == before
+    for path in (operators, *tmp_path.glob("*.py")):
+        content = path.read_bytes()
+        path.write_bytes(content + b"#")
+        assert llvm_machine._version() != before
+        path.write_bytes(content)
 
 
 def test_the_key_names_the_function_and_all_that_the_code_depends_on(folder, new_machine, monkeypatch):

@@ -130,15 +130,9 @@ class Deciding:
     def _region(
         self, region: Region, gradients: bool, last: Function, count: int, start: list[str], end: list[str]
     ) -> tuple[list[str], int]:
-        """The lines of a region with steps, and how much work memory they take.
+        """The lines of a region with steps, whose last program has so many results, and how much work memory they take.
 
-        Args:
-            region: the region.
-            gradients: whether they go back, too.
-            last: the function of its last program.
-            count: how many results there are.
-            start: the lines that fetch what is given.
-            end: those that hand on the gradients.
+        Start are the lines that fetch what is given, and end those that hand on the gradients.
         """
         calls = _Calls(self, region, last)
         arrays, work = [f"{self.real} *const numbers = work;"], region.size
@@ -170,12 +164,7 @@ class Deciding:
 
 
 class _Calls:
-    """The lines that call the parts of a region.
-
-    Args:
-        writer: of the parts.
-        region: the region.
-        last: the function of its last program.
+    """The lines that call the parts of a region, and the function of its last program.
 
     Attributes:
         most: how many results or gradients a part gives at most.

@@ -134,8 +134,8 @@ def functions_of(
     if not len(seeds) and len(program.seeds):  # there is one, which is 1
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
     blocks, program = in_words(blocks_of(program), program)
-    gradients = np.arange(program.gradients.start, program.gradients.stop)
-    order = gradients[source.order] if len(gradients) else gradients
+    order = program.of_gradients
+    order = order[source.order] if len(order) else order
     blocks, program = by_distinct_rows(blocks, program, tables.sequences)
     blocks, program = by_distinct_rows(scattered(evened(blocks), program, order), program, tables.sequences)
     with_loops = any(block.iterations > 1 for block in blocks)

@@ -11,8 +11,9 @@ Compilers make vectors of all of them without being told that they may reorder s
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.memory import lookup_in, lookup_of
@@ -24,8 +25,9 @@ from micrograd.compiler.ir.program import Map, Reduction, Take
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from micrograd.compiler.backends.c.alike import Form
     from micrograd.compiler.backends.c.formulas import Functions
-    from micrograd.compiler.backends.c.memory import Tables
+    from micrograd.compiler.backends.c.memory import Memory, Tables
     from micrograd.compiler.backends.c.regions import Item, Use
     from micrograd.compiler.ir.program import Access, Segment
 
@@ -35,25 +37,6 @@ _LONG = 16  # terms that are worth several sums at a time
 _LOOPS = 2  # of a sum; of more, each takes compilers too long, and a call does as well
 _FEWEST = 4  # terms for a call there
 _PARTS = 16  # of a sum that are an expression; more are statements, which may repeat
-
-
-class Names(Protocol):
-    """What the operands of a kernel are called."""
-
-    def at(self, use: Use, **fixed: int) -> str:
-        """The expression of an operand, at this row, column or term where it is said which."""
-
-    def table(self, use: Use) -> str:
-        """The table of where an operand's terms are in a row, as a pointer; "0" where there is none."""
-
-    def first(self, use: Use) -> str:
-        """Where an operand begins."""
-
-    def step(self, use: Use, axis: str) -> str:
-        """How far an operand moves from one row, column or term to the next."""
-
-    def size(self, name: str, count: int) -> str:
-        """How many rows, columns or terms there are."""
 
 
 class Loops:
@@ -69,7 +52,7 @@ class Loops:
         lines: that it has written.
     """
 
-    def __init__(self, functions: Functions, real: str, names: Names, tables: Tables) -> None:
+    def __init__(self, functions: Functions, real: str, names: Memory | Form, tables: Tables) -> None:
         self.functions, self.real, self.names, self.tables = functions, real, names, tables
         self.single = real == "float"
         self.lines: list[str] = []
@@ -78,10 +61,8 @@ class Loops:
     def write(self, kernel: Item, operands: Sequence[Use], target: Use) -> None:
         """The lines of a kernel that computes more than one number, or one of many terms."""
         if isinstance(kernel, Map):
-            self._over(kernel)
             text = self.functions.call(kernel.primitive, [*map(self.names.at, operands)], is_for_many(kernel))
-            self.line(f"{self.names.at(target)} = {text};")
-            self._end(kernel)
+            self._each(kernel, f"{self.names.at(target)} = {text};")
         elif isinstance(kernel, Reduction):
             {"in order": self._in_order, "side by side": self._side_by_side, "one by one": self._one_by_one}.get(
                 manner(kernel), self._matrix_product
@@ -113,15 +94,13 @@ class Loops:
 
     def _in_order(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
         """A sum of few terms, written out."""
-        self._over(kernel)
         texts, parts = [], []
         for part, factors, _ in parts_of(kernel, operands):
             for term in range(part.terms):
                 texts += [self.names.at(factor, term=term) for factor in factors]
                 parts.append(part)
         written = Reduction(1, 1, kernel.target, tuple(parts), from_zero=kernel.from_zero)
-        self.line(f"{self.names.at(target)} = {self.written_out(written, texts)};")
-        self._end(kernel)
+        self._each(kernel, f"{self.names.at(target)} = {self.written_out(written, texts)};")
 
     def _matrix_product(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
         """Products of matrices, each by a function; terms that stand alone come first."""
@@ -130,9 +109,7 @@ class Loops:
         alone = [self._product(part, factors) for part, factors, _ in parts if part.terms == 1]
         adds = bool(alone) or kernel.from_zero
         if adds:
-            self._over(kernel)
-            self.line(f"{names.at(target)} = {self._added(alone, kernel.from_zero)};")
-            self._end(kernel)
+            self._each(kernel, f"{names.at(target)} = {self._added(alone, kernel.from_zero)};")
         rows, columns = names.size("rows", kernel.rows), names.size("columns", kernel.columns)
         for part, factors, size in parts:
             if part.terms > 1:
@@ -149,38 +126,38 @@ class Loops:
 
     def _side_by_side(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
         """Sums of many terms for neighbours: one term of all after the other, but for single ones beside each other."""
-        columns, at = self.names.size("columns", kernel.columns), self.names.at(target)
-        self._open_if(kernel.rows, "row", self.names.size("rows", kernel.rows))
         called = calls(kernel, operands)
         ways = [
             (part, factors, size, "call" if call else "alone" if part.terms == 1 else "loop")
             for (part, factors, size), call in zip(parts_of(kernel, operands), called, strict=True)
         ]
+        with self._loop(kernel.rows, "row"):
+            self._row_side_by_side(kernel, ways, target)
+
+    def _row_side_by_side(
+        self, kernel: Reduction, ways: Sequence[tuple[Segment, list[Use], str, str]], target: Use
+    ) -> None:
+        """The same for one row, given how each segment is added up."""
+        columns, at = self.names.size("columns", kernel.columns), self.names.at(target)
         adds = kernel.from_zero or ways[0][3] == "loop"
         if adds:
-            self._open_if(kernel.columns, "column", columns)
-            self.line(f"{at} = {literal(0.0 if kernel.from_zero else -0.0, self.single)};")
-            self._close_if(kernel.columns)
+            with self._loop(kernel.columns, "column"):
+                self.line(f"{at} = {literal(0.0 if kernel.from_zero else -0.0, self.single)};")
         for way, together in groupby(ways, key=lambda each: each[3]):
             run = [*together]
             if way == "alone":
                 signed = [self._product(part, factors) for part, factors, *_ in run]
-                self._open_if(kernel.columns, "column", columns)
-                self.line(f"{at} = {self._added([(False, at)] * adds + signed, False)};")
-                self._close_if(kernel.columns)
+                with self._loop(kernel.columns, "column"):
+                    self.line(f"{at} = {self._added([(False, at)] * adds + signed, False)};")
                 adds = True
             for part, factors, size, _ in run if way != "alone" else ():
                 if way == "call":
                     self._row(part, factors, target, [columns, self.names.size(size, part.terms), str(int(adds))])
                 else:
-                    self._open_if(part.terms, "term", self.names.size(size, part.terms))
-                    self._open_if(kernel.columns, "column", columns)
-                    negative, text = self._product(part, factors)
-                    self.line(f"{at} {'-' if negative else '+'}= {text};")
-                    self._close_if(kernel.columns)
-                    self._close_if(part.terms)
+                    with self._loop(part.terms, "term", size), self._loop(kernel.columns, "column"):
+                        negative, text = self._product(part, factors)
+                        self.line(f"{at} {'-' if negative else '+'}= {text};")
                 adds = True
-        self._close_if(kernel.rows)
 
     def _row(self, part: Segment, factors: Sequence[Use], target: Use, sizes: list[str]) -> None:
         """The sums of a row, by a function."""
@@ -199,36 +176,30 @@ class Loops:
 
     def _one_by_one(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
         """Sums of many terms, or the largest of them, one result after the other."""
-        self._over(kernel)
         parts = [*parts_of(kernel, operands)]
         called = calls(kernel, operands)
         is_added_up = all(part.terms == 1 or call for (part, _, _), call in zip(parts, called, strict=True))
         if not kernel.largest and is_added_up and len(parts) <= _PARTS:
             signed = [self._dot(*part) for part in parts]
-            self.line(f"{self.names.at(target)} = {self._added(signed, kernel.from_zero)};")
-            self._end(kernel)
+            self._each(kernel, f"{self.names.at(target)} = {self._added(signed, kernel.from_zero)};")
             return
-        self._block(kernel)
         name = "largest" if kernel.largest else "sum"
         start = "-INFINITY" if kernel.largest else literal(0.0 if kernel.from_zero else -0.0, self.single)
-        self.line(f"{self.real} {name} = {start};")
-        statements, before = [], len(self.lines)
-        for (part, factors, size), call in zip(parts, called, strict=True):
-            terms = 1 if call else part.terms
-            self._open_if(terms, "term", self.names.size(size, part.terms))
-            negative, text = self._dot(part, factors, size) if call else self._product(part, factors)
-            if kernel.largest:
-                helper = self.functions.helper("maximum", self.single)
-                self.line(f"largest = {helper}(largest, {'-' if negative else ''}{text});")
-            else:
-                self.line(f"sum {'-' if negative else '+'}= {text};")
-            self._close_if(terms)
-            statements.append(Statement(self.lines[before:], False))
-            del self.lines[before:]
-        self.lines += repeated(statements, self.tables)
-        self.line(f"{self.names.at(target)} = {name};")
-        self._end_block(kernel)
-        self._end(kernel)
+        with self._over(kernel, is_block=True):
+            self.line(f"{self.real} {name} = {start};")
+            statements, before = [], len(self.lines)
+            for (part, factors, size), call in zip(parts, called, strict=True):
+                with self._loop(1 if call else part.terms, "term", size):
+                    negative, text = self._dot(part, factors, size) if call else self._product(part, factors)
+                    if kernel.largest:
+                        helper = self.functions.helper("maximum", self.single)
+                        self.line(f"largest = {helper}(largest, {'-' if negative else ''}{text});")
+                    else:
+                        self.line(f"sum {'-' if negative else '+'}= {text};")
+                statements.append(Statement(self.lines[before:], False))
+                del self.lines[before:]
+            self.lines += repeated(statements, self.tables)
+            self.line(f"{self.names.at(target)} = {name};")
 
     def _product(self, part: Segment, factors: Sequence[Use]) -> tuple[bool, str]:
         """Whether a term is negative, and its size."""
@@ -247,54 +218,56 @@ class Loops:
 
     def _add(self, kernel: Added, operands: Sequence[Use], target: Use) -> None:
         """Products that are added to numbers, or numbers that are set."""
-        self._over(kernel)
         if operands:
             negative, text = _product(kernel.coefficient, [*map(self.names.at, operands)], self.single)
-            self.line(f"{self.names.at(target)} {'-' if negative else '+'}= {text};")
+            self._each(kernel, f"{self.names.at(target)} {'-' if negative else '+'}= {text};")
         else:
-            self.line(f"{self.names.at(target)} = {literal(kernel.coefficient, self.single)};")
-        self._end(kernel)
+            self._each(kernel, f"{self.names.at(target)} = {literal(kernel.coefficient, self.single)};")
 
     def _take(self, kernel: Take, operands: Sequence[Use], target: Use) -> None:
         """An element whose index is computed; NaN where there is none."""
         index, elements = operands
-        self._over(kernel)
-        self._block(kernel)
         count_of = literal(float(kernel.terms), self.single)
         floor = "floorf" if self.single else "floor"
-        self.line(f"const {self.real} index = {self.names.at(index)};")
-        self.open(f"if (index >= -{count_of} && index < {count_of} && index == {floor}(index))")
-        self.line(f"const int term = (int)index + (index < {literal(0.0, self.single)} ? {kernel.terms} : 0);")
-        self.line(f"{self.names.at(target)} = {self.names.at(elements)};")
-        self._depth -= 1
-        self.line("} else {")
-        self._depth += 1
-        self.line(f"{self.names.at(target)} = NAN;")
-        self.close()
-        self._end_block(kernel)
-        self._end(kernel)
-
-    def _block(self, kernel: Item) -> None:
-        if kernel.rows * kernel.columns == 1:
-            self.open("")
-
-    def _end_block(self, kernel: Item) -> None:
-        if kernel.rows * kernel.columns == 1:
+        with self._over(kernel, is_block=True):
+            self.line(f"const {self.real} index = {self.names.at(index)};")
+            self.open(f"if (index >= -{count_of} && index < {count_of} && index == {floor}(index))")
+            self.line(f"const int term = (int)index + (index < {literal(0.0, self.single)} ? {kernel.terms} : 0);")
+            self.line(f"{self.names.at(target)} = {self.names.at(elements)};")
+            self._depth -= 1
+            self.line("} else {")
+            self._depth += 1
+            self.line(f"{self.names.at(target)} = NAN;")
             self.close()
 
-    def _over(self, kernel: Item) -> None:
-        self._open_if(kernel.rows, "row", self.names.size("rows", kernel.rows))
-        self._open_if(kernel.columns, "column", self.names.size("columns", kernel.columns))
+    def _each(self, kernel: Item, statement: str) -> None:
+        """A statement for each of a kernel's results."""
+        with self._over(kernel):
+            self.line(statement)
 
-    def _end(self, kernel: Item) -> None:
-        self._close_if(kernel.columns)
-        self._close_if(kernel.rows)
+    @contextmanager
+    def _over(self, kernel: Item, is_block: bool = False) -> Iterator[None]:
+        """Loops over rows and columns; a block of its own, where there are none and it needs variables."""
+        is_alone = is_block and kernel.rows * kernel.columns == 1
+        with self._loop(kernel.rows, "row"), self._loop(kernel.columns, "column"):
+            if is_alone:
+                self.open("")
+            yield
+            if is_alone:
+                self.close()
 
-    def _open_if(self, count: int, name: str, bound: str) -> None:
+    @contextmanager
+    def _loop(self, count: int, name: str, size: str = "") -> Iterator[None]:
+        """A loop over rows, columns or terms; none where there is one.
+
+        Args:
+            count: how many there are.
+            name: of the variable.
+            size: the name of how many there are; for rows and columns, that is known.
+        """
         if count > 1:
-            self.open(f"for (int {name} = 0; {name} < {bound}; {name}++)")
-
-    def _close_if(self, count: int) -> None:
+            self.open(f"for (int {name} = 0; {name} < {self.names.size(size or f'{name}s', count)}; {name}++)")
+        yield
         if count > 1:
             self.close()
 

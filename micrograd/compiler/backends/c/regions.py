@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from micrograd.compiler.ir.index_maps import are_even
-from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment, Singles, Take
+from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment, Singles, Take, written_out
 from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def in_even_rows(kernel: Item) -> Sequence[Item]:
     is_large = len(starts) * _MANY <= kernel.rows >= _LARGE
     if not is_large and not (is_long_sum and len(starts) <= _PARTS):
         return in_threads(kernel) or [kernel]
-    return [_rows(kernel, start, end) for start, end in pairwise([*starts, kernel.rows])]
+    return [_rows(kernel, slice(*ends)) for ends in pairwise([*starts, kernel.rows])]
 
 
 def in_even_terms(part: Segment) -> Sequence[Segment]:
@@ -326,22 +326,25 @@ def in_threads(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
         found = stacked.reshape(len(tables), -1, period)
         is_same = (found - found[:, :, :1] == found[:, :1] - found[:, :1, :1]).all()
         if is_same and (np.diff(found[:, :, 0], 2, axis=1) != 0).any():
-            return [_every(kernel, period, first) for first in range(period)]
+            return [_rows(kernel, slice(first, None, period)) for first in range(period)]
     return []
 
 
-def _every(kernel: Reduction | Map, period: int, first: int) -> Reduction | Map:
-    """Every so-many-th row of a kernel, from one on."""
+def _rows(kernel: Reduction | Map, chosen: slice) -> Reduction | Map:
+    """Some rows of a kernel, without tables where they are evenly apart."""
+    rows = range(kernel.rows)[chosen]
 
     def part(access: Access) -> Access:
         if access.row_table is None:
-            return replace(access, base=access.base + first * access.row_step, row_step=period * access.row_step)
-        rows = access.row_table[first::period]
-        if are_even(rows):
-            return replace(access, base=int(rows[0]), row_step=int(rows[1] - rows[0]), row_table=None)
-        return replace(access, row_table=rows)
+            return replace(
+                access, base=access.base + rows.start * access.row_step, row_step=rows.step * access.row_step
+            )
+        starts = access.row_table[chosen]
+        if are_even(starts):
+            return replace(access, base=int(starts[0]), row_step=int(np.diff(starts[:2]).sum()), row_table=None)
+        return replace(access, row_table=starts)
 
-    return replace(kernel.changed(part), rows=kernel.rows // period)
+    return replace(kernel.changed(part), rows=len(rows))
 
 
 def even_parts(tables: Integers) -> list[int]:
@@ -352,18 +355,6 @@ def even_parts(tables: Integers) -> list[int]:
         if breaks_off and number - starts[-1] >= 2:  # two are always even
             starts.append(number)
     return starts
-
-
-def _rows(kernel: Reduction | Map, start: int, end: int) -> Reduction | Map:
-    """Some rows of a kernel, which are evenly apart."""
-
-    def part(access: Access) -> Access:
-        if access.row_table is None:
-            return replace(access, base=access.base + start * access.row_step)
-        first, *others = access.row_table[start:end].tolist()
-        return replace(access, base=first, row_step=others[0] - first if others else 0, row_table=None)
-
-    return replace(kernel.changed(part), rows=end - start)
 
 
 def in_parts(blocks: Sequence[Block], forms: Sequence[Any]) -> list[Block]:
@@ -403,46 +394,14 @@ def is_scalar(kernel: Item) -> bool:
     return not tables and (isinstance(kernel, Map) or all(part.terms == 1 for part in kernel.segments))
 
 
-def _if_small(kernel: Kernel) -> list[Item]:
+def _if_small(kernel: Kernel) -> Sequence[Item]:
     """A kernel of one number for each of the results of a small one."""
     count = kernel.rows * kernel.columns
     if isinstance(kernel, Take) or count > _FEW or count * kernel.terms > _SMALL:
         return [kernel]
     if isinstance(kernel, Reduction) and not (kernel.is_in_order or kernel.largest):
         return [kernel]
-    return [*written_out(kernel)]
-
-
-def written_out(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
-    """A kernel of one number for each of the results, with segments of one term."""
-
-    def positions(access: Access, terms: int = 1) -> list[list[Access]]:
-        found = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms).tolist()
-        return [[Access(position, iteration_step=access.iteration_step) for position in row] for row in found]
-
-    targets = [target for (target,) in positions(kernel.target)]
-    if isinstance(kernel, Map):
-        operands = [positions(access) for access in kernel.operands]
-        return [
-            Map(kernel.primitive, 1, 1, target, tuple(found[number][0] for found in operands))
-            for number, target in enumerate(targets)
-        ]
-    factors = [[positions(factor, part.terms) for factor in part.factors] for part in kernel.segments]
-    return [
-        Reduction(
-            1,
-            1,
-            target,
-            tuple(
-                Segment(part.coefficient, 1, found[0][number][term], found[1][number][term] if part.second else None)
-                for part, found in zip(kernel.segments, factors, strict=True)
-                for term in range(part.terms)
-            ),
-            kernel.largest,
-            kernel.from_zero,
-        )
-        for number, target in enumerate(targets)
-    ]
+    return written_out(kernel)
 
 
 def uses_of(blocks: Sequence[Block]) -> Iterator[Use]:
@@ -477,14 +436,10 @@ def _changed(kernel: Item, accesses: Iterator[Access]) -> Item:
     return kernel.changed(lambda access: next(given))
 
 
-def _results(program: Program) -> Integers:
-    return np.concatenate([program.outputs, np.arange(program.gradients.start, program.gradients.stop)])
-
-
 def contracted(blocks: list[Block], program: Program) -> list[Block]:
     """The blocks, with one number in place of an array of which each iteration reads only what it has written."""
     kept = np.zeros(program.size, dtype=bool)  # what is read elsewhere
-    kept[np.concatenate([program.inputs, program.seeds, _results(program)])] = True
+    kept[np.concatenate([program.inputs, program.seeds, program.results])] = True
     writer = np.full((2, program.size), -1)  # the block and the step of what is written
     near: list[Use] = []  # targets, and operands that the same iteration has written
     for use in uses_of(blocks):
@@ -575,8 +530,7 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
             good[number] = good[number] and lanes[number].allows(use)
             if use.operand == -1 and use.block < lanes[number].block:
                 started.add(number)
-    gradients = np.arange(program.gradients.start, program.gradients.stop)
-    given = [program.inputs, program.seeds, gradients]
+    given = [program.inputs, program.seeds, program.of_gradients]
     given += [start + np.arange(len(numbers)) for start, numbers in program.constants]
     refused = {*lane_at[np.concatenate(given)].tolist()}
     refused |= (
@@ -618,7 +572,7 @@ def local_positions(blocks: Sequence[Block], program: Program) -> dict[int, int]
             writer.setdefault(position, inside)  # a state is written again in its loop
         elif in_parts and writer.get(position) != inside:
             refused[position] = True
-    results = set(_results(program).tolist())
+    results = set(program.results.tolist())
     found: dict[int, int] = {}
     counts: Counter[int] = Counter()
     for position, inside in writer.items():
@@ -638,7 +592,7 @@ def compressed(blocks: list[Block], program: Program, others: Sequence[int]) -> 
     """
     used = np.zeros(program.size, dtype=bool)
     uses = [use for use in uses_of(blocks) if not use.is_number]
-    used[np.concatenate([program.inputs, program.seeds, _results(program)])] = True
+    used[np.concatenate([program.inputs, program.seeds, program.results])] = True
     for start, numbers in program.constants:
         used[start : start + len(numbers)] = True
     for use in uses_of(blocks):
@@ -653,13 +607,7 @@ def compressed(blocks: list[Block], program: Program, others: Sequence[int]) -> 
         for use in uneven:
             low, high = use.reach()
             used[low : high + 1] = True
-    return with_accesses(blocks, lambda use: _at(use, positions)), positions
-
-
-def _at(use: Use, positions: Integers) -> Access:
-    moved = _moved(use, positions)
-    assert moved is not None
-    return moved
+    return with_accesses(blocks, lambda use: cast("Access", _moved(use, positions))), positions
 
 
 def _moved(use: Use, positions: Integers) -> Access | None:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.backends.c.regions import Block, Words, written_out
-from micrograd.compiler.ir.program import Map, Reduction, Take
+from micrograd.compiler.backends.c.regions import Block, Words
+from micrograd.compiler.ir.program import Map, Reduction, Take, written_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

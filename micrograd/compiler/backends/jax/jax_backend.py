@@ -31,7 +31,7 @@ from micrograd.compiler.backends.jax.jax_loops import scan_of
 from micrograd.compiler.backends.jax.jax_reads import Positions
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32
-from micrograd.compiler.ir.program import Loop, Singles
+from micrograd.compiler.ir.program import Loop, unrolled
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import JAX
 
@@ -89,11 +89,9 @@ class Lowered:
             for kernel in program.kernels[stretch]:
                 if isinstance(kernel, Loop):
                     self._loop(kernel)
-                elif isinstance(kernel, Singles):
-                    for each in kernel.unrolled():
-                        self._kernel(each)
                 else:
-                    self._kernel(kernel)
+                    for each in unrolled(kernel):
+                        self._kernel(each)
             if call is not None:
                 self._call(call)
 
@@ -173,16 +171,15 @@ class JaxExecutable(Executable):
         super().__init__(program, buffer)
         self._from_inputs: _Compiled | None = None
         self._in_buffer: tuple[_Compiled, Integers] | None = None
-        self._results = np.concatenate(
-            [program.outputs, np.arange(program.gradients.start, program.gradients.stop)]
-        ).astype(np.int64)
         if buffer is None:  # with a buffer of others, it is run in that
             self._from_inputs = self._made()
 
     def _made(self) -> _Compiled:
         """The program from inputs to outputs and gradients."""
         lowered = Lowered(self.program, self.program.inputs, functions=PLAIN)
-        return _Compiled(lowered.function(self._results), lowered.constants, self.program.inputs.shape, self.dtype)
+        return _Compiled(
+            lowered.function(self.program.results), lowered.constants, self.program.inputs.shape, self.dtype
+        )
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs; the buffer stays as it is."""
@@ -236,9 +233,7 @@ class _InFloat32(InFloat32, JaxExecutable):
 def _part_of(program: Program) -> Part:
     """A program between decisions."""
     lowered = Lowered(program, program.inputs, program.seeds, functions=PLAIN)
-    gradients = np.arange(program.gradients.start, program.gradients.stop)
-    results = np.concatenate([program.outputs, gradients]).astype(np.int64)
-    return Part(program, lowered.function(results))
+    return Part(program, lowered.function(program.results))
 
 
 def _compiled(function: Callable[..., Any], arrays: dict[int, Floats]) -> Callable[..., Any]:

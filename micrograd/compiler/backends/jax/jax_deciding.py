@@ -53,8 +53,7 @@ class Part:
         self._inputs, self._seeds = program.inputs, program.seeds
         constants = [start + np.arange(len(numbers)) for start, numbers in program.constants]
         self._constants = np.concatenate([*constants, program.seeds])  # XLA shall not know them
-        gradients = np.arange(program.gradients.start, program.gradients.stop)
-        self._results = np.concatenate([program.outputs, gradients]).astype(np.int64)
+        self._results = program.results
 
     def run(self, buffer: Any) -> Any:
         """The buffer with the results in it."""

@@ -176,17 +176,15 @@ class _Body:
         self._lengths += counts
         numbers = {id(read): len(self._carried) + number for number, read in enumerate(others)}
         self._functions = [
-            function_of(kernel, partial(self._operand, found, numbers), functions)
+            function_of(kernel, partial(self._reader, found, numbers), functions)
             for kernel, found in zip(loop.kernels, reads, strict=True)
         ]
 
-    def _operand(
+    def _reader(
         self, found: dict[tuple[int, int], _Read], numbers: dict[int, int], access: Access, terms: int
     ) -> Reader:
-        return self._reader(found[id(access), terms], numbers)
-
-    def _reader(self, read: _Read, numbers: dict[int, int]) -> Reader:
         """A function of an iteration that reads an operand."""
+        read = found[id(access), terms]
         if (read.kernels >= 0).any():
             return self._reader_of_numbers(read, numbers.get(id(read), -1))
         if len(read.positions) == 1:

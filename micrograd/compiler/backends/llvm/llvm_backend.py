@@ -20,7 +20,7 @@ import ctypes
 from functools import partial
 from itertools import chain, groupby, pairwise
 from struct import pack, unpack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -44,12 +44,12 @@ from micrograd.compiler.backends.llvm.llvm_interpreter import (
 from micrograd.compiler.backends.llvm.llvm_kernels import module_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
-from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module_of_scalars, name_of, scalars, together
+from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module_of_scalars, name_of, together
 from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
-from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
+from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take, unrolled, written_out
 from micrograd.compiler.passes.lists import NATIVE
 from micrograd.optim import native
 
@@ -189,7 +189,7 @@ class NativeExecutable(Executable):
 
     def _written_out(self, kernels: Sequence[Reduction | Map]) -> tuple[_Function, int]:
         """The step of small neighbours in a loop, whose function needs no arguments."""
-        found = scalars(kernels)
+        found = [one for kernel in kernels for one in written_out(kernel)]
         return self._function(name_of(found), partial(module_of_scalars, found)), 0
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
@@ -243,9 +243,8 @@ class PartExecutable(NativeExecutable):
     def _steps(self, kernels: Sequence[Any], small: bool) -> list[Any]:
         if not small:
             return super()._steps(kernels, small)
-        unrolled = (each.unrolled() if isinstance(each, Singles) else [each] for each in kernels)
-        steps = []
-        for part in together(list(chain.from_iterable(unrolled))):
+        steps, by_themselves = [], chain.from_iterable(map(unrolled, kernels))
+        for part in together(cast("list[Reduction | Map]", [*by_themselves])):
             if all(map(is_written_out, part)):
                 steps.append(self._written_out(part))
             else:

@@ -221,7 +221,6 @@ class _Plan:
         gradients: where their mean gradient goes. If there is one block only, it is added up there.
 
     Attributes:
-        count, blocks: the same.
         losses: of the examples.
         sums: the gradients of each block.
         table: what batch_runner asks for.

@@ -24,18 +24,6 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 
 from micrograd._support.locks import new_lock_for_library
-from micrograd.compiler.backends.llvm import (
-    llvm_batch_runner,
-    llvm_codes,
-    llvm_functions,
-    llvm_interpreter,
-    llvm_kernels,
-    llvm_products,
-    llvm_runners,
-    llvm_scalars,
-    llvm_steps,
-    llvm_writer,
-)
 from micrograd.compiler.backends.llvm.object_cache import cached, is_object
 from micrograd.compiler.backends.shared import written
 from micrograd.compiler.backends.shared.limits import limit
@@ -47,11 +35,6 @@ if TYPE_CHECKING:
     from llvmlite import ir
 
 _LOG = logging.getLogger("micrograd")
-_WRITERS = (
-    *(llvm_batch_runner, llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners),
-    *(llvm_scalars, llvm_steps, llvm_writer, written),
-)
-_WRITERS_ABOVE = ("llvm_deciding.py", "llvm_update.py")  # they import this module
 
 
 def _version() -> str:
@@ -59,10 +42,8 @@ def _version() -> str:
 
     The formulas of composites are not in it: a kernel's name has a hash of what became of them.
     """
-    files = [__file__, *(str(module.__file__) for module in _WRITERS)]
-    files += [str(Path(__file__).with_name(name)) for name in _WRITERS_ABOVE]
-    content = b"".join(Path(file).read_bytes() for file in files)
-    return hashlib.sha256(content).hexdigest()
+    files = [*sorted(Path(__file__).parent.glob("*.py")), Path(written.__file__)]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _library() -> Any:

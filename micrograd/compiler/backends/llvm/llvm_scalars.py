@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llvmlite import ir
 
@@ -23,33 +23,13 @@ from micrograd.compiler.backends.llvm.llvm_kernels import kernel_of
 from micrograd.compiler.ir.program import Reduction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from micrograd.compiler.ir.program import Access, Map
-    from micrograd.engine.primitive import Primitive
+    from micrograd.compiler.ir.program import Access, Map, Segment
 
 _SMALL = 32  # products and sums of a small kernel, at most
 _LONGEST = 1024  # and of all that become one function
 _Kernel: TypeAlias = "Reduction | Map"
-# where a number is at the first iteration, and how far it moves at each iteration
-Position: TypeAlias = "tuple[int, int]"
-
-
-class Sum(NamedTuple):
-    """A number that is the sum of products, in this order, or the largest of them."""
-
-    target: Position
-    largest: bool
-    from_zero: bool
-    terms: tuple[tuple[float, tuple[Position, ...]], ...]
-
-
-class Application(NamedTuple):
-    """A number that a primitive gives."""
-
-    target: Position
-    primitive: Primitive
-    operands: tuple[Position, ...]
 
 
 def together(kernels: Sequence[_Kernel]) -> list[list[_Kernel]]:
@@ -76,49 +56,24 @@ def _size(kernel: _Kernel) -> int:
     return kernel.rows * kernel.columns * kernel.terms
 
 
-def scalars(kernels: Sequence[_Kernel]) -> list[Sum | Application]:
-    """The numbers that small kernels compute, one by one."""
-    return [scalar for kernel in kernels for scalar in _scalars(kernel)]
+def name_of(kernels: Sequence[_Kernel]) -> str:
+    """A name for the function of kernels of one number, another one for other code."""
+    described = repr([_described(kernel) for kernel in kernels])
+    return f"micrograd_scalars_{hashlib.sha256(described.encode()).hexdigest()[:32]}"
 
 
-def _scalars(kernel: _Kernel) -> Iterator[Sum | Application]:
-    targets = _positions(kernel.target, kernel, 1)
+def _described(kernel: _Kernel) -> tuple[Any, ...]:
+    positions = [(access.base, access.iteration_step) for access in (kernel.target, *kernel.accesses)]
     if isinstance(kernel, Reduction):
-        parts = [
-            (part, [_positions(factor, kernel, part.terms) for factor in part.factors]) for part in kernel.segments
-        ]
-        for number, (target,) in enumerate(targets):
-            terms = [
-                (part.coefficient, tuple(positions[number][term] for positions in factors))
-                for part, factors in parts
-                for term in range(part.terms)
-            ]
-            yield Sum(target, kernel.largest, kernel.from_zero, tuple(terms))
-    else:
-        operands = [_positions(access, kernel, 1) for access in kernel.operands]
-        for number, (target,) in enumerate(targets):
-            yield Application(target, kernel.primitive, tuple(positions[number][0] for positions in operands))
+        terms = [(part.coefficient, len(part.factors)) for part in kernel.segments]
+        return kernel.largest, kernel.from_zero, terms, positions
+    return native_name(kernel.primitive), positions
 
 
-def _positions(access: Access, kernel: _Kernel, terms: int) -> list[list[Position]]:
-    """The positions of an operand: a list for each number of the kernel, with a position for each term."""
-    positions = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms)
-    return [[(position, access.iteration_step) for position in row] for row in positions.tolist()]
-
-
-def name_of(found: Sequence[Sum | Application]) -> str:
-    """A name for their function, another one for other code."""
-    described = [
-        (scalar.target, native_name(scalar.primitive), scalar.operands) if isinstance(scalar, Application) else scalar
-        for scalar in found
-    ]
-    return f"micrograd_scalars_{hashlib.sha256(repr(described).encode()).hexdigest()[:32]}"
-
-
-def module_of_scalars(found: Sequence[Sum | Application], name: str, number: Any) -> ir.Module:
-    """The module with their function on such numbers, under a name."""
+def module_of_scalars(kernels: Sequence[_Kernel], name: str, number: Any) -> ir.Module:
+    """The module with the function of kernels of one number, on such numbers, under a name."""
     writer = _Writer(new_function(name, kernel_of(number)))
-    writer.write(found)
+    writer.write(kernels)
     return writer.module
 
 
@@ -129,50 +84,50 @@ class _Writer:
         self.module, self.builder = function.module, ir.IRBuilder(function.append_basic_block())
         self.buffer, _, self.iteration = function.args
         self.number = self.buffer.type.pointee
-        self.known: dict[Position, Any] = {}  # what was read or written: each position is written once in an iteration
+        self.known: dict[
+            tuple[int, int], Any
+        ] = {}  # what was read or written: each position is written once in an iteration
         self.starts: dict[int, Any] = {0: self.buffer}
 
-    def write(self, found: Sequence[Sum | Application]) -> None:
+    def write(self, kernels: Sequence[_Kernel]) -> None:
         """All numbers, one after the other."""
-        for scalar in found:
-            if isinstance(scalar, Sum):
-                number = self._largest(scalar) if scalar.largest else self._sum(scalar)
+        for kernel in kernels:
+            if isinstance(kernel, Reduction):
+                number = self._reduced(kernel)
             else:
-                number = forward(scalar.primitive, self.builder, self.module, [*map(self._read, scalar.operands)])
-            self.builder.store(number, self._pointer(scalar.target))
-            self.known[scalar.target] = number
+                number = forward(kernel.primitive, self.builder, self.module, [*map(self._read, kernel.operands)])
+            self.builder.store(number, self._pointer(kernel.target))
+            self.known[kernel.target.base, kernel.target.iteration_step] = number
         self.builder.ret_void()
 
-    def _pointer(self, position: Position) -> Any:
-        base, iteration_step = position
+    def _pointer(self, access: Access) -> Any:
+        iteration_step = access.iteration_step
         if iteration_step not in self.starts:
             offset = self.builder.mul(self.iteration, integer(iteration_step))
             self.starts[iteration_step] = self.builder.gep(self.buffer, [offset])
-        return self.builder.gep(self.starts[iteration_step], [integer(base)])
+        return self.builder.gep(self.starts[iteration_step], [integer(access.base)])
 
-    def _read(self, position: Position) -> Any:
-        if position not in self.known:
-            self.known[position] = self.builder.load(self._pointer(position))
-        return self.known[position]
+    def _read(self, access: Access) -> Any:
+        key = access.base, access.iteration_step
+        if key not in self.known:
+            self.known[key] = self.builder.load(self._pointer(access))
+        return self.known[key]
 
-    def _sum(self, scalar: Sum) -> Any:
-        first, *others = map(self._term, scalar.terms)
-        total = self.builder.fadd(ir.Constant(self.number, 0.0), first) if scalar.from_zero else first
+    def _reduced(self, kernel: Reduction) -> Any:
+        """The sum of the terms, in their order, or the largest."""
+        total, *others = map(self._term, kernel.segments)
+        if kernel.from_zero:
+            total = self.builder.fadd(ir.Constant(self.number, 0.0), total)
         for term in others:
-            total = self.builder.fadd(total, term)
+            total = larger(self.builder, total, term) if kernel.largest else self.builder.fadd(total, term)
         return total
 
-    def _largest(self, scalar: Sum) -> Any:
-        first, *others = map(self._term, scalar.terms)
-        for term in others:
-            first = larger(self.builder, first, term)
-        return first
-
-    def _term(self, term: tuple[float, tuple[Position, ...]]) -> Any:
-        coefficient, positions = term
-        number, *others = map(self._read, positions)
+    def _term(self, part: Segment) -> Any:
+        number, *others = map(self._read, part.factors)
         for factor in others:
             number = self.builder.fmul(number, factor)
-        if coefficient == -1.0:
+        if part.coefficient == -1.0:
             return self.builder.fneg(number)
-        return number if coefficient == 1.0 else self.builder.fmul(number, ir.Constant(self.number, coefficient))
+        return (
+            number if part.coefficient == 1.0 else self.builder.fmul(number, ir.Constant(self.number, part.coefficient))
+        )

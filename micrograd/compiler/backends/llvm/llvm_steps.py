@@ -17,7 +17,7 @@ Python from hearing what the function returns.
 from __future__ import annotations
 
 import ctypes
-from enum import IntEnum, auto
+from enum import IntEnum
 from typing import Any
 
 from llvmlite import ir
@@ -34,31 +34,13 @@ _SEVERAL = 4  # vectors that are checked beside one another: an addition takes a
 _ROOM = 1e8  # times which a loss must be finite: then so is a sum of as many
 
 
-class Given(IntEnum):
-    """What the function is given, in this order: addresses, and positions and lengths in the buffer."""
-
-    WORKER = 0
-    BATCH_RUNNER = auto()
-    PLANS = auto()
-    PLAN_LENGTH = auto()
-    STEPS = auto()
-    RATES = auto()
-    DONE = auto()
-    LAST_RATE = auto()
-    BUFFER = auto()
-    GRADIENTS = auto()
-    LAST_GRADIENTS = auto()
-    UPDATE = auto()
-    UPDATE_BACK = auto()
-    KERNELS = auto()
-    PARAMETERS = auto()
-    NEXT = auto()
-    COUNT = auto()
-    STATES = auto()
-    NEXT_STATES = auto()
-    NUMBERS = auto()
-    CHECK = auto()
-    RATE = auto()
+# What the function is given, in this order: addresses, and positions and lengths in the buffer.
+Given = IntEnum(
+    "Given",
+    "WORKER BATCH_RUNNER PLANS PLAN_LENGTH STEPS RATES DONE LAST_RATE BUFFER GRADIENTS LAST_GRADIENTS UPDATE "
+    "UPDATE_BACK KERNELS PARAMETERS NEXT COUNT STATES NEXT_STATES NUMBERS CHECK RATE",
+    start=0,
+)
 
 
 def step_runner() -> ir.Module:

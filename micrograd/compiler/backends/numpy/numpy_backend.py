@@ -11,7 +11,7 @@ gathered through a table are copied.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +23,7 @@ from micrograd.compiler.backends.shared.batches import Batches, first_own_input,
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32
 from micrograd.compiler.backends.shared.python_calls import in_python
-from micrograd.compiler.ir.entries import DIFFERENTIATED_AS
-from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
+from micrograd.compiler.ir.program import Map, Reduction, unrolled
 from micrograd.compiler.passes.lists import NUMPY
 from micrograd.compiler.passes.packs import Packing
 from micrograd.engine import further_primitives, primitives
@@ -33,7 +32,7 @@ from micrograd.engine.operations import Operations
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.ir.program import Access, Kernel, Program, Segment
+    from micrograd.compiler.ir.program import Access, Kernel, Program, Segment, Take
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
 
@@ -50,15 +49,6 @@ def _power(x: Floats, y: Floats) -> Floats:
 # The base operations on arrays. What is made of them follows, and any other primitive is called element by element.
 FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     **functions_of(np),
-    primitives.identity: np.positive,
-    primitives.detach: np.positive,
-    DIFFERENTIATED_AS: lambda x, _: np.positive(x),
-    primitives.is_zero: lambda x: x == 0,
-    primitives.equal: np.equal,
-    primitives.less: np.less,
-    primitives.less_equal: np.less_equal,
-    primitives.mul: np.multiply,
-    primitives.div: np.divide,
     primitives.pow: _power,
     primitives.log1p: np.log1p,
     primitives.sinh: np.sinh,
@@ -115,7 +105,8 @@ class NumpyExecutable(Executable):
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
-        self._steps = [self._step(kernel) for kernel in program.unrolled()]
+        self._of_kernels = [[*map(self._step, unrolled(kernel))] for kernel in program.kernels]
+        self._steps = [*chain.from_iterable(self._of_kernels)]
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
@@ -123,12 +114,7 @@ class NumpyExecutable(Executable):
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
-        steps = iter(self._steps)
-        counts = [
-            sum(1 for _ in kernel.unrolled()) if isinstance(kernel, Loop | Singles) else 1
-            for kernel in self.program.kernels
-        ]
-        return [partial(self._run, [*islice(steps, count)]) for count in counts]
+        return [partial(self._run, steps) for steps in self._of_kernels]
 
     @staticmethod
     def _run(steps: Sequence[Callable[[], object]]) -> None:

@@ -127,7 +127,6 @@ class States:
         is_kept: whether the states are; else only their number is.
 
     Attributes:
-        state, is_kept: the same.
         rows: the states, with room for more.
         count: how many there are.
     """
@@ -213,7 +212,7 @@ class Planner:
         self.executables.append(executable)
         buffer, reads = executable.buffer, part.reads
         inputs, outputs = Cells(buffer, program.inputs[: len(reads)]), Cells(buffer, program.outputs)
-        slopes = Cells(buffer, np.arange(program.gradients.start, program.gradients.stop))
+        slopes = Cells(buffer, program.of_gradients)
         return Code([Run(executable)], reads, inputs, outputs, Cells(buffer, program.seeds), slopes)
 
     def _part(self, region: Region, gradients: bool) -> Code:
