@@ -22,7 +22,7 @@ import numpy as np
 
 from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.repeats import better, repeats
+from micrograd.compiler.passes.repeats import better, numbered, repeats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Oper
     for nodes in reversed(loops):  # the levels before a loop stay as they are
         if nodes.shape[1] <= _MOST and is_beside.any():
             beside = _Beside(nodes, operands, stretches.kinds, is_beside)
-            moved = _Order(nodes, beside, operands).levels(moved)
+            moved = _in_order(nodes, beside, operands, moved)
     if moved is levels or not _is_order(graph, moved):
         return levels, stretches
     moved = np.searchsorted(distinct(moved), moved)
@@ -59,13 +59,9 @@ def aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Oper
 
 
 class _Relations(NamedTuple):
-    """Which nodes of an iteration have which for an operand.
+    """Which nodes of an iteration are operands of which.
 
-    Attributes:
-        users: their positions in an iteration.
-        slots: which operand it is.
-        used: the position of that.
-        lags: how many iterations before.
+    Of the sum w * h + x at position 3, where h is at 5 of the iteration before: user 3, slot 1, used 5, lag 1.
     """
 
     users: Integers
@@ -92,8 +88,7 @@ class _Beside:
         self._nodes, self._operands, self._kinds = nodes, operands, kinds
         iterations, own = nodes.shape
         middle = iterations // 2
-        numbers = np.full(len(kinds) + 1, -1)  # the last is that of ONE
-        numbers[nodes] = np.arange(iterations * own).reshape(iterations, own)
+        numbers = numbered(nodes, len(kinds))
         users, slots, used = operands.of_nodes(nodes[middle])
         is_inside = numbers[used] >= 0
         row, position = np.divmod(numbers[used[is_inside]], own)
@@ -173,47 +168,42 @@ class _Beside:
         return before, after
 
 
-class _Order:
-    """The order of a loop, in which iterations begin and end together."""
+def _in_order(nodes: Integers, beside: _Beside, operands: Operands, levels: Integers) -> Integers:
+    """The levels of all nodes where the iterations of a loop begin and end together; the same if nothing is gained."""
+    relations, iterations = beside.relations, len(nodes)
+    before, after = beside.reach()
+    shift = _longest(before, relations, -relations.lags)
+    begin, end = int((shift - before).max()), int((iterations + after + shift).min())
+    if end - begin <= iterations:
+        return levels
+    is_together = relations.lags + shift[relations.users] == shift[relations.used]
+    depth = _longest(np.zeros_like(shift), relations, np.where(is_together, 1, -len(shift)))
+    period = int(depth.max()) + 1
+    iteration, inner = np.full(len(levels), -1), np.zeros(len(levels), dtype=np.int64)
+    iteration[nodes] = np.arange(iterations)[:, None] + shift
+    inner[nodes] = depth
+    for (row, position), node in beside.found.items():
+        iteration[node], inner[node] = row + shift[position], depth[position]
+    is_inside = (iteration >= begin) & (iteration < end)
+    lowest = int(levels[is_inside].min())
+    is_needed = _needed(operands, is_inside, levels, lowest)
+    start = max(lowest, int(levels[is_needed].max(initial=0)) + 1)
+    is_later = ~is_inside & ~is_needed & (levels >= lowest)
+    new = levels + np.where(is_later, start + period * (end - begin) - lowest, 0)
+    new[is_inside] = start + (iteration[is_inside] - begin) * period + inner[is_inside]
+    return new
 
-    def __init__(self, nodes: Integers, beside: _Beside, operands: Operands) -> None:
-        self._nodes, self._beside, self._operands = nodes, beside, operands
 
-    def levels(self, levels: Integers) -> Integers:
-        """The levels of all nodes in this order; the same if nothing is gained."""
-        relations, iterations = self._beside.relations, len(self._nodes)
-        before, after = self._beside.reach()
-        shift = _longest(before, relations, -relations.lags)
-        begin, end = int((shift - before).max()), int((iterations + after + shift).min())
-        if end - begin <= iterations:
-            return levels
-        is_together = relations.lags + shift[relations.users] == shift[relations.used]
-        depth = _longest(np.zeros_like(shift), relations, np.where(is_together, 1, -len(shift)))
-        period = int(depth.max()) + 1
-        iteration, inner = np.full(len(levels), -1), np.zeros(len(levels), dtype=np.int64)
-        iteration[self._nodes] = np.arange(iterations)[:, None] + shift
-        inner[self._nodes] = depth
-        for (row, position), node in self._beside.found.items():
-            iteration[node], inner[node] = row + shift[position], depth[position]
-        is_inside = (iteration >= begin) & (iteration < end)
-        lowest = int(levels[is_inside].min())
-        is_needed = self._needed(is_inside, levels, lowest)
-        start = max(lowest, int(levels[is_needed].max(initial=0)) + 1)
-        is_later = ~is_inside & ~is_needed & (levels >= lowest)
-        new = levels + np.where(is_later, start + period * (end - begin) - lowest, 0)
-        new[is_inside] = start + (iteration[is_inside] - begin) * period + inner[is_inside]
-        return new
-
-    def _needed(self, is_inside: Booleans, levels: Integers, lowest: int) -> Booleans:
-        """What the loop is computed from, of the other nodes on its levels."""
-        is_needed = np.zeros(len(levels), dtype=bool)
-        may_be = ~is_inside & (levels >= lowest)
-        nodes = np.flatnonzero(is_inside)
-        while len(nodes):
-            _, _, operands = self._operands.of_nodes(nodes)
-            nodes = distinct(operands[(operands != ONE) & may_be[operands]])
-            may_be[nodes], is_needed[nodes] = False, True
-        return is_needed
+def _needed(operands: Operands, is_inside: Booleans, levels: Integers, lowest: int) -> Booleans:
+    """What the loop is computed from, of the other nodes on its levels."""
+    is_needed = np.zeros(len(levels), dtype=bool)
+    may_be = ~is_inside & (levels >= lowest)
+    nodes = np.flatnonzero(is_inside)
+    while len(nodes):
+        _, _, used = operands.of_nodes(nodes)
+        nodes = distinct(used[(used != ONE) & may_be[used]])
+        may_be[nodes], is_needed[nodes] = False, True
+    return is_needed
 
 
 def _is_order(graph: Graph, levels: Integers) -> bool:

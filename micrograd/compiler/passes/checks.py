@@ -18,7 +18,8 @@ from micrograd.compiler.ir.graph import MAXIMUM
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.tracing.rewrites import is_of_library
-from micrograd.engine import further_primitives, primitives
+from micrograd.engine import further_primitives as further
+from micrograd.engine import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,25 +33,19 @@ _SAFE = {
     *(primitives.identity, primitives.detach, primitives.is_zero, primitives.equal, primitives.less),
     *(primitives.less_equal, primitives.where, primitives.neg, primitives.add, primitives.sub, primitives.mul),
     *(primitives.relu, primitives.abs, primitives.maximum, primitives.minimum, primitives.tanh),
-    *(further_primitives.erf, further_primitives.erfc, further_primitives.asinh, further_primitives.atan),
-    *(further_primitives.atan2, further_primitives.hypot, further_primitives.floor, DIFFERENTIATED_AS),
+    *(further.erf, further.erfc, further.asinh, further.atan, further.atan2, further.hypot, further.floor),
+    DIFFERENTIATED_AS,
 }
 _RAISING = {
-    *(primitives.lower_power, further_primitives.lgamma, further_primitives.digamma, further_primitives.hurwitz_zeta),
-    *(further_primitives.betaln, further_primitives.ndtri, further_primitives.erfinv, further_primitives.logit),
-    *(
-        further_primitives.digamma_slope,
-        further_primitives.log_ratio,
-        further_primitives.xlogy,
-        further_primitives.rel_entr,
-    ),
+    *(primitives.lower_power, further.lgamma, further.digamma, further.hurwitz_zeta, further.betaln, further.ndtri),
+    *(further.erfinv, further.logit, further.digamma_slope, further.log_ratio, further.xlogy, further.rel_entr),
 }
 
 # Primitives that give nothing finite where their first operand is not finite.
 _PASSING = {
     *(primitives.identity, primitives.detach, primitives.abs, primitives.div, primitives.sqrt, primitives.log),
     *(primitives.log1p, primitives.sin, primitives.cos, primitives.sinh, primitives.cosh),
-    *(further_primitives.tan, further_primitives.asin, further_primitives.acos),
+    *(further.tan, further.asin, further.acos),
 }
 
 

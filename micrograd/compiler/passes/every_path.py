@@ -47,13 +47,7 @@ _HARMLESS = 0.5  # in the place of an operand, where nobody needs the result
 
 
 class _Followed(NamedTuple):
-    """What is decided by numbers that stay.
-
-    Attributes:
-        position: of the number on the tape.
-        of_number: makes the answer of it.
-        answer: what it was.
-    """
+    """What is decided by a number that stays: its position on the tape, what makes the answer of it, and the answer."""
 
     position: int
     of_number: Callable[[float], int]
@@ -67,21 +61,11 @@ class _Answering(Questions):
         answers: the known ones; all that are given are added.
         followed: what is decided by numbers that stay; it is added, too.
         stay: how many of the leaves, the first ones, do.
-        tape: as before, and so are the next two.
-        leaves: see there.
-        rounding: see there.
+        *questions: what Questions take.
     """
 
-    def __init__(
-        self,
-        answers: list[bool],
-        followed: list[_Followed],
-        stay: int,
-        tape: Any,
-        leaves: Sequence[Any],
-        rounding: float,
-    ) -> None:
-        super().__init__(tape, leaves, rounding)
+    def __init__(self, answers: list[bool], followed: list[_Followed], stay: int, *questions: Any) -> None:
+        super().__init__(*questions)
         self._answers, self._followed, self._stay = answers, followed, stay
 
     def truth(self, position: int, is_bool: bool) -> bool:
@@ -249,14 +233,7 @@ class _Whole:
 
 
 class _Masked(Replay):
-    """Writes a path, of which nothing raises for examples that take others.
-
-    Args:
-        tape: the tape.
-        found: the trace of the path.
-        given: the numbers of the arguments.
-        answers: those of the path.
-    """
+    """Writes a path, which has these answers; of it nothing raises for examples that take others."""
 
     def __init__(self, tape: Tape, found: Trace, given: Sequence[Any], answers: tuple[bool, ...]) -> None:
         super().__init__(tape, found, given)

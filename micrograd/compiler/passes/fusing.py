@@ -20,7 +20,7 @@ from micrograd.compiler.passes.allocate import Liveness, is_worth_it
 from micrograd.engine.primitive import PRIMITIVES, Primitive, composite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.ir.program import Kernel, Loop, Program
 
@@ -91,29 +91,31 @@ def _each(kernel: Kernel | Loop, has_code: Callable[[Primitive], object]) -> _Ea
         )
     if isinstance(kernel, Reduction) and kernel.is_in_order and all(part.terms == 1 for part in kernel.segments):
         parts = [(part.coefficient, len(part.factors)) for part in kernel.segments]
-        formula = _Sum(parts, kernel.from_zero)
+        formula = _sum(parts, kernel.from_zero)
         return _Each(kernel.rows, kernel.columns, kernel.target, tuple(kernel.accesses), formula)
     return None
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """The formula of a sum: of each term its coefficient, and how many factors it has."""
+def _sum(parts: Sequence[tuple[float, int]], from_zero: bool) -> Callable[..., Any]:
+    """The formula of a sum: the terms in their order, each rounded.
 
-    parts: list[tuple[float, int]]
-    from_zero: bool
+    Args:
+        parts: of each term its coefficient, and how many factors it has.
+        from_zero: whether 0 comes first.
+    """
 
-    def __call__(self, on: Any, *operands: Any) -> Any:
-        """The terms in their order, each rounded."""
-        total: Any = 0.0 if self.from_zero else None
+    def formula(on: Any, *operands: Any) -> Any:
+        total: Any = 0.0 if from_zero else None
         given = iter(operands)
-        for coefficient, factors in self.parts:
+        for coefficient, factors in parts:
             term = next(given)
             for _ in range(1, factors):
                 term = term * next(given)
             term = -term if coefficient == -1.0 else term if coefficient == 1.0 else term * coefficient
             total = term if total is None else total + term
         return total
+
+    return formula
 
 
 def _together(maker: _Each, reader: _Each) -> _Each | None:
@@ -140,32 +142,14 @@ def _together(maker: _Each, reader: _Each) -> _Each | None:
         positions.append(same[0] if same else len(operands) - 1)
     if len(operands) > _OPERANDS:
         return None
-    formula = _Both(maker.formula, reader.formula, inside, positions)
+    count = len(maker_in_shape.operands)
+
+    def formula(on: Any, *given: Any) -> Any:
+        found = [given[position] for position in positions]
+        made, of_reader = maker.formula(on, *found[:count]), iter(found[count:])
+        return reader.formula(on, *(made if within else next(of_reader) for within in inside))
+
     return replace(reader_in_shape, operands=tuple(operands), formula=formula)
-
-
-@dataclass(frozen=True)
-class _Both:
-    """The formula of a reader that has that of a maker in it.
-
-    Attributes:
-        maker: the formula of what is made.
-        reader: the formula of what takes it.
-        inside: for each operand of the reader whether it is what is made.
-        positions: among the operands of both, of those of the maker first, and then of the reader's others.
-    """
-
-    maker: Callable[..., Any]
-    reader: Callable[..., Any]
-    inside: list[bool]
-    positions: list[int]
-
-    def __call__(self, on: Any, *operands: Any) -> Any:
-        """What the reader makes of what the maker makes."""
-        given = [operands[position] for position in self.positions]
-        count = len(given) - self.inside.count(False)
-        made, others = self.maker(on, *given[:count]), iter(given[count:])
-        return self.reader(on, *(made if within else next(others) for within in self.inside))
 
 
 def _map(each: _Each) -> Map:

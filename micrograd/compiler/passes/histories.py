@@ -79,16 +79,14 @@ class _Forced(Questions):
     Args:
         answer: the answer to a question, by its number.
         most: how many there may be.
-        tape, leaves, rounding: as before.
+        *questions: what Questions take.
 
     Attributes:
         snapshots: what the trace is at each.
     """
 
-    def __init__(
-        self, answer: Callable[[int], bool], most: int, tape: Any, leaves: Sequence[Any], rounding: float
-    ) -> None:
-        super().__init__(tape, leaves, rounding)
+    def __init__(self, answer: Callable[[int], bool], most: int, *questions: Any) -> None:
+        super().__init__(*questions)
         self._answer, self._most = answer, most
         self.snapshots: list[_Snapshot] = []
 
@@ -326,7 +324,6 @@ class _Segment:
         live: which numbers of a state are handed on.
 
     Attributes:
-        live: the same.
         given: the numbers of the arguments.
         before: for each position before the first question, what stands for it.
         text: what it does; two that do the same have the same.

@@ -293,7 +293,7 @@ def _of_application(graph: Graph, part: Applications, memory: Memory) -> Element
 # Programs
 
 
-def of_program(program: Program, points: Sequence[Point], is_alone: bool = True) -> tuple[Elements, Elements]:
+def of_program(program: Program, points: Sequence[Point], is_alone: bool) -> tuple[Elements, Elements]:
     """The outputs and the gradients of the last of several runs, one after the other in the same memory.
 
     Args:

@@ -22,14 +22,13 @@ import numpy as np
 from micrograd.compiler.ir.graph import ONE, OTHER, Applications, Graph, Terms
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.alike import different_rows
-from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS
+from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS, OUTSIDE, numbered
 
 if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.compiler.passes.repeats import Repeat
 
 _OWN, _EARLIER, _MOVING, _SAME, _TABLE = range(5)  # the sorts of operands
-_OUTSIDE = -(1 << 62)  # the number of what is not of the iterations: no other is as low
 _LEFT_OUT = 4  # iterations, rather than that a table is made
 
 
@@ -87,11 +86,8 @@ class _Operands:
         ]
         self.nodes = nodes = np.concatenate([*terms, *applied], axis=1)
         iterations, own = repeat.nodes.shape
-        # counted on from iteration to iteration; the last entry is that of ONE
-        number_of = np.full(graph.size + 1, _OUTSIDE)
-        number_of[repeat.nodes] = np.arange(iterations * own).reshape(iterations, own)
-        numbers = number_of[nodes]
-        self.outside = numbers == _OUTSIDE
+        numbers = numbered(repeat.nodes, graph.size)[nodes]
+        self.outside = numbers == OUTSIDE
         middle = iterations // 2  # what the first and the last iterations read may be something else
         example, following = nodes[middle], nodes[middle + 1]
         inside = ~self.outside[middle]

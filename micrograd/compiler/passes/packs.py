@@ -107,12 +107,9 @@ def _is_irregular(graph: Graph, own: Booleans) -> bool:
 
 
 class _Packed:
-    """A graph with copies of what is own to an example, a copy for each example but the first.
+    """The graph of one example with copies of its own nodes, which depend on it: a copy for each example but the first.
 
-    Args:
-        graph: of one example.
-        own: which of its nodes depend on the example.
-        size: how many examples there are.
+    Size is the number of examples.
     """
 
     def __init__(self, graph: Graph, own: Booleans, size: int) -> None:

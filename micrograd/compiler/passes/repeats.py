@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FEWEST_ITERATIONS = 8  # fewer are left as they are
 _FEWEST_LEVELS = 16  # of all iterations together
 _LONGEST_PERIOD = 1024  # levels of an iteration
+OUTSIDE = -(1 << 62)  # the number of what is not of the iterations: no other is as low
 _MOST_TIMES = 12  # layers of a network that look alike
 
 
@@ -191,12 +192,23 @@ def better(
     return known
 
 
+def numbered(nodes: Integers, size: int) -> Integers:
+    """A number for each node of a loop, counted on from iteration to iteration; OUTSIDE for others, and for ONE at -1.
+
+    Args:
+        nodes: those of each iteration, of shape (iterations, nodes of an iteration).
+        size: how many nodes there are.
+    """
+    numbers = np.full(size + 1, OUTSIDE)
+    numbers[nodes] = np.arange(nodes.size).reshape(nodes.shape)
+    return numbers
+
+
 def _times(nodes: Integers, operands: Operands) -> int:
     """How many iterations it takes to have the same operands again, nodes of as many iterations before; 0 if never."""
     iterations, own = nodes.shape
     most = min(_MOST_TIMES, iterations // (2 * FEWEST_ITERATIONS))
-    numbers = np.full(len(operands.counts) + 1, -1)
-    numbers[nodes] = np.arange(iterations * own).reshape(iterations, own)
+    numbers = numbered(nodes, len(operands.counts))
     begin = iterations // 2
     read = [numbers[operands.of_nodes(nodes[row])[2]] for row in range(begin, begin + 2 * most)]
     away = [np.where(each < 0, 0, (begin + row) * own - each) for row, each in enumerate(read)]

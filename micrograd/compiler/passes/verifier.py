@@ -42,7 +42,7 @@ from micrograd.compiler.passes.interpreters import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from micrograd.compiler.ir.graph import Applications
     from micrograd.compiler.numbers import Booleans, Floats, Integers
@@ -62,8 +62,14 @@ def check(name: str, before: Any, after: Any, wanted: Integers) -> None:
     Raises:
         VerificationError: if an output or a gradient differs, or a number is read before it is written.
     """
-    if not all(isinstance(thing, Trace | Columns | Graph | Program) for thing in (before, after)):
-        return
+    if all(isinstance(thing, Trace | Columns | Graph | Program) for thing in (before, after)):
+        try:
+            _check(before, after, wanted)
+        except VerificationError as error:
+            raise VerificationError(f"{name}: {error}") from None
+
+
+def _check(before: Any, after: Any, wanted: Integers) -> None:
     inputs, outputs, answers = _shape(before)
     copies = max(len(_results(after)) // max(outputs, 1), 1)  # a batch: so many examples in the place of one
     own = len(before.inputs[-1]) if copies > 1 and isinstance(before, Graph) else 0
@@ -76,19 +82,19 @@ def check(name: str, before: Any, after: Any, wanted: Integers) -> None:
         for _ in range(2)  # a program runs twice, as nothing that one run leaves behind may reach the next
     ]
     is_alone = not isinstance(before, Program)  # then the pass before has shown that it reads nothing else
-    found = _evaluated(name, after, points, is_alone)
+    found = _evaluated(after, points, is_alone)
     *_, (common, seeds) = points
     expected: list[list[Elements]] = []
     for copy in range(copies):
         given = np.append(common[: inputs - own], common[inputs - own :][copy * own : (copy + 1) * own])
         chosen = [point._replace(inputs=given) for point in points] if own else points
-        expected.append([*_evaluated(name, before, chosen, is_alone)])
+        expected.append([*_evaluated(before, chosen, is_alone)])
     outputs_before = np.concatenate([made[0] for made in expected])
     gradients_before = expected[0][1]
     if isinstance(before, Graph) and not len(before.seeds) and isinstance(after, Graph) and len(after.seeds):
-        gradients_before = _named(name, lambda: gradients(before, wanted, Point(common, seeds)))
-    _compare(name, "output", outputs_before, found[0])
-    _compare(name, "gradient", gradients_before, found[1])
+        gradients_before = gradients(before, wanted, Point(common, seeds))
+    _compare("output", outputs_before, found[0])
+    _compare("gradient", gradients_before, found[1])
 
 
 def _shape(thing: Any) -> tuple[int, int, int]:
@@ -105,34 +111,22 @@ def _results(thing: Any) -> Any:
     return thing.trace.outputs if isinstance(thing, Columns) else thing.outputs
 
 
-def _evaluated(name: str, thing: Any, points: list[Point], is_alone: bool) -> tuple[Elements, Elements]:
+def _evaluated(thing: Any, points: list[Point], is_alone: bool) -> tuple[Elements, Elements]:
     """The outputs and the gradients at the last point."""
-
-    def evaluated() -> tuple[Elements, Elements]:
-        if isinstance(thing, Program):
-            return of_program(thing, points, is_alone)
-        if isinstance(thing, Graph):
-            memory = of_graph(thing.expanded(), points[-1])
-            return memory.read(thing.outputs), memory.read(thing.gradients)
-        return of_trace(thing, points[-1]), np.zeros(0, dtype=np.uint64)
-
-    return _named(name, evaluated)
+    if isinstance(thing, Program):
+        return of_program(thing, points, is_alone)
+    if isinstance(thing, Graph):
+        memory = of_graph(thing.expanded(), points[-1])
+        return memory.read(thing.outputs), memory.read(thing.gradients)
+    return of_trace(thing, points[-1]), np.zeros(0, dtype=np.uint64)
 
 
-def _named(name: str, evaluate: Callable[[], Any]) -> Any:
-    """What is evaluated; an error names the pass."""
-    try:
-        return evaluate()
-    except VerificationError as error:
-        raise VerificationError(f"{name}: {error}") from None
-
-
-def _compare(name: str, kind: str, before: Elements, after: Elements) -> None:
+def _compare(kind: str, before: Elements, after: Elements) -> None:
     if len(before) != len(after):
-        raise VerificationError(f"{name}: there were {len(before)} {kind}s, and there are {len(after)}")
+        raise VerificationError(f"there were {len(before)} {kind}s, and there are {len(after)}")
     if len(wrong := np.flatnonzero(before != after)):
         raise VerificationError(
-            f"{name}: {kind} {wrong[0]} differs, the first of {len(wrong)} among {len(after)}; modulo 2**61 - 1 it was "
+            f"{kind} {wrong[0]} differs, the first of {len(wrong)} among {len(after)}; modulo 2**61 - 1 it was "
             f"{before[wrong[0]]}, and is {after[wrong[0]]}"
         )
 
