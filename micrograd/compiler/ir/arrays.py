@@ -53,14 +53,10 @@ class Arrays:
         return np.searchsorted(self.starts, positions, side="right") - 1
 
     def holding(self, positions: Integers) -> Integers:
-        """Where those arrays begin that have some of these indices in the buffer, of which most are neighbours."""
-        ends = np.flatnonzero(np.abs(np.diff(positions)) != 1)
-        firsts = positions[np.append(0, ends + 1)[: len(positions)]]
-        lasts = positions[np.append(ends, len(positions) - 1)[: len(positions)]]
-        marks = np.zeros(len(self.starts) + 1, dtype=np.int64)
-        np.add.at(marks, self.at(np.minimum(firsts, lasts)), 1)
-        np.add.at(marks, self.at(np.maximum(firsts, lasts)) + 1, -1)
-        found: Integers = self.starts[np.cumsum(marks)[:-1] > 0]
+        """Where those arrays begin that have some of these indices in the buffer."""
+        marks = np.zeros(self.ends[-1], dtype=bool)
+        marks[positions] = True
+        found: Integers = self.starts[np.logical_or.reduceat(marks, self.starts)]
         return found
 
     def of(self, kernel: Kernel | Loop | Singles) -> set[int]:

@@ -80,20 +80,17 @@ class _Builder:
         return made
 
     def constant(self, number: float) -> int:
-        """The node of a constant."""
         if number not in self.constant_nodes:
             self.constant_nodes[number] = self.nodes(1, OTHER, number).item()
         return self.constant_nodes[number]
 
     def add(self, owner: Integers, first: Integers, second: Integers | None = None, coefficient: Any = 1.0) -> None:
-        """New terms."""
         second = np.full(len(owner), ONE) if second is None else second
         self.terms.append(
             Terms(owner, np.broadcast_to(np.asarray(coefficient, dtype=float), owner.shape), first, second)
         )
 
     def has_terms(self) -> Booleans:
-        """Which nodes have new terms."""
         found = np.zeros(self.size, dtype=bool)
         for terms in self.terms:
             found[terms.owner] = True

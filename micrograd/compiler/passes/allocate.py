@@ -171,7 +171,6 @@ def _moved(kernel: Kernel | Loop | Singles, shifts: Sequence[Integers]) -> Kerne
 
 
 def _further(access: Access, far: Integers) -> Access:
-    """An index map whose rows lie so far on."""
     if access.table is not None:
         return replace(access, table=access.table + far.reshape(access.table.shape))
     if access.row_table is not None:

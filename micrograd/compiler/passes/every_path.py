@@ -69,7 +69,6 @@ class _Answering(Questions):
         self._answers, self._followed, self._stay = answers, followed, stay
 
     def truth(self, position: int, is_bool: bool) -> bool:
-        """The next answer."""
         if self._stays(position):
             return bool(self._follow(position, bool))
         number = len(self._asked)
@@ -109,7 +108,6 @@ class _Asked(Questions):
     """Questions that were followed, for the numbers of another example."""
 
     def are(self, followed: Sequence[_Followed]) -> bool:
-        """Whether it has the same answers."""
         try:
             return all(each.of_number(self._number(each.position)) == each.answer for each in followed)
         except (ArithmeticError, ValueError, UndecidedError):
@@ -208,7 +206,6 @@ class _Whole:
             )
 
     def run(self, *arguments: Any, **named: Any) -> Any:
-        """What the function returns."""
         tape, given = cast("Tape", recorder_on_top()), Structure((arguments, named)).leaves
         self._replays = {
             answers: None if found is None else _Masked(tape, found, given, answers)
@@ -247,7 +244,6 @@ class _Masked(Replay):
         return [self.symbol(next(outputs), Symbol) if isinstance(leaf, Symbol) else leaf for leaf in leaves]
 
     def asked(self, number: int) -> Symbol:
-        """The answer to a question."""
         return self.symbol(self._asked[number], Symbol)
 
     def written(self, primitive: Any, position: int, operands: list[int]) -> list[int]:

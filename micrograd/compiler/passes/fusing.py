@@ -153,7 +153,6 @@ def _together(maker: _Each, reader: _Each) -> _Each | None:
 
 
 def _map(each: _Each) -> Map:
-    """A map of a primitive of its own."""
     primitive = Primitive("fused", "fused", composite(each.formula), *[None] * len(each.operands))
     return Map(primitive, each.rows, each.columns, each.target, each.operands)
 

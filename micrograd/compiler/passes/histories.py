@@ -91,7 +91,6 @@ class _Forced(Questions):
         self.snapshots: list[_Snapshot] = []
 
     def truth(self, position: int, is_bool: bool) -> bool:
-        """The answer."""
         if len(self.snapshots) == self._most:
             raise UnlikeError
         found = self._answer(len(self.snapshots))
@@ -222,7 +221,6 @@ class _Whole:
                 raise UnlikeError
 
     def run(self, *arguments: Any, **named: Any) -> Any:
-        """What the function returns."""
         tape = cast("Tape", recorder_on_top())
         given = Structure((arguments, named)).leaves
         yes = self._histories[0]
@@ -372,7 +370,6 @@ class _Segment:
         return "here", self._number[position]
 
     def _written(self, position: int) -> Any:
-        """What is written at a position."""
         trace = self._history.trace
         primitive = trace.operations.primitives[position]
         return primitive, tuple(map(self._code, _operands(trace, position))), position in trace.checked

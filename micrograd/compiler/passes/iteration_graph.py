@@ -199,7 +199,6 @@ def _given(operands: _Operands, begin: int, end: int) -> Integers:
 
 
 def _is_ambiguous(given: Integers) -> bool:
-    """Whether something is given twice."""
     return len(different_rows(given[:, :2])[0]) < len(given)
 
 

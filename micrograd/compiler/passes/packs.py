@@ -118,7 +118,6 @@ class _Packed:
         self._nodes = [np.append(nodes, ONE) for nodes in _numbers(own, size)]
 
     def graph(self) -> Graph:
-        """The graph of all examples."""
         graph = self._graph
         *shared, given = graph.inputs
         marks = ("kind", "constants", "is_constant", "differentiable", "unordered", "from_zero")

@@ -165,7 +165,6 @@ class _Rolling(Sums):
         return bool(((self.last_levels >= repeat.first) & (self.last_levels < repeat.end - 1)).any())
 
     def _by_level(self, owners: Owners, applications: Sequence[Applications]) -> _ByLevel:
-        """What is on each level."""
         levels, whole = self.levels, self.graph.whole
         is_busy = np.zeros(int(levels.max(initial=-1)) + 1, dtype=bool)
         for nodes in (owners.nodes, *(part.nodes for part in (*whole, *applications))):
@@ -179,7 +178,6 @@ class _Rolling(Sums):
         )
 
     def _roll_levels(self, begin: int, end: int, with_singles: bool) -> None:
-        """Roll the nodes of some levels."""
         done = begin
         for level in range(begin, end):
             if with_singles and self.alone is None and len(self.kernels) >= _MANY:
@@ -332,7 +330,6 @@ class _Rolling(Sums):
         return np.arange(made, made + len(outputs))
 
     def map(self, application: Applications) -> None:
-        """Roll nodes of one primitive."""
         for _, alike in alike_rows(self.group[application.operands]):
             nodes, operands = application.nodes[alike], application.operands[alike]
             self.lay_out(nodes)

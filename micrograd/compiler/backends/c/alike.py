@@ -181,7 +181,6 @@ def forms_of(blocks: Sequence[Block]) -> Iterator[Form | None]:
 
 
 def _position(use: Use, lookup: Lookup | None) -> Any:
-    """Where an operand is."""
     return (
         use.access.base if lookup is None else lookup.start,
         use.access.iteration_step,

@@ -177,7 +177,6 @@ class _Calls:
         self.most, self.work = len(region.last.reads), last.work
 
     def line(self, function: Function, seeds: str, outputs: str) -> str:
-        """The call of a function."""
         names = {"inputs": "numbers", "seeds": seeds, "outputs": outputs, "gradients": "found"}
         arguments = [names[name] for name in [*function.given, *function.results]]
         return f"{function.name}({', '.join([*arguments, *(['rest'] if function.takes_work else [])])});"

@@ -148,7 +148,6 @@ def comment(text: str) -> str:
 
 
 def _header(source: Source, functions: Sequence[Function], real: str) -> list[str]:
-    """The lines of the header."""
     guard = source.name.upper()
     lines = [f"{MARK}{source.name}.h", "", f"   How to call what is in {source.name}.c, which says what is what."]
     lines += ["", *_HOW.splitlines(), "*/", "", f"#ifndef {guard}_H", f"#define {guard}_H", ""]

@@ -208,7 +208,6 @@ def _order(target: str) -> tuple[int, int]:
 
 
 def _words(lines: Iterable[str]) -> set[str]:
-    """The names in some lines."""
     return set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))
 
 

@@ -290,7 +290,6 @@ class _Worker:
         self._table[2:4] = [plan.address, first]
 
     def __call__(self) -> None:
-        """Run blocks in this thread."""
         self.run([])
 
     def run(self, others: Sequence[_Worker]) -> bool:

@@ -102,7 +102,6 @@ class NativeRun(RunOfRegion):
         return "micrograd_repeat", self._repeat(step)
 
     def _repeat(self, step: Repeat) -> Integers:
-        """The arguments of a loop."""
         states = step.states
         shared = self._shared[id(states)] = _integers(0, 0, 0)
         room = self._more(states, shared)
@@ -173,11 +172,9 @@ class _Writer(Loops):
         _, self.arguments, _ = self.function.args
 
     def argument(self, number: int) -> Any:
-        """An argument of the step."""
         return self.builder.load(self.builder.gep(self.arguments, [integer(number)]))
 
     def pointer(self, number: int, kind: Any = DOUBLE) -> Any:
-        """An argument that is an address."""
         return self.builder.inttoptr(self.argument(number), kind.as_pointer())
 
     def at(self, table: Any, index: Any) -> Any:
@@ -197,7 +194,6 @@ class _Writer(Loops):
             self.builder.store(self.builder.load(row if comes_in else inside), inside if comes_in else row)
 
     def finished(self) -> ir.Module:
-        """The module with the function."""
         self.builder.ret_void()
         return self.module
 

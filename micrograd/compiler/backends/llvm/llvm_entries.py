@@ -81,7 +81,6 @@ class Entry:
 def _module(
     executable: NativeExecutable, template: Any, positions: list[Integers], run: int, signature: Signature
 ) -> Any:
-    """The module with the function."""
     module = ir.Module()
     function = ir.Function(module, ir.FunctionType(signature.result, signature.arguments), "micrograd_entry")
     code = Loops(function)

@@ -114,7 +114,6 @@ def _number_of(coefficient: float, constants: dict[float | str, int]) -> int:
 
 
 def _of_singles(singles: Singles, constants: dict[float | str, int], primitives: dict[Primitive, int]) -> Integers:
-    """The words of single numbers."""
     functions, counts, starts = singles.functions, singles.counts, singles.starts
     is_call = functions >= 0
     is_written_out = (functions == SUM) & (counts <= _WRITTEN_OUT)
@@ -145,7 +144,6 @@ def _of_singles(singles: Singles, constants: dict[float | str, int], primitives:
 
 
 def _calls(kernel: Map, primitives: dict[Primitive, int]) -> list[int]:
-    """The words of the calls of a primitive."""
     function = primitives.setdefault(kernel.primitive, len(primitives))
     accesses = kernel.target, *kernel.operands, *kernel.operands[:1] * (_OPERANDS - len(kernel.operands))
     positions = (_positions(access, kernel.rows, kernel.columns, 1) for access in accesses)
@@ -236,7 +234,6 @@ class _Writer(Loops):
         return total, following
 
     def _call(self, words: Any) -> tuple[Any, Any]:
-        """What a function gives."""
         function = self.builder.load(self.builder.gep(self.functions, [self._word(words, 0)]))
         operands = [self._number(self.buffer, self._word(words, 1 + number)) for number in range(_OPERANDS)]
         return self.builder.call(function, operands), self._after(words, 1 + _OPERANDS)
@@ -254,9 +251,7 @@ class _Writer(Loops):
         return self.builder.load(self.builder.gep(start, [position]))
 
     def _after(self, words: Any, count: int) -> Any:
-        """The words after so many."""
         return self.builder.gep(words, [integer(count)])
 
     def _word(self, words: Any, number: int) -> Any:
-        """A word as an integer."""
         return self.builder.sext(self.builder.load(self._after(words, number)), INTEGER)

@@ -72,7 +72,6 @@ class _Writer(KernelWriter):
     _index: Any = None  # of a take, where a row has but one
 
     def write(self) -> None:
-        """The loops over rows and columns."""
         compute = {"map": self._map, "take": self._take}.get(self.code.kind, self._reduction)
         with self.loop(integer(0), self.rows, 1) as row:
             self.row = row

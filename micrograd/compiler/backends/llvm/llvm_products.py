@@ -55,7 +55,6 @@ class ProductWriter(KernelWriter):
             number += factors
 
     def _vectors_of_columns(self, columns: list[Any]) -> None:
-        """A block in vectors of columns."""
         width = min(self.code.width, WIDE)
         firsts = columns[::width]
         totals = self._sums(firsts, width, lambda terms: (integer(0), terms))
@@ -140,7 +139,6 @@ class _Panel(Operand):
                     self.writer.store(self, columns[0], vector, self.writer.builder.add(term, integer(index)))
 
     def pointer(self, column: Any, term: Any, terms: Any) -> Any:
-        """Where an element is."""
         builder = self.writer.builder
         index = builder.mul(term, integer(len(self._columns)))
         return builder.gep(self._start, [builder.add(index, integer(self._columns.index(column)))])

@@ -90,7 +90,6 @@ class _Writer:
         self.starts: dict[int, Any] = {0: self.buffer}
 
     def write(self, kernels: Sequence[_Kernel]) -> None:
-        """All numbers, one after the other."""
         for kernel in kernels:
             if isinstance(kernel, Reduction):
                 number = self._reduced(kernel)

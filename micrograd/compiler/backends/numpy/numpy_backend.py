@@ -152,7 +152,6 @@ class NumpyExecutable(Executable):
         return lambda: self.buffer[positions]
 
     def _store(self, access: Access, rows: int, columns: int) -> Callable[[Floats], None]:
-        """A function that writes the results."""
         if access.table is None and access.row_table is None:
             target = self._view(access, rows, columns)()
 
