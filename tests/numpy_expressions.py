@@ -214,11 +214,7 @@ KINDS = {
     "among Values": (_mixed, _mixed),
     "constants": (_constants, mg.array),
 }
-NUMBERS = {
-    "signs": (X, Y),
-    "unit": (POSITIVE, POSITIVE[::-1]),
-    "ties": (TIES, TIES[:, ::-1]),
-}
+NUMBERS = {"signs": (X, Y), "unit": (POSITIVE, POSITIVE[::-1]), "ties": (TIES, TIES[:, ::-1])}
 
 
 @dataclass

@@ -208,13 +208,7 @@ def test_a_value_and_an_array_of_floats_as_operands_of_one_function(function, tr
         assert mg.numbers(function(floats, value)).tolist() == truth(floats, 1.5).tolist()
 
 
-OPERATORS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": operator.pow,
-}
+OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
 COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 SCALARS = [np.float64(2), np.float32(2), np.float16(2), np.int64(2), np.uint8(2), np.True_, np.array(2.0)]
 

@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 
-BACKENDS = [
-    pytest.param("numpy", marks=pytest.mark.slow),
-    pytest.param("llvm", marks=pytest.mark.slow),
-    "jax",
-]
+BACKENDS = [pytest.param("numpy", marks=pytest.mark.slow), pytest.param("llvm", marks=pytest.mark.slow), "jax"]
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 
 
@@ -75,10 +71,7 @@ FORMS = {
         lambda w, x: mg.grad(lambda y: mg.hessian(wave(w))(y))(x),
         lambda w, x: -(w**3) * mg.cos(w * x),
     ),
-    "jacobian of hessian": (
-        lambda w, x: mg.jacobian(mg.hessian(of_two(w)))([x, 2.0])[0][0][1],
-        lambda w, x: 24 * w,
-    ),
+    "jacobian of hessian": (lambda w, x: mg.jacobian(mg.hessian(of_two(w)))([x, 2.0])[0][0][1], lambda w, x: 24 * w),
     "hvp": (lambda w, x: mg.hvp(cubic(w))(x, 2.0), lambda w, x: 12 * w * x),
     "hvp of a list": (lambda w, x: mg.hvp(of_two(w))([x, 2.0], [0.0, 1.0])[0], lambda w, x: 24 * w * x),
     "hvp along a Value": (lambda w, x: mg.hvp(lambda y: y**3)(x, w), lambda w, x: 6 * w * x),
@@ -87,10 +80,7 @@ FORMS = {
     "jvp": (lambda w, x: mg.jvp(cubic(w), (x,), (2.0,))[1], lambda w, x: 6 * w * x**2),
     "jvp along a Value": (lambda w, x: mg.jvp(lambda y: y**3, (x,), (w,))[1], lambda w, x: 3 * w * x**2),
     "jvp of grad": (lambda w, x: mg.jvp(mg.grad(cubic(w)), (x,), (1.0,))[1], lambda w, x: 6 * w * x),
-    "grad of jvp": (
-        lambda w, x: mg.grad(lambda y: mg.jvp(cubic(w), (y,), (1.0,))[1])(x),
-        lambda w, x: 6 * w * x,
-    ),
+    "grad of jvp": (lambda w, x: mg.grad(lambda y: mg.jvp(cubic(w), (y,), (1.0,))[1])(x), lambda w, x: 6 * w * x),
     "value of vjp": (lambda w, x: mg.vjp(wave(w), x)[0], lambda w, x: mg.sin(w * x)),
     "vjp": (lambda w, x: pulled_back(cubic(w), x, 2.0), lambda w, x: 6 * w * x**2),
     "vjp of a Value": (lambda w, x: pulled_back(lambda y: y**3, x, w), lambda w, x: 3 * w * x**2),
@@ -104,10 +94,7 @@ FORMS = {
         lambda w, x: mg.grad(lambda y: mg.gradient(w * y**3, y, create_graph=True))(x),
         lambda w, x: 6 * w * x,
     ),
-    "a step of MAML": (
-        step_of_maml,
-        lambda w, x: ((w - 0.1 * (2 * x * (x * x - 1) * w)) * x - 2) ** 2,
-    ),
+    "a step of MAML": (step_of_maml, lambda w, x: ((w - 0.1 * (2 * x * (x * x - 1) * w)) * x - 2) ** 2),
 }
 X, W = 0.75, 1.25
 each_form = pytest.mark.parametrize(("form", "formula"), FORMS.values(), ids=FORMS.keys())

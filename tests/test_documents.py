@@ -144,9 +144,7 @@ def with_commands(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if with_commands(page) and page.name != RECIPES],
-    ids=lambda page: page.name,
+    "page", [page for page in PAGES if with_commands(page) and page.name != RECIPES], ids=lambda page: page.name
 )
 def test_every_shell_block_of_the_command_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

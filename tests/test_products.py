@@ -49,11 +49,7 @@ def flat(nested):
 def moved(step):
     """The value of f a step along the direction."""
     (x, y), (dx, dy) = point(), direction()
-    y = {
-        "a": y["a"] + step * dy["a"],
-        "b": [y["b"][0] + step * dy["b"][0]],
-        "c": y["c"] + step * dy["c"],
-    }
+    y = {"a": y["a"] + step * dy["a"], "b": [y["b"][0] + step * dy["b"][0]], "c": y["c"] + step * dy["c"]}
     return flat(f(x + step * dx, y))
 
 
@@ -146,12 +142,7 @@ class TestVjp:
         value, pull_back = mg.vjp(f, *point())
         assert flat(value) == flat(f(*point()))
         weights = [0.5, -1.0, 2.0, 3.0, 1.5, -2.0, 0.25, 4.0]
-        cotangent = {
-            "product": 0.5,
-            "list": [-1.0, 2.0, 3.0],
-            "line": Line(1.5, -2.0),
-            "array": np.array([0.25, 4.0]),
-        }
+        cotangent = {"product": 0.5, "list": [-1.0, 2.0, 3.0], "line": Line(1.5, -2.0), "array": np.array([0.25, 4.0])}
         found = pull_back(cotangent)
         expected = mg.grad(lambda x, y: sum(w * o for w, o in zip(weights, flat_values(f(x, y)), strict=True)), (0, 1))(
             *point()

@@ -253,12 +253,7 @@ class CartPole:
         mass = 1.0 + 0.3 * (1 - cosine**2)
         pull = 0.15 * sine * turning**2
         ahead = (pull + force + 0.3 * 9.81 * cosine * sine) / mass
-        return [
-            speed,
-            turning,
-            ahead,
-            -(pull * cosine + force * cosine + 1.3 * 9.81 * sine) / (0.5 * mass),
-        ]
+        return [speed, turning, ahead, -(pull * cosine + force * cosine + 1.3 * 9.81 * sine) / (0.5 * mass)]
 
     def objective(self, x: Any) -> Any:
         """The square of the force, over time."""

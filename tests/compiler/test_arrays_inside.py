@@ -269,7 +269,7 @@ OF_BOTH = {
     "copied": lambda x, y: [z := np.zeros_like(x), np.copyto(z, np.maximum(x, y)), z.max()][2],
     "element by element": lambda x, y: [element > 0 for element in x.flat],
     "elements put in": lambda x, y: [
-        *(z := x.copy(), operator.setitem(z, 0, y[1]), operator.setitem(z, (1, 1), 7.0), z * y),
+        *(z := x.copy(), operator.setitem(z, 0, y[1]), operator.setitem(z, (1, 1), 7.0), z * y)
     ][3],
     "at known positions": lambda x, y: [z := x.copy(), np.square.at(z, np.array([True, False])), z * y][2],
     "einsum": lambda x, y: np.clip(np.einsum("ij,kj->ik", x, y), -1, 8),

@@ -356,10 +356,7 @@ class TestModes:
             return w * p["a"] ** 2 * p["b"][0] + p["b"][1]
 
         point = {"a": 2.0, "b": [0.5, 1.0]}
-        expected = {
-            "a": {"a": 3.0, "b": [12.0, 0.0]},
-            "b": [{"a": 12.0, "b": [0.0, 0.0]}, {"a": 0.0, "b": [0.0, 0.0]}],
-        }
+        expected = {"a": {"a": 3.0, "b": [12.0, 0.0]}, "b": [{"a": 12.0, "b": [0.0, 0.0]}, {"a": 0.0, "b": [0.0, 0.0]}]}
         for hessian in (mg.hessian(f), mg.compile(mg.hessian(f), backend=backend)):
             found = hessian(point)
             w.grad = 0.0

@@ -60,14 +60,7 @@ def annotated(x, i):
 
 
 def on_several_lines(x, i):
-    return (
-        x
-        * [
-            1.0,
-            2.0,
-            7.0,
-        ][i]
-    )
+    return x * [1.0, 2.0, 7.0][i]
 
 
 ALL = [weighted, of_row, of_a_nested_row, of_plain_rows, of_results, in_a_comprehension, in_a_lambda, by_a_comparison]

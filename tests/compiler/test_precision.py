@@ -154,11 +154,7 @@ def test_both_precisions_of_a_function_stand_side_by_side(backend):
         return x * 3.0
 
     double, single = (mg.compile(f, backend=backend, precision=precision) for precision in ("float64", "float32"))
-    assert [double(0.1), single(0.1), double(0.1)] == [
-        0.1 * 3.0,
-        float(np.float32(0.1) * np.float32(3.0)),
-        0.1 * 3.0,
-    ]
+    assert [double(0.1), single(0.1), double(0.1)] == [0.1 * 3.0, float(np.float32(0.1) * np.float32(3.0)), 0.1 * 3.0]
 
 
 def test_half_of_the_memory(backend):

@@ -160,12 +160,7 @@ def test_a_loss_that_fails_raises_what_eager_raises(backend):
         w = Value(1.0, label="w")
         with pytest.raises(ValueError, match="log") as error:
             mg.fit(
-                lambda x, w=w: mg.log(w * x),
-                [1.0, 2.0, 0.5],
-                mg.optim.SGD([w], 0.9),
-                epochs=9,
-                seed=0,
-                compile=mode,
+                lambda x, w=w: mg.log(w * x), [1.0, 2.0, 0.5], mg.optim.SGD([w], 0.9), epochs=9, seed=0, compile=mode
             )
         messages.append((str(error.value), w.data))
     assert messages[0][0] == messages[1][0]

@@ -431,12 +431,7 @@ def test_attributes_that_comprehensions_and_patterns_name(backend):
             case Tagged(tag=number):
                 return sum(item.w * x for item in items) * number
 
-    check(
-        f,
-        lambda: setattr(items[1], "w", Value(5.0)),
-        lambda: setattr(tagged, "tag", 7.0),
-        backend=backend,
-    )
+    check(f, lambda: setattr(items[1], "w", Value(5.0)), lambda: setattr(tagged, "tag", 7.0), backend=backend)
 
 
 class Bare:

@@ -92,8 +92,7 @@ def test_a_graph_that_was_made_inside_is_differentiated_outside():
 
 
 @pytest.mark.parametrize(
-    ("f", "at"),
-    [(mg.exp, 1000.0), (lambda x: x**-2.0, 0.0), (lambda x: 1 / x, 0.0), (mg.log, 0.0), (mg.log, -1.0)],
+    ("f", "at"), [(mg.exp, 1000.0), (lambda x: x**-2.0, 0.0), (lambda x: 1 / x, 0.0), (mg.log, 0.0), (mg.log, -1.0)]
 )
 def test_the_default_is_an_error_outside_and_again_afterwards(f, at):
     for _ in range(2):

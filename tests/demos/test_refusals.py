@@ -28,13 +28,7 @@ def assert_refused(result, *words):
         (("digits.py", "--epochs", "0"), "--epochs: 0 is below 1"),
         (("digits.py", "--hidden", "many"), "--hidden: 'many' is not a whole number"),
         (("moons.py", "--output", "file"), "--output: cannot make the folder"),
-        (
-            (
-                "moons.py",
-                "--nonsense",
-            ),
-            "unrecognized arguments: --nonsense",
-        ),
+        (("moons.py", "--nonsense"), "unrecognized arguments: --nonsense"),
         (("newton.py", "--steps", "0"), "0 is below 1"),
         (("pendulum.py", "--steps", "49"), "--steps: 49 is below 50"),
         (("newton.py", "--output", "file/report"), "cannot make the folder file/report"),

@@ -565,8 +565,7 @@ class TestSave:
     pytestmark = pytest.mark.usefixtures("no_program")
 
     @pytest.mark.parametrize(
-        ("name", "start"),
-        [("a.svg", XML), ("a.PNG", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.dot", b"digraph")],
+        ("name", "start"), [("a.svg", XML), ("a.PNG", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.dot", b"digraph")]
     )
     def test_goes_by_the_suffix(self, tmp_path, name, start):
         draw.save(small(), tmp_path / name)

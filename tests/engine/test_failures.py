@@ -106,13 +106,7 @@ class TestFailingBackward:
         assert frozen.grad == 5.0
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "create_graph",
-        [
-            False,
-            True,
-        ],
-    )
+    @pytest.mark.parametrize("create_graph", [False, True])
     def test_an_interrupt_anywhere_in_backward_leaves_all_gradients_or_none(self, create_graph):
         count, outcomes = 0, []
         while not outcomes or outcomes[-1] != "finished":

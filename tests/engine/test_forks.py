@@ -13,10 +13,7 @@ from micrograd import Value
 from micrograd._support import locks
 from micrograd.engine import commit, failures
 
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
-]
+pytestmark = [pytest.mark.stress, pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")]
 
 # Three threads are busy in the engine, the compiler and Graphviz. Twelve children each do a bit of everything; one that
 # hangs is told by an alarm, which ends it.

@@ -180,14 +180,8 @@ SECONDS = {
         terms=lambda x: density(x) * (2 + x**2),
         lost=lambda x: 16 + 4 * x**2,
     ),
-    "erf": Second(
-        {(0, 0): lambda x: -4 * x / mp.sqrt(mp.pi) * mp.exp(-(x**2))},
-        lost=lambda x: 16 + 4 * abs(x),
-    ),
-    "erfc": Second(
-        {(0, 0): lambda x: 4 * x / mp.sqrt(mp.pi) * mp.exp(-(x**2))},
-        lost=lambda x: 16 + 4 * abs(x),
-    ),
+    "erf": Second({(0, 0): lambda x: -4 * x / mp.sqrt(mp.pi) * mp.exp(-(x**2))}, lost=lambda x: 16 + 4 * abs(x)),
+    "erfc": Second({(0, 0): lambda x: 4 * x / mp.sqrt(mp.pi) * mp.exp(-(x**2))}, lost=lambda x: 16 + 4 * abs(x)),
     "normal_cdf": Second({(0, 0): lambda x: -x * density(x)}, lost=lambda x: 16 + 4 * abs(x)),
     "logistic_pdf": Second(
         {(0, 0): lambda x: logistic_slope(x) * (mp.tanh(x / 2) ** 2 - 2 * logistic_slope(x))},

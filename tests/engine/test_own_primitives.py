@@ -79,10 +79,7 @@ CLOSURES = {"decorator": by_decorator, "hand": by_hand}
 each_closure = pytest.mark.parametrize("way", CLOSURES.values(), ids=CLOSURES.keys())
 
 # Each with its rules: out = x * exp(y), out = sinh(x), out = x * y + z * z.
-SCALED = (
-    lambda x, y: x * math.exp(y),
-    [lambda g, out, x, y: g * mg.exp(y), lambda g, out, x, y: g * out],
-)
+SCALED = (lambda x, y: x * math.exp(y), [lambda g, out, x, y: g * mg.exp(y), lambda g, out, x, y: g * out])
 SINH = (math.sinh, [lambda g, out, x: g * mg.cosh(x)])
 MIXED = (
     lambda x, y, z: x * y + z * z,

@@ -206,9 +206,7 @@ TRUTHS = {
     ),
     "i0": Truth(lambda x: mp.besseli(0, x), (lambda x: mp.besseli(1, x),), ulps=lambda *_: 16.0),
     "i1": Truth(
-        lambda x: mp.besseli(1, x),
-        (lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2,),
-        ulps=lambda *_: 16.0,
+        lambda x: mp.besseli(1, x), (lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2,), ulps=lambda *_: 16.0
     ),
     "ndtri": Truth(
         quantile,
@@ -590,8 +588,7 @@ def test_the_first_of_two_equals_gets_the_gradient(f):
 
 @pytest.mark.parametrize("f", [mg.maximum, mg.minimum])
 @pytest.mark.parametrize(
-    ("x", "y", "slopes"),
-    [(math.nan, 1.0, [1.0, 0.0]), (1.0, math.nan, [0.0, 1.0]), (math.nan, math.nan, [1.0, 0.0])],
+    ("x", "y", "slopes"), [(math.nan, 1.0, [1.0, 0.0]), (1.0, math.nan, [0.0, 1.0]), (math.nan, math.nan, [1.0, 0.0])]
 )
 def test_of_a_nan_and_a_number_the_nan_gets_the_gradient(f, x, y, slopes):
     assert gradient(f, x, y) == slopes

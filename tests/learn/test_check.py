@@ -512,10 +512,7 @@ class TestWhatNeverEnds:
     @forks
     @pytest.mark.parametrize(
         ("end", "how"),
-        [
-            (lambda x: os._exit(3), "exit code 3"),
-            (lambda x: os.kill(os.getpid(), signal.SIGKILL), "signal 9"),
-        ],
+        [(lambda x: os._exit(3), "exit code 3"), (lambda x: os.kill(os.getpid(), signal.SIGKILL), "signal 9")],
     )
     def test_an_answer_that_ends_its_process_ends_that_of_nobody_else(self, end, how):
         assert said("1.4", end) == f"It ended the process that it ran in ({how})."
@@ -653,11 +650,7 @@ class TestWhatNeverEnds:
         monkeypatch.setattr(signal, "setitimer", lambda *said: done.append(said))
         with pytest.raises(RuntimeError, match="ended with 0"):
             mg.learn.check("1.4", slope, seconds=3)
-        assert done == [
-            (signal.SIGINT, signal.SIG_IGN),
-            (signal.SIGALRM, signal.SIG_DFL),
-            (signal.ITIMER_REAL, 4.0),
-        ]
+        assert done == [(signal.SIGINT, signal.SIG_IGN), (signal.SIGALRM, signal.SIG_DFL), (signal.ITIMER_REAL, 4.0)]
 
     def test_on_a_page_the_page_is_told_how_long_it_may_run(self):
         told, ran = [], []

@@ -80,13 +80,7 @@ def test_a_user_keeps_the_group_where_that_is_allowed(before, after):
 
 @pytest.mark.parametrize(
     ("others", "group", "before", "after"),
-    [
-        (0, 0, 0o4664, 0o4664),
-        (1, 0, 0o6664, 0o664),
-        (0, 1, 0o2664, 0o644),
-        (0, 1, 0o677, 0o677),
-        (1, 1, 0o4670, 0o600),
-    ],
+    [(0, 0, 0o4664, 0o4664), (1, 0, 0o6664, 0o664), (0, 1, 0o2664, 0o644), (0, 1, 0o677, 0o677), (1, 1, 0o4670, 0o600)],
 )
 def test_where_nobody_gives_files_away_nobody_gets_more_than_before(old, monkeypatch, others, group, before, after):
     def forbidden(*_):

@@ -221,10 +221,7 @@ class TestStrict:
             lambda x, y: math.sin(x) * y, [0.5, 2.0], gradient=lambda x, y: (math.cos(x) * y, math.sin(x))
         )
         again = gradcheck(
-            lambda x, y: math.sin(x) * y,
-            [0.5, 2.0],
-            gradient=lambda x, y: (math.cos(x) * y, math.sin(x)),
-            strict=True,
+            lambda x, y: math.sin(x) * y, [0.5, 2.0], gradient=lambda x, y: (math.cos(x) * y, math.sin(x)), strict=True
         )
         assert again == report
 

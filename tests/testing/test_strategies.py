@@ -89,10 +89,7 @@ def test_settings_are_printed(own_registry):
 
 @pytest.mark.parametrize(
     ("condition", "part"),
-    [
-        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin("),
-        (lambda e: len(e.inputs) == 2, "lambda x, y: "),
-    ],
+    [(lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin("), (lambda e: len(e.inputs) == 2, "lambda x, y: ")],
 )
 def test_programs_shrink_to_readable_ones(condition, part):
     smallest = find(own(), condition, settings=settings(quickly, max_examples=100))

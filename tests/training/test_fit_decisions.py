@@ -241,11 +241,7 @@ def test_noise_decides_again_in_each_step():
     for compiled in ("numpy", False):
         generator = np.random.default_rng(1)
         drawn.append(
-            trained(
-                noisy,
-                compiled,
-                noise=lambda count, generator=generator: generator.normal(size=(count, 1)),
-            )
+            trained(noisy, compiled, noise=lambda count, generator=generator: generator.normal(size=(count, 1)))
         )
     for found, expected in zip(*drawn, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)

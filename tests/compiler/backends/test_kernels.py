@@ -159,10 +159,7 @@ def factors_of_a_product(rng, rows, terms, side_by_side):
     of_terms = {"columns": rng.choice([0, 1, 7]), "terms": 1}[side_by_side]
     starts = np.array([rng.randrange(GIVEN // 2) for _ in range(rows)])
     of_rows = rng.choice(
-        [
-            Access(rng.randrange(50), rng.choice([1, terms, 5]), 0, of_terms),
-            Access(0, 0, 0, of_terms, row_table=starts),
-        ]
+        [Access(rng.randrange(50), rng.choice([1, terms, 5]), 0, of_terms), Access(0, 0, 0, of_terms, row_table=starts)]
     )
     return rng.sample([of_columns, of_rows], 2)
 

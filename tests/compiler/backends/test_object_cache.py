@@ -369,10 +369,7 @@ class TestTogether:
 
     def test_only_what_is_missing_is_made(self, three):
         assert self.asked("d", "b", "e", "a") == ([["d", "e"]], [(["b", "a"], b"of all")])
-        assert self.asked("a", "b", "c", "d", "e") == (
-            [],
-            [(["a", "b", "c"], b"of all"), (["d", "e"], b"again")],
-        )
+        assert self.asked("a", "b", "c", "d", "e") == ([], [(["a", "b", "c"], b"of all"), (["d", "e"], b"again")])
 
     def test_without_the_content_all_of_them_are_made_again(self, three):
         self.entry(three, "a").unlink()
