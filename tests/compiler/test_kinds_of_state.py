@@ -23,6 +23,7 @@ import enum
 import functools
 import gc
 import glob
+import importlib
 import io
 import itertools
 import logging
@@ -98,6 +99,17 @@ def of(name, make, get, put):
     watched(name, made)
 
 
+def behind(name, make, wrap, get, change):
+    """Note a case: a container changes, of which the function has only something that is made of it."""
+
+    def made():
+        inner = make()
+        outer = wrap(inner)
+        return lambda x: x * get(outer), lambda: change(inner)
+
+    watched(name, made)
+
+
 def put(position, item):
     return lambda container: container.__setitem__(position, item)
 
@@ -116,6 +128,10 @@ def lengthening(name):
     return lambda made: lengthen(made, name)
 
 
+def more_scale():
+    globals().update(SCALE=SCALE + 1.0)
+
+
 # Variables, attributes and containers of Python
 
 
@@ -130,19 +146,9 @@ def closed_over_variable():
     return lambda x: x * scale, change
 
 
-@case()
-def global_variable():
-    return lambda x: x * SCALE, lambda: globals().update(SCALE=SCALE + 1.0)
-
-
-@case()
-def global_variable_read_by_globals():
-    return lambda x: x * globals()["SCALE"], lambda: globals().update(SCALE=SCALE + 1.0)
-
-
-@case()
-def global_variable_read_by_eval():
-    return lambda x: x * eval("SCALE * 2"), lambda: globals().update(SCALE=SCALE + 1.0)
+watched("global variable", lambda: (lambda x: x * SCALE, more_scale))
+watched("global variable, read by globals", lambda: (lambda x: x * globals()["SCALE"], more_scale))
+watched("global variable, read by eval", lambda: (lambda x: x * eval("SCALE * 2"), more_scale))
 
 
 @case()
@@ -405,11 +411,13 @@ def wrapped_function():
     return outer, lambda: numbers.__setitem__(0, 3.0)
 
 
-@case()
-def single_dispatch():
-    numbers = [2.0]
-    scaled = functools.singledispatch(lambda x: x * numbers[0])
-    return lambda x: scaled(2.0) * x, lambda: numbers.__setitem__(0, 3.0)
+behind(
+    "single dispatch",
+    lambda: [2.0],
+    lambda n: functools.singledispatch(lambda x: x * n[0]),
+    lambda f: f(2.0),
+    put(0, 3.0),
+)
 
 
 @case()
@@ -419,50 +427,31 @@ def compiled_function():
     return lambda x: inner(x), lambda: numbers.__setitem__(0, 3.0)
 
 
-for view in ("keys", "values", "items"):
-
-    def _view(view=view):
-        table = {2.0: 5.0}
-        shown = getattr(table, view)()
-        return lambda x: x * float(str(list(shown)).strip("[]()").split(",")[-1]), lambda: table.update({3.0: 7.0})
-
-    watched(f"dict.{view}()", _view)
-
-
-@case()
-def mapping_proxy():
-    table = {"a": 2.0}
-    proxy = types.MappingProxyType(table)
-    return lambda x: x * proxy["a"], lambda: table.update(a=3.0)
-
-
-@case()
-def weak_reference():
-    first = Plain()
-    reference = weakref.ref(first)
-    return lambda x: x * reference().number, lambda: set_number(first)
-
-
-@case()
-def weak_reference_to_what_is_gone():
-    holder = [Plain()]
-    reference = weakref.ref(holder[0])
-    return lambda x: x * (9.0 if reference() is None else 2.0), holder.clear
-
-
-@case()
-def weak_proxy():
-    first = Plain()
-    proxy = weakref.proxy(first)
-    return lambda x: x * proxy.number, lambda: set_number(first)
-
-
-@case()
-def weak_value_dictionary():
-    first = Plain()
-    table = weakref.WeakValueDictionary(a=first)
-    return lambda x: x * table["a"].number, lambda: set_number(first)
-
+for view in (dict.keys, dict.values, dict.items):
+    behind(
+        f"dict.{view.__name__}()",
+        lambda: {2.0: 5.0},
+        view,
+        lambda shown: float(str(list(shown)).strip("[]()").split(",")[-1]),
+        lambda table: table.update({3.0: 7.0}),
+    )
+behind("mapping proxy", lambda: {"a": 2.0}, types.MappingProxyType, lambda p: p["a"], lambda t: t.update(a=3.0))
+behind("weak reference", Plain, weakref.ref, lambda reference: reference().number, set_number)
+behind(
+    "weak reference to what is gone",
+    lambda: [Plain()],
+    lambda held: weakref.ref(held[0]),
+    lambda reference: 9.0 if reference() is None else 2.0,
+    lambda held: held.clear(),
+)
+behind("weak proxy", Plain, weakref.proxy, lambda p: p.number, set_number)
+behind(
+    "weak value dictionary",
+    Plain,
+    lambda first: weakref.WeakValueDictionary(a=first),
+    lambda p: p["a"].number,
+    set_number,
+)
 
 of("context variable", lambda: contextvars.ContextVar("scale", default=2.0), lambda v: v.get(), lambda v: v.set(3.0))
 
@@ -487,26 +476,19 @@ def configparser_section():
     return lambda x: x * parser.getfloat("a", "number"), lambda: parser.set("a", "number", "3.0")
 
 
-@case()
-def os_environ():
-    os.environ["MICROGRAD_TEST_SCALE"] = "2.0"
-    change = functools.partial(os.environ.__setitem__, "MICROGRAD_TEST_SCALE", "3.0")
-    return lambda x: x * float(os.environ["MICROGRAD_TEST_SCALE"]), change
+def of_environ(name, read):
+    """Note a case: a variable of the environment is another one."""
+
+    def made():
+        os.environ["MICROGRAD_TEST_SCALE"] = "2.0"
+        return lambda x: x * float(read()), lambda: os.environ.update(MICROGRAD_TEST_SCALE="3.0")
+
+    watched(name, made)
 
 
-@case()
-def os_getenv():
-    os.environ["MICROGRAD_TEST_SCALE"] = "2.0"
-    change = functools.partial(os.environ.__setitem__, "MICROGRAD_TEST_SCALE", "3.0")
-    return lambda x: x * float(os.getenv("MICROGRAD_TEST_SCALE")), change
-
-
-@case()
-def environ_in_a_variable():
-    environ = os.environ
-    environ["MICROGRAD_TEST_SCALE"] = "2.0"
-    change = functools.partial(environ.__setitem__, "MICROGRAD_TEST_SCALE", "3.0")
-    return lambda x: x * float(environ["MICROGRAD_TEST_SCALE"]), change
+of_environ("os.environ", lambda: os.environ["MICROGRAD_TEST_SCALE"])
+of_environ("os.getenv", lambda: os.getenv("MICROGRAD_TEST_SCALE"))
+of_environ("environ in a variable", lambda environ=os.environ: environ["MICROGRAD_TEST_SCALE"])
 
 
 @case()
@@ -515,11 +497,12 @@ def sys_argv():
     return lambda x: x * len(sys.argv), lambda: sys.argv.append("a") if len(sys.argv) == length else None
 
 
-@case()
-def template():
-    text = string.Template("$a")
-    return lambda x: x * float(text.substitute(a=2.0)) * len(text.template), lambda: setattr(text, "template", "1$a")
-
+of(
+    "template",
+    lambda: string.Template("$a"),
+    lambda text: float(text.substitute(a=2.0)) * len(text.template),
+    to("template", "1$a"),
+)
 
 of("array.array", lambda: array.array("d", [2.0]), lambda p: p[0], put(0, 3.0))
 of("bytearray", lambda: bytearray(b"\x02"), lambda p: p[0], put(0, 3))
@@ -547,23 +530,19 @@ of("structure of ctypes", lambda: Structure(2.0), lambda p: p.number, set_number
 # Modules
 
 
-def new_module(name, **contents):
+def new_module(number=2.0):
     """A module as if it had been imported."""
-    module = types.ModuleType(name)
-    vars(module).update(contents)
-    sys.modules[name] = module
+    module = sys.modules["an_inner_module_of_the_user"] = types.ModuleType("an_inner_module_of_the_user")
+    module.number = number
     return module
 
 
-@case()
-def global_of_a_module():
-    module = new_module("a_module_of_the_user", number=2.0)
-    return lambda x: x * module.number, lambda: set_number(module)
+of("global of a module", new_module, lambda module: module.number, set_number)
 
 
 @case()
 def import_inside():
-    module = new_module("an_inner_module_of_the_user", number=2.0)
+    module = new_module()
 
     def f(x):
         import an_inner_module_of_the_user
@@ -575,7 +554,7 @@ def import_inside():
 
 @case()
 def import_of_a_name_inside():
-    module = new_module("an_inner_module_of_the_user", number=2.0)
+    module = new_module()
 
     def f(x):
         from an_inner_module_of_the_user import number
@@ -587,42 +566,26 @@ def import_of_a_name_inside():
 
 @case()
 def import_of_another_module_of_that_name():
-    new_module("an_inner_module_of_the_user", number=2.0)
+    new_module()
 
     def f(x):
         import an_inner_module_of_the_user
 
         return x * an_inner_module_of_the_user.number
 
-    return f, lambda: new_module("an_inner_module_of_the_user", number=3.0)
+    return f, lambda: new_module(3.0)
 
 
 @case()
 def sys_modules():
-    module = new_module("an_inner_module_of_the_user", number=2.0)
+    module = new_module()
     return lambda x: x * sys.modules["an_inner_module_of_the_user"].number, lambda: set_number(module)
 
 
 @case()
 def import_module():
-    import importlib
-
-    module = new_module("an_inner_module_of_the_user", number=2.0)
+    module = new_module()
     return lambda x: x * importlib.import_module("an_inner_module_of_the_user").number, lambda: set_number(module)
-
-
-def installed(folder, text, name="a_package_of_the_user_that_is_installed"):
-    """Import a package of the user's from a folder of installed packages."""
-    position = os.path.join(folder, "site-packages")
-    os.makedirs(os.path.join(position, name), exist_ok=True)
-    with open(os.path.join(position, name, "__init__.py"), "w", encoding="utf-8") as file:
-        file.write(text)
-    sys.path.insert(0, position)
-    sys.modules.pop(name, None)
-    try:
-        return __import__(name)
-    finally:
-        sys.path.remove(position)
 
 
 INSTALLED = """
@@ -639,33 +602,38 @@ def scaled(x):
 """
 
 
+def installed(name="a_package_of_the_user_that_is_installed"):
+    """Import a package of the user's from a folder of installed packages."""
+    with tempfile.TemporaryDirectory() as folder:
+        (package := pathlib.Path(folder, "site-packages", name)).mkdir(parents=True)
+        (package / "__init__.py").write_text(INSTALLED, encoding="utf-8")
+        sys.path.insert(0, str(package.parent))
+        sys.modules.pop(name, None)
+        try:
+            return __import__(name)
+        finally:
+            sys.path.remove(str(package.parent))
+
+
 @case()
 def installed_package():
-    with tempfile.TemporaryDirectory() as folder:
-        package = installed(folder, INSTALLED)
+    package = installed()
     return package.scaled, lambda: setattr(package, "scale", 3.0)
 
 
 @case()
 def function_of_an_installed_package_that_is_called():
-    with tempfile.TemporaryDirectory() as folder:
-        scaled = installed(folder, INSTALLED).scaled
+    scaled = installed().scaled
     return lambda x: scaled(x), lambda: scaled.__globals__.update(scale=3.0)
 
 
-@case()
-def object_of_an_installed_package():
-    with tempfile.TemporaryDirectory() as folder:
-        model = installed(folder, INSTALLED).Model()
-    return lambda x: model(x), lambda: set_number(model)
+of("object of an installed package", lambda: installed().Model(), lambda model: model(1.0), set_number)
 
 
 @case()
 def module_of_the_user_with_the_name_of_a_standard_one():
-    with tempfile.TemporaryDirectory() as folder:
-        before = sys.modules.get("this")
-        package = installed(folder, INSTALLED, "this")
-        sys.modules["this"] = package
+    before = sys.modules.get("this")
+    package = sys.modules["this"] = installed("this")
     scaled = package.scaled
 
     def change():
@@ -846,13 +814,12 @@ def value_with_an_attribute():
 
 
 of("attribute of a value", value_with_an_attribute, lambda w: w * w.scale, to("scale", 3.0))
-
-
-@case()
-def parameter_of_a_module():
-    model = mg.nn.MLP(1, [1])
-    return lambda x: model([x]), lambda: setattr(model.layers[0].neurons[0], "b", Value(3.0))
-
+of(
+    "parameter of a module",
+    lambda: mg.nn.MLP(1, [1]),
+    lambda model: model([1.0]),
+    lambda model: setattr(model.layers[0].neurons[0], "b", Value(3.0)),
+)
 
 # What a second reviewer found: hooks, introspection, objects of the standard library and of NumPy
 
@@ -1019,19 +986,14 @@ def builtin_of_the_user():
     return lambda x: x * a_builtin_of_the_user, lambda: setattr(builtins, "a_builtin_of_the_user", 3.0)  # noqa: F821
 
 
-@case()
-def globals_of_a_function():
-    def helper():
-        pass
-
-    return lambda x: x * helper.__globals__["SCALE"], lambda: globals().update(SCALE=SCALE + 1.0)
-
-
-@case()
-def function_that_is_vectorised():
-    numbers = [2.0]
-    scaled = np.vectorize(lambda n: n * numbers[0])
-    return lambda x: x * float(scaled(1.0)), lambda: numbers.__setitem__(0, 3.0)
+watched("globals of a function", lambda: (lambda x: x * half.__globals__["SCALE"], more_scale))
+behind(
+    "function that is vectorised",
+    lambda: [2.0],
+    lambda numbers: np.vectorize(lambda n: n * numbers[0]),
+    lambda scaled: float(scaled(1.0)),
+    put(0, 3.0),
+)
 
 
 @case()
@@ -1042,11 +1004,13 @@ def variable_of_a_context():
     return lambda x: x * context[number], lambda: context.run(number.set, 3.0)
 
 
-@case()
-def finalizer():
-    holder = [Plain()]
-    alive = weakref.finalize(holder[0], lambda: None)
-    return lambda x: x * (2.0 if alive.alive else 3.0), holder.clear
+behind(
+    "finalizer",
+    lambda: [Plain()],
+    lambda held: weakref.finalize(held[0], lambda: None),
+    lambda final: 2.0 if final.alive else 3.0,
+    lambda held: held.clear(),
+)
 
 
 @case()
@@ -1121,17 +1085,13 @@ def classes_below():
     return lambda x: x * (1 + len(Above.known)), lambda: type("Below", (Above,), {})
 
 
-@case()
-def seed_of_a_generator_that_is_made_inside():
-    seeds = [3]
-    return lambda x: x * np.random.default_rng(seeds[0]).normal(), lambda: seeds.__setitem__(0, 4)
-
-
-@case()
-def memory_that_is_packed_into():
-    memory = bytearray(8)
-    struct.pack_into("d", memory, 0, 2.0)
-    return lambda x: x * struct.unpack_from("d", memory)[0], lambda: struct.pack_into("d", memory, 0, 3.0)
+of("seed of a generator that is made inside", lambda: [3], lambda p: np.random.default_rng(p[0]).normal(), put(0, 4))
+of(
+    "memory that is packed into",
+    lambda: bytearray(struct.pack("d", 2.0)),
+    lambda p: struct.unpack_from("d", p)[0],
+    lambda p: struct.pack_into("d", p, 0, 3.0),
+)
 
 
 @case()
@@ -1242,10 +1202,6 @@ of(
     lambda m: setattr(m, "scale", m.scale + 1.0),
 )
 of("attribute of a class that is new", made_class, lambda k: getattr(k, JOINED[2], 1.0), to("scale", 3.0))
-
-
-def more_scale():
-    globals().update(SCALE=SCALE + 1.0)
 
 
 COMPILED = compile("SCALE", "<made>", "eval")
