@@ -773,19 +773,6 @@ def test_what_has_no_sparse_matrix_is_refused(function: Any, arguments: Any, err
         mg.compile(function)(*arguments)
 
 
-@pytest.mark.parametrize("transform", [mg.sparse_jacobian, mg.sparse_hessian])
-def test_what_is_no_function_or_no_argument_is_refused_at_once(transform: Any) -> None:
-    with pytest.raises(TypeError, match="must be a function, not list"):
-        transform([1.0])
-    with pytest.raises(TypeError, match=r"argnums of sparse_\w+ must be an int, not \(0, 1\)"):
-        transform(chained, (0, 1))
-
-
-def test_another_triangle_is_refused() -> None:
-    with pytest.raises(ValueError, match='must be "upper", "lower" or None, not \'left\''):
-        mg.sparse_hessian(rosenbrock, triangle="left")
-
-
 def test_under_no_grad_weights_are_constants() -> None:
     with mg.no_grad():
         assert mg.sparse_jacobian(lambda x: [WEIGHT * x[0]])([1.0]).toarray().tolist() == [[5.0]]
@@ -868,17 +855,6 @@ def test_a_program_without_constraints_has_empty_parts() -> None:
         program.scipy_constraint(0.0, 0.0)
 
 
-def test_other_numbers_of_variables_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"one number or more in an array with one axis, not of shape \(0,\)"):
-        mg.nlp(rosenbrock, start=[])
-    with pytest.raises(ValueError, match=r"one axis, not of shape \(2, 1\)"):
-        mg.nlp(rosenbrock, start=[[1.0], [2.0]])
-    with pytest.raises(ValueError, match=r"has 6 variables; a point of shape \(5,\)"):
-        mg.nlp(rosenbrock, start=POINT).objective(POINT[1:])
-    with pytest.raises(ValueError, match=r"has 4 constraints; multipliers of shape \(3,\) were given"):
-        mg.nlp(rosenbrock, chained, start=POINT).hessian(POINT, np.ones(3), 1.0)
-
-
 def many_paths(x: Any) -> list[Any]:
     total = x[0]
     for number in range(7):
@@ -941,32 +917,6 @@ def test_a_number_of_constraints_that_changes_is_refused(compile: bool) -> None:
         with pytest.raises(ValueError, match="are 1 numbers at this point, and 2 at the start: return as many"):
             ask([-1.0, 1.0])
     assert program.constraints([2.0, 1.0]).tolist() == [2.0, 1.0]
-
-
-@pytest.mark.parametrize("compile", [False, True])
-@pytest.mark.parametrize(
-    ("objective", "constraints", "error", "message"),
-    [
-        (1.0, None, TypeError, "objective must be a function of the point, not float"),
-        (None, None, TypeError, "objective must be a function of the point, not NoneType"),
-        (rosenbrock, [1.0], TypeError, "constraints must be a function of the point, not list"),
-        (lambda x: None, None, TypeError, "must return one number, not NoneType"),
-        (lambda x: [x[0]], None, TypeError, "must return one number, not list"),
-        (rosenbrock, lambda x: None, TypeError, "in a list or an array, not NoneType: return them"),
-        (rosenbrock, lambda x: x[0], TypeError, r"in a list or an array, not \w+: of a single one, write \[number\]"),
-        (rosenbrock, lambda x: 1.0, TypeError, r"not float: of a single one, write \[number\]"),
-        (rosenbrock, lambda x: [], ValueError, "an empty list: leave out constraints="),
-    ],
-)
-def test_functions_that_make_no_program_are_refused(
-    objective: Any,
-    constraints: Any,
-    error: type,
-    message: str,
-    compile: bool,  # noqa: A002  # as in mg.nlp
-) -> None:
-    with pytest.raises(error, match=message):
-        mg.nlp(objective, constraints, start=[1.0, 2.0], compile=compile)
 
 
 def test_whole_numbers_are_taken_as_floats(way: Any) -> None:

@@ -134,7 +134,13 @@ TABLE = [
     ('mg.gradient(v*v, ["a"])', TypeError, "inputs ... str: 'a'"),
     ("mg.gradient(None, v)", TypeError, "gradient ... NoneType: None"),
     ("v.backward(?)", TypeError, "gradient of a Value ... kind: ?", "'a'", "None", "1j", "[1.0]", "v"),
-    ("Value(1.0, requires_grad=False).backward()", ValueError, "Value(data=1.0, grad=0.0) requires no gradient"),
+    (
+        "Value(1.0, requires_grad=False).backward(?)",
+        ValueError,
+        "grad=0.0) requires no gradient",
+        "",
+        "create_graph=True",
+    ),
     ("Value(?)", TypeError, "data of a Value ... kind: ?", "np.array([1.0])", "Value(1)"),
     ("Value(1.0, (2.0, ))", TypeError, "child ... float: 2.0"),
     ('Value(1.0, [None], "op")', TypeError, "child ... NoneType: None"),
@@ -548,6 +554,55 @@ TABLE = [
     ("mg.compile(abs, disable=?)", TypeError, "disable takes a list of names of passes, not ?", "'cse'", "None", "[1]"),
     ("mg.compile(abs, precision=?)", ValueError, 'precision must be "float64" or "float32"', "'float16'", "32", "None"),
     ("mg.compile(abs, precision=['float32'])", ValueError, 'precision must be "float64" or "float32"'),
+    ("int(Value(math.inf))", OverflowError, "infinity"),
+    ("round(Value(math.nan))", ValueError, "NaN"),
+    ("mg.array(x) + a", ValueError, "broadcast"),
+    ("mg.array(x) @ a", ValueError, "mismatch"),
+    ("np.log(mg.array([1.0, -1.0], label='w'))", ValueError, "log(w[1] = -1.0)"),
+    ("~mg.array(x)", TypeError, "bad operand type"),
+    ("np.percentile(mg.array(x))", TypeError, "missing 1 required"),
+    ("mg.scan(lambda s, x: (s / x, None), v, [1.0, 0.0])", ZeroDivisionError, "0.0"),
+    # Sparse derivatives, and programs for solvers
+    ("mg.sparse_?([1.0])", TypeError, "must be a function, not list", "jacobian", "hessian"),
+    ("mg.sparse_?(square, (0, 1))", TypeError, "argnums of sparse_ ... an int, not (0, 1)", "jacobian", "hessian"),
+    ("mg.sparse_hessian(square, triangle='left')", ValueError, 'must be "upper", "lower" or None, not \'left\''),
+    ("mg.nlp(square, start=[])", ValueError, "one number or more in an array with one axis, not of shape (0,)"),
+    ("mg.nlp(square, start=[[1.0], [2.0]])", ValueError, "one axis, not of shape (2, 1)"),
+    ("mg.nlp(sum, start=[1.0, 2.0]).objective([1.0])", ValueError, "has 2 variables; a point of shape (1,)"),
+    ("mg.nlp(sum, list, start=[1.0]).hessian([1.0], [1.0] * 2, 1.0)", ValueError, "1 constraints; ... of shape (2,)"),
+    *(
+        (f"mg.nlp({functions}, start=[1.0, 2.0], compile=?)", error, culprit, "True", "False")
+        for functions, error, culprit in [
+            ("1.0", TypeError, "objective must be a function of the point, not float"),
+            ("None", TypeError, "objective must be a function of the point, not NoneType"),
+            ("sum, [1.0]", TypeError, "constraints must be a function of the point, not list"),
+            ("lambda x: None", TypeError, "must return one number, not NoneType"),
+            ("lambda x: [x[0]]", TypeError, "must return one number, not list"),
+            ("sum, lambda x: None", TypeError, "in a list or an array, not NoneType: return them"),
+            ("sum, lambda x: x[0]", TypeError, "in a list or an array, not ... of a single one, write [number]"),
+            ("sum, lambda x: 1.0", TypeError, "not float: of a single one, write [number]"),
+            ("sum, lambda x: []", ValueError, "an empty list: leave out constraints="),
+        ]
+    ),
+    # Calls of compiled functions
+    ("mg.compile(abs, verify='numpy')", TypeError, "verify is True or False, not 'numpy'"),
+    ("mg.compile(square).explain(1.0, 2.0)", TypeError, "takes 1 positional argument"),
+    ("mg.compile(max).?()", TypeError, "max expected at least 1 argument, got 0", "explain", "program"),
+    ("mg.compile(lambda x: math.exp(x))(v)", mg.TraceError, "mg.exp"),
+    ("mg.compile(lambda x: mg.tanh(x))(np.uint64([2**60, 1]))", mg.TraceError, "an integer of 2**53 or more"),
+    ("mg.compile(lambda x: x[0, 0] > 'a')(x)", TypeError, "not supported between"),
+    (
+        "mg.compile(lambda x: np.select([x > 0], [x, x]))(x)",
+        ValueError,
+        "must be same length as list of conditions",
+    ),
+    ("mg.compile(lambda y: x[y > 0].sum() * y.sum())(mg.array(x))", IndexError, "arrays used as indices"),
+    (
+        "mg.compile(lambda x, y: np.ones_like(x, y))(v, np.float64(2.0))",
+        mg.TraceError,
+        "a number as a dtype",
+    ),
+    ("mg.compile(lambda x, n: np.pad(x, n))(x, 2)", mg.TraceError, "a width of np.pad that depends on numbers would"),
 ]
 WRONG_CALLS = [
     (call.replace("?", wrong), error, culprit, wrong)

@@ -47,11 +47,6 @@ def test_decisions_beside_a_vmap_of_many_items(function):
     assert ours.grad == pytest.approx(eager.grad, rel=1e-9)
 
 
-def test_large_ints_are_refused():
-    with pytest.raises(TraceError, match=r"an integer of 2\*\*53 or more"):
-        mg.compile(lambda x: mg.tanh(x))(np.array([2**60, 1], dtype=np.uint64))
-
-
 def test_arrays_are_filled():
     def function(x):
         filled = x.copy()

@@ -480,11 +480,6 @@ def test_the_garbage_collector_rests_while_a_function_is_traced(enabled):
         (gc.enable if before else gc.disable)()
 
 
-def test_the_program_of_a_function_whose_arguments_are_not_known():
-    with pytest.raises(TypeError, match="max expected"):
-        mg.compile(max).program()  # max does not say what it takes, and so it is called
-
-
 @pytest.mark.parametrize("part", ["first", "second", "primitives"])
 @pytest.mark.parametrize("compute", [lambda x: x * 3.0, mg.tanh, lambda x: mg.dot([x, x], [x, x])])
 def test_a_trace_that_was_interrupted_in_an_operation_and_went_on_is_refused(part, compute):

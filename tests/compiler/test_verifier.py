@@ -252,11 +252,6 @@ def test_the_variable_of_the_environment(monkeypatch):
             run_stages(source, "normalise", request)
 
 
-def test_verify_is_true_or_false():
-    with pytest.raises(TypeError, match="verify is True or False, not 'numpy'"):
-        mg.compile(lambda x: x, verify="numpy")
-
-
 def test_the_field_agrees_with_exact_arithmetic():
     draw = np.random.default_rng(1)
     x, y = draw.integers(0, PRIME, (2, 500), dtype=np.uint64)

@@ -178,13 +178,3 @@ def test_values_are_keys_by_identity():
     twin = Value(1.0)
     assert len({V, twin, V}) == 2
     assert {V: 1, twin: 2}[twin] == 2
-
-
-def test_a_traced_function_still_raises():
-    with pytest.raises(mg.TraceError, match=r"mg\.exp"):
-        mg.compile(lambda x: math.exp(x))(V)
-
-
-def test_inside_of_a_transform_it_is_an_error():
-    with pytest.raises(TypeError, match="gradient"):
-        mg.grad(lambda x: math.exp(x) * x)(2.0)
