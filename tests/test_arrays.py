@@ -445,9 +445,3 @@ def test_without_numpy_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(ImportError, match=r"need NumPy: pip install numpy"):
         mg.array([1.0])
-
-
-@pytest.mark.parametrize("function", [mg.mean, mg.softmax, mg.logsumexp])
-def test_functions_of_a_sequence_refuse_a_matrix(function):
-    with pytest.raises(ValueError, match=f"{function.__name__} takes a sequence, not an array of 2 dimensions"):
-        function(mg.array([[1.0, 2.0]]))

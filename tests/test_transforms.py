@@ -157,11 +157,6 @@ class TestArgnums:
 
 
 class TestWrongInput:
-    @pytest.mark.parametrize("function", [math.sin, lambda x: math.exp(x) * x, lambda x: float(x) ** 2])
-    def test_losing_the_gradient_in_a_float_is_an_error_not_a_wrong_gradient(self, function):
-        with pytest.raises(TypeError, match="float"):
-            mg.grad(function)(1.0)
-
     def test_losing_the_gradient_in_a_float_array_is_an_error_too(self):
         def f(x):
             numbers = np.zeros(2)

@@ -489,19 +489,6 @@ def test_a_name_that_c_cannot_have_is_refused(name, reason, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"parameters": "none"}, 'parameters must be "table" or "argument", not \'none\''),
-        ({"precision": "float16"}, 'precision must be "float64" or "float32", not \'float16\''),
-        ({"work": 3}, 'work must be "auto" or "argument", not 3'),
-    ],
-)
-def test_options_that_there_are_not(options, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        mg.compile(lambda x: x * 2.0).export(tmp_path / "fine.c", 1.0, **options)
-
-
 def test_what_cannot_be_exported(tmp_path):
     with pytest.raises(ValueError, match=r"a file of C, whose name ends in \.c, not .*fine\.h"):
         mg.compile(lambda x: x * 2.0).export(tmp_path / "fine.h", 1.0)

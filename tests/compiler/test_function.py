@@ -23,12 +23,6 @@ class Model:
         self.loss = mg.compile(lambda x: self.weight * x)
 
 
-@pytest.mark.parametrize("ask", ["explain", "values", "draw_dot", "program"])
-def test_before_the_first_call_there_is_nothing_to_explain(ask):
-    with pytest.raises(ValueError, match=r"<compiled f> has not been called: call it, or give program\(\) or explain"):
-        getattr(mg.compile(f), ask)()
-
-
 def f(x):
     return x * x
 

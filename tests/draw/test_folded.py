@@ -364,11 +364,6 @@ class TestWhen:
             f = f * x
         assert "box" in drawn(f)
 
-    @pytest.mark.parametrize("options", [{"depth": 3}, {"style": "micrograd"}])
-    def test_a_part_of_a_graph_or_another_style_cannot_be_folded(self, options):
-        with pytest.raises(ValueError, match="leave out depth and style"):
-            draw.draw_dot(chain(3), fold=True, **options)
-
     def test_a_cycle_is_refused(self):
         a = Value(1.0)
         b = a + 1

@@ -116,11 +116,6 @@ class TestManyOperands:
         (mg.maximum(*values) + 2 * mg.minimum(*values)).backward()
         assert [value.grad for value in values] == [0.0, 1.0, 0.0, 2.0]
 
-    @pytest.mark.parametrize("function", [mg.maximum, mg.minimum])
-    def test_one_sequence_is_refused_with_what_to_write(self, function):
-        with pytest.raises(TypeError, match=rf"{function.__name__}\(\*numbers\)"):
-            function([1.0, 2.0])
-
     def test_a_clipped_number_gets_no_gradient_beyond_the_limits(self):
         for number, expected in ((-1.0, (0.0, 0.0)), (0.25, (0.25, 1.0)), (3.0, (1.0, 0.0))):
             for clip in (mg.clip, Value.clip):

@@ -74,12 +74,6 @@ def test_of_two_operands(name):
         function(x, "a")
 
 
-@pytest.mark.parametrize("compute", [lambda x: mg.log(x), lambda x: x.log()])
-def test_an_error_names_the_operand(compute):
-    with pytest.raises(ValueError, match=r"log\(x = -1\.0\)"):
-        compute(Value(-1.0, label="x"))
-
-
 def test_an_error_of_two_operands_names_both():
     with (
         mg.detect_anomaly(),

@@ -317,12 +317,6 @@ class TestNamesOfSciPy:
         with pytest.raises(TypeError, match=r"must be an int, not float: 1\.0"):
             mg.polygamma(1.0, 0.5)
 
-    @pytest.mark.parametrize("name", ["logit", "ndtri", "erfinv"])
-    @pytest.mark.parametrize("x", [-1.5, 1.0, 2.0])
-    def test_outside_of_a_domain_is_an_error(self, name, x):
-        with pytest.raises(ValueError, match="math domain error"):
-            getattr(mg, name)(x)
-
     def test_nothing_times_the_logarithm_of_nothing(self):
         assert [mg.xlogy(0.0, y) for y in (0.0, -1.0, math.inf)] == [0.0, 0.0, 0.0]
         assert math.isnan(mg.xlogy(0.0, math.nan))
