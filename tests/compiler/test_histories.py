@@ -240,22 +240,21 @@ def in_a_vmap(x):
     return sum(xs)
 
 
-def from_an_iterator(x):
-    numbers, last = iter(range(10)), 0
+def last_of(numbers, x):
+    last = 0
     for _ in range(9):
         x = x * 0.9 - 0.1
         if x < 0:
             x, last = x + 1.0, next(numbers)
     return x * last
+
+
+def from_an_iterator(x):
+    return last_of(iter(range(10)), x)
 
 
 def from_a_generator(x):
-    numbers, last = (number * number for number in range(10)), 0
-    for _ in range(9):
-        x = x * 0.9 - 0.1
-        if x < 0:
-            x, last = x + 1.0, next(numbers)
-    return x * last
+    return last_of((number * number for number in range(10)), x)
 
 
 def turned_over(x):

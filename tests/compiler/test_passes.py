@@ -37,6 +37,13 @@ def numbers_of(fast, points):
 POINTS = [math.sin(i) for i in range(70)]
 
 
+def recurrent(xs, w):
+    h = w
+    for x in xs:
+        h = mg.tanh(h * x + w)
+    return h
+
+
 class TestExplain:
     def test_each_pass_is_listed_with_its_time_and_the_size_of_the_program_after_it(self):
         fast = mg.compile(mixture, backend="numpy")
@@ -55,12 +62,6 @@ class TestExplain:
         assert list(rows) == [*(each.name for each in NATIVE), "compile"]
 
     def test_a_loop_counts_at_each_iteration_and_whole_vectors_as_their_products(self, monkeypatch):
-        def recurrent(xs, w):
-            h = w
-            for x in xs:
-                h = mg.tanh(h * x + w)
-            return h
-
         rows = table(mg.compile(recurrent, backend="numpy"), POINTS[:40], Value(0.5))
         assert int(rows["reroll"][1]) >= 80
         assert int(rows["reroll"][2]) < 40
@@ -120,12 +121,6 @@ class TestShow:
         assert "[table" in capsys.readouterr().out
 
     def test_loops_single_numbers_and_long_listings(self, capsys, monkeypatch):
-        def recurrent(xs, w):
-            h = w
-            for x in xs:
-                h = mg.tanh(h * x + w)
-            return h
-
         fast = mg.compile(recurrent, backend="numpy")
         fast(POINTS[:40], Value(0.5))
         fast.show(after="reroll")

@@ -33,8 +33,8 @@ def backward_again():
     return y.backward, grads(x, w)
 
 
-def backward_by_hand():
-    x, w = Value(0.5), Value(2.0)
+def by_hand(x, w):
+    """A product whose derivative is a closure."""
     out = Value(x.data * w.data, (x, w), "by hand")
 
     def derivative():
@@ -42,7 +42,12 @@ def backward_by_hand():
         w.grad += x.data * out.grad
 
     out._backward = derivative
-    y = out * x + w
+    return out
+
+
+def backward_by_hand():
+    x, w = Value(0.5), Value(2.0)
+    y = by_hand(x, w) * x + w
     return y.backward, grads(x, w)
 
 
@@ -77,13 +82,7 @@ def gradient_by_hand():
     """The closure works on the gradients themselves, which get back what they had."""
     x, w = Value(0.5), Value(2.0)
     x.grad, w.grad = 7.0, 8.0
-    out = Value(x.data * w.data, (x, w), "by hand")
-
-    def derivative():
-        x.grad += w.data * out.grad
-        w.grad += x.data * out.grad
-
-    out._backward = derivative
+    out = by_hand(x, w)
     return lambda: mg.gradient(out * 2.0, [x, w]), grads(x, w, out)
 
 

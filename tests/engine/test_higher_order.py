@@ -485,6 +485,17 @@ class TestBackwardWithCreateGraph:
         assert w.grad == pytest.approx(0.25 + 8 * 3.0 * 0.25)
 
 
+def squared_by_hand(x):
+    """A square whose derivative is a closure."""
+    square = Value(x.data**2, (x,), "square")
+
+    def backpropagate():
+        x.grad += 2 * x.data * square.grad
+
+    square._backward = backpropagate
+    return square
+
+
 class TestGradient:
     def test_it_touches_no_grad(self):
         x, y = Value(2.0), Value(3.0)
@@ -499,12 +510,7 @@ class TestGradient:
 
     def test_a_hand_written_operation_keeps_its_grads_too(self):
         x = Value(2.0)
-        square = Value(4.0, (x,), "square")
-
-        def backpropagate():
-            x.grad += 2 * x.data * square.grad
-
-        square._backward = backpropagate
+        square = squared_by_hand(x)
         x.grad, square.grad = 5.0, 6.0
         assert mg.gradient(square * 3, x) == 12.0
         assert (x.grad, square.grad) == (5.0, 6.0)
@@ -588,12 +594,7 @@ class TestLeavesThatChange:
     def test_a_hand_written_derivative_never_mixes_the_two_passes(self):
         """Recorded, the derivative of square * x is 12; with the new number in the closure it would be 44."""
         x = Value(2.0)
-        square = Value(4.0, (x,), "square")
-
-        def backpropagate():
-            x.grad += 2 * x.data * square.grad
-
-        square._backward = backpropagate
+        square = squared_by_hand(x)
         root = square * x
         x.data = 10.0
         try:
