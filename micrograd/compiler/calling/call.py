@@ -140,7 +140,7 @@ class _OfProgram(_OfOneCall):
     ) -> list[tuple[Any, float]]:
         """The contribution to each operand that requires a gradient."""
         pairs = zip(node._x, self.floats(gradient), strict=True)
-        return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
+        return [pair for pair in pairs if pair[0]._primitive is not CONSTANT and (useful is None or pair[0] in useful)]
 
 
 class Call(_OfProgram):
