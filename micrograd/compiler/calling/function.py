@@ -667,9 +667,10 @@ class CompiledFunction(Generic[P, R]):
             return
         if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
             if special.quick is None:
-                special.quick = Quick.of(owner, special, compiled, given, self._as_written)
+                common = owner, special, compiled, self._as_written
+                special.quick = Quick.of(given, *common)
                 if special.quick is None and special is not owner.merged:
-                    special.quick = QuickOfArrays.of(owner, special, compiled, given, self._as_written)
+                    special.quick = QuickOfArrays.of(given, *common)
             self._quick = special.quick
 
     def _gradients(

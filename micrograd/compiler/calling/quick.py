@@ -47,23 +47,21 @@ _MOST = 64  # numbers and Values: of more, it is quicker to look at each list at
 _number_of = attrgetter("_data")
 
 
-class Quick:
-    """Runs a program whose arguments are floats, Values and lists of them, and whose result is one number or Value.
+class _QuickCalls:
+    """Calls whose arguments have the form of those of the call before.
 
     Args:
         owner: what is kept for such arguments.
         special: that, or another path of it: the programs for some answers to what the function asks.
         compiled: the program that runs.
-        forms: of each argument the class; with its length, of a list or a tuple.
-        kinds: the classes of the numbers and Values.
         as_written: runs the function as it is written; see CompiledFunction.
 
     Attributes:
-        owner: the same.
+        owner: as given.
         last_call: the programs, the one of them, and the inputs of the last call, if it was one of these.
     """
 
-    last_call: tuple[Specialised, Compiled, Sequence[float]] | None = None
+    last_call: tuple[Specialised, Compiled, Sequence[float] | Floats] | None = None
     takes_stored = False  # whether Values may be behind what is stored for them
 
     def __init__(
@@ -71,15 +69,37 @@ class Quick:
         owner: Specialised,
         special: Specialised,
         compiled: Compiled,
-        forms: list[_Form],
-        kinds: list[type],
         as_written: Callable[..., list[Any]],
     ) -> None:
-        self.owner, self._special, self._compiled, self._kinds = owner, special, compiled, kinds
+        self.owner, self._special, self._compiled = owner, special, compiled
+        self._as_written = partial(as_written, special)
+
+    def end(self, result: Any) -> Any:
+        """Take note that a call has ended that ran eagerly, and give its result."""
+        if (paths := self._special.paths) is not None:
+            paths.end(result)
+        return result
+
+    def _written(self, arguments: tuple[Any, ...], outputs: Any) -> list[Any]:
+        return self._as_written(Structure.of_call(arguments, {}), np.atleast_1d(outputs))
+
+
+class Quick(_QuickCalls):
+    """Runs a program whose arguments are floats, Values and lists of them, and whose result is one number or Value.
+
+    Args:
+        forms: of each argument the class; with its length, of a list or a tuple.
+        kinds: the classes of the numbers and Values.
+        *common: as of all quick calls.
+    """
+
+    def __init__(self, forms: list[_Form], kinds: list[type], *common: Any) -> None:
+        super().__init__(*common)
+        self._kinds, special = kinds, self._special
         self._forms = forms if any(length is not None for _, length in forms) else None
         self._values_at = [position for position, kind in enumerate(kinds) if kind is Value]
         self._values, self._has_values = special.values, special.results.has_values
-        run: Any = compiled.run
+        run: Any = self._compiled.run
         ports = run.ports()
         self._run, self._failed = ports.run, None if ports.failed is NOT_FAILED else ports.failed
         array, positions = ports.inputs
@@ -88,19 +108,11 @@ class Quick:
         self._numbers = self._found.data  # where one of them is read in a quarter of the time
         self._output, self._answers = int(outputs[0]), part_of(outputs[1:])
         self._gradients = _getting(*ports.gradients)
-        self._as_written = partial(as_written, special)
 
     @classmethod
-    def of(
-        cls,
-        owner: Specialised,
-        special: Specialised,
-        compiled: Compiled,
-        given: Structure,
-        as_written: Callable[..., list[Any]],
-    ) -> Quick | None:
+    def of(cls, given: Structure, *common: Any) -> Quick | None:
         """The same; None where arguments or results are others, or the program has no arrays of its own."""
-        arguments, named = given.nested
+        (arguments, named), (_, special, compiled, _) = given.nested, common
         forms: list[_Form] = [(type(each), len(each) if type(each) in (list, tuple) else None) for each in arguments]
         numbers = _flat(arguments, forms)
         kinds = [*map(type, numbers or ())]
@@ -112,7 +124,7 @@ class Quick:
             and type(compiled.run).__call__ in _FROM_PORTS
             and _operands(numbers, [position for position, kind in enumerate(kinds) if kind is Value]) is not None
         )
-        return cls(owner, special, compiled, forms, kinds, as_written) if is_quick else None
+        return cls(forms, kinds, *common) if is_quick else None
 
     def call(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments.
@@ -157,12 +169,6 @@ class Quick:
                 break
         return None
 
-    def end(self, result: Any) -> Any:
-        """Take note that a call has ended that ran eagerly, and give its result."""
-        if (paths := self._special.paths) is not None:
-            paths.end(result)
-        return result
-
     def _ran(self, numbers: Any) -> Sequence[float]:
         """The inputs of the program, which has run."""
         if self._values:
@@ -189,50 +195,25 @@ class Quick:
             Call, compiled.origin, inputs, gradients, (ran._written, arguments, number), number, operands
         )
 
-    def _written(self, arguments: tuple[Any, ...], number: float) -> list[Any]:
-        return self._as_written(Structure.of_call(arguments, {}), np.array([number]))
 
-
-class QuickOfArrays:
+class QuickOfArrays(_QuickCalls):
     """Runs a program of arrays, floats, and lists of floats and ints, whose result is one Value, or plain numbers.
 
     Args:
-        owner: what is kept for such arguments.
-        special: that, or another path of it: the programs for some answers to what the function asks.
-        compiled: the program that runs.
         forms: of each argument the class; with the shape of an array, of a list its length and what is in it, and of
             nested lists what reads them.
-        as_written: runs the function as it is written; see CompiledFunction.
-
-    Attributes:
-        owner, last_call, takes_stored: as of Quick.
+        *common: as of all quick calls.
     """
 
-    last_call: tuple[Specialised, Compiled, Floats] | None = None
-
-    def __init__(
-        self,
-        owner: Specialised,
-        special: Specialised,
-        compiled: Compiled,
-        forms: list[tuple[Any, ...]],
-        as_written: Callable[..., list[Any]],
-    ) -> None:
-        self.owner, self._special, self._compiled, self._forms = owner, special, compiled, forms
-        self._as_written = partial(as_written, special)
-        self.takes_stored = special.stored is not None or not special.values
+    def __init__(self, forms: list[tuple[Any, ...]], *common: Any) -> None:
+        super().__init__(*common)
+        self._forms = forms
+        self.takes_stored = self._special.stored is not None or not self._special.values
 
     @classmethod
-    def of(
-        cls,
-        owner: Specialised,
-        special: Specialised,
-        compiled: Compiled,
-        given: Structure,
-        as_written: Callable[..., list[Any]],
-    ) -> QuickOfArrays | None:
+    def of(cls, given: Structure, *common: Any) -> QuickOfArrays | None:
         """The same; None where arguments or results are others."""
-        arguments, named = given.nested
+        (arguments, named), (_, special, compiled, _) = given.nested, common
         is_quick = (
             not named
             and 0 < len(arguments) <= _MOST
@@ -240,7 +221,7 @@ class QuickOfArrays:
             and type(compiled.run).__call__ in (Executable.__call__, RunOfMaps.__call__)
         )
         forms = [form for form in map(_form_of, arguments) if form is not None] if is_quick else []
-        return cls(owner, special, compiled, forms, as_written) if is_quick and len(forms) == len(arguments) else None
+        return cls(forms, *common) if is_quick and len(forms) == len(arguments) else None
 
     def call(self, arguments: tuple[Any, ...]) -> Any:
         """What the function gives for arguments; see Quick."""
@@ -270,13 +251,6 @@ class QuickOfArrays:
             return special.results.of(outputs, ())
         written = self._written, arguments, outputs
         return node_of_call(Call, compiled.origin, inputs, gradients, written, outputs.item(), special.trained)
-
-    def end(self, result: Any) -> Any:
-        """The result of a call that ran eagerly."""
-        return result
-
-    def _written(self, arguments: tuple[Any, ...], outputs: Floats) -> list[Any]:
-        return self._as_written(Structure.of_call(arguments, {}), outputs)
 
 
 def _putting(array: Floats, positions: Any, count: int) -> Callable[..., object]:
