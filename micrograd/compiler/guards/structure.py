@@ -437,10 +437,9 @@ def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
 
     from micrograd.engine.value_arrays import ValueArray
 
-    if is_result and _ELEMENTS.issuperset(map(type, parts)):
-        numbers = np.array(parts)
-        if numbers.dtype.kind in "bif":  # or an int is too long for an array of ints
-            return numbers.reshape(like.shape)
+    is_plain = is_result and _ELEMENTS.issuperset(map(type, parts))
+    if is_plain and (numbers := np.array(parts)).dtype.kind in "bif":  # or an int is too long for an array of ints
+        return numbers.reshape(like.shape)
     result = np.empty_like(like.view(ValueArray) if is_result else like, dtype=object)
     result[...] = np.fromiter(parts, object, len(parts)).reshape(like.shape)
     return result
