@@ -82,13 +82,6 @@ def touched(kernel: Kernel | Loop | Singles) -> list[Touched]:
 
 def _reach(access: Access, kernel: Kernel | Singles, terms: int, iterations: int) -> tuple[Integers, Integers]:
     """The first and the last index of each row of an operand, or of some of its elements, in all iterations."""
-    steps = [(access.column_step, kernel.columns), (access.term_step, terms), (access.iteration_step, iterations)]
-    if access.table is not None:
-        starts = access.table.ravel()
-    elif access.row_table is not None:
-        starts = access.row_table
-    else:
-        starts = np.array([access.base])
-        steps.append((access.row_step, kernel.rows))
-    distances = [step * (count - 1) for step, count in steps]
-    return starts + sum(min(0, far) for far in distances), starts + sum(max(0, far) for far in distances)
+    before, after = access.reach((kernel.rows, kernel.columns, terms), iterations)
+    starts = np.array([access.base]) if access.any_table is None else access.any_table.ravel()
+    return starts + before, starts + after

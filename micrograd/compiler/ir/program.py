@@ -70,6 +70,25 @@ class Access:
         return replace(self, base=self.base + offset, row_table=row_table, table=table)
 
     @property
+    def any_table(self) -> Integers | None:
+        """Its table, of rows or of elements."""
+        return self.row_table if self.table is None else self.table
+
+    def reach(self, shape: tuple[int, int, int], iterations: int = 1) -> tuple[int, int]:
+        """How far before and after its base, or a number of its table, elements are at most.
+
+        Args:
+            shape: how many rows, columns and terms there are.
+            iterations: of the loop that it is in.
+        """
+        rows, columns, terms = shape
+        steps = [(self.column_step, columns), (self.term_step, terms), (self.iteration_step, iterations)]
+        if self.any_table is None:
+            steps.append((self.row_step, rows))
+        distances = [step * (count - 1) for step, count in steps]
+        return sum(min(0, far) for far in distances), sum(max(0, far) for far in distances)
+
+    @property
     def has_columns_in_vectors(self) -> bool:
         """Whether several columns can be read at a time: they lie side by side, or are one number."""
         return self.column_step in (0, 1) and (self.table is None or self.table.shape[1] == 1)

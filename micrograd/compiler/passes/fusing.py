@@ -159,7 +159,7 @@ def _map(each: _Each) -> Map:
 
 def _step(access: Access, each: _Each) -> int | None:
     """How far apart neighbours are, row after row; None where they are not evenly apart."""
-    if access.table is not None or access.row_table is not None:
+    if access.any_table is not None:
         return None
     if each.columns == 1:
         return access.row_step
@@ -187,5 +187,4 @@ def _reads(reader: _Each, access: Access, maker: _Each) -> bool:
 
 def _are_the_same(access: Access, other: Access) -> bool:
     """Whether two index maps without tables lead to the same numbers."""
-    tables = access.table, access.row_table, other.table, other.row_table
-    return all(table is None for table in tables) and access == other
+    return access.any_table is None and other.any_table is None and access == other

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.memory import lookup_in, lookup_of
@@ -25,11 +25,10 @@ from micrograd.compiler.ir.program import Map, Reduction, Take
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from micrograd.compiler.backends.c.alike import Form
     from micrograd.compiler.backends.c.formulas import Functions
-    from micrograd.compiler.backends.c.memory import Memory, Tables
+    from micrograd.compiler.backends.c.memory import Tables
     from micrograd.compiler.backends.c.regions import Item, Use
-    from micrograd.compiler.ir.program import Access, Segment
+    from micrograd.compiler.ir.program import Segment
 
 _WIDE = 4  # columns that are worth a loop of their own in a long sum
 _VECTOR = 8  # numbers that a processor computes at once
@@ -37,6 +36,16 @@ _LONG = 16  # terms that are worth several sums at a time
 _LOOPS = 2  # of a sum; of more, each takes compilers too long, and a call does as well
 _FEWEST = 4  # terms for a call there
 _PARTS = 16  # of a sum that are an expression; more are statements, which may repeat
+
+
+class _Names(Protocol):
+    """What the operands of a kernel are called: Memory says it, and in functions that kernels share Form."""
+
+    def at(self, use: Use, **fixed: int) -> str: ...
+    def table(self, use: Use) -> str: ...
+    def first(self, use: Use) -> str: ...
+    def step(self, use: Use, axis: str) -> str: ...
+    def size(self, name: str, count: int) -> str: ...
 
 
 class Loops:
@@ -52,7 +61,7 @@ class Loops:
         lines: that it has written.
     """
 
-    def __init__(self, functions: Functions, real: str, names: Memory | Form, tables: Tables) -> None:
+    def __init__(self, functions: Functions, real: str, names: _Names, tables: Tables) -> None:
         self.functions, self.real, self.names, self.tables = functions, real, names, tables
         self.single = real == "float"
         self.lines: list[str] = []
@@ -294,14 +303,10 @@ def manner(kernel: Reduction) -> str:
         return "one by one"
     for name, fits, columns in (("multiply", _is_row, COLUMNS), ("multiply_dots", _is_dots, LANES)):
         long = [part for part in kernel.segments if part.terms > 1]
-        shaped = kernel.rows >= ROWS and kernel.columns >= columns and _is_plain(kernel.target)
+        shaped = kernel.rows >= ROWS and kernel.columns >= columns and kernel.target.any_table is None
         if shaped and kernel.target.column_step == 1 and long and all(map(fits, long)):
             return name
     return "side by side" if _is_wide(kernel) else "one by one"
-
-
-def _is_plain(access: Access) -> bool:
-    return access.table is None and access.row_table is None
 
 
 def _is_row(part: Segment) -> bool:
@@ -321,7 +326,7 @@ def _is_row(part: Segment) -> bool:
 def _is_dots(part: Segment) -> bool:
     """Whether the terms of both matrices lie side by side."""
     a, b = part.first, part.second
-    if b is None or not (_is_plain(a) and _is_plain(b)):
+    if b is None or a.any_table is not None or b.any_table is not None:
         return False
     a, b = (a, b) if a.column_step == 0 else (b, a)
     return a.column_step == 0 != b.column_step and b.row_step == 0 and a.term_step == b.term_step == 1

@@ -149,22 +149,13 @@ class Use(NamedTuple):
     @property
     def is_number(self) -> bool:
         """Whether it is one number, the same for all results and iterations."""
-        access, (rows, columns, terms) = self.access, self.shape
-        if access.table is not None or access.row_table is not None:
-            return False
-        across = (access.row_step and rows > 1) or (access.column_step and columns > 1)
-        return not (across or (access.term_step and terms > 1) or (access.iteration_step and self.iterations > 1))
-
-    @property
-    def table(self) -> Integers | None:
-        """The table that says where elements, or rows, are."""
-        return self.access.row_table if self.access.table is None else self.access.table
+        return self.access.any_table is None and self.access.reach(self.shape, self.iterations) == (0, 0)
 
     def step(self, axis: str) -> int:
         """How far it moves from one row, column or term to the next, but for what a table says."""
         access, (rows, columns, terms) = self.access, self.shape
         if axis == "row":
-            return access.row_step if rows > 1 and self.table is None else 0
+            return access.row_step if rows > 1 and access.any_table is None else 0
         if axis == "column":
             return access.column_step if columns > 1 else 0
         return access.term_step if terms > 1 and access.table is None else 0
@@ -186,18 +177,10 @@ class Use(NamedTuple):
 
     def reach(self) -> tuple[int, int]:
         """The first and the last position, in all iterations."""
-        access, (rows, columns, terms) = self.access, self.shape
-        table = self.table
-        low, high = (access.base, access.base) if table is None else (int(table.min()), int(table.max()))
-        steps = [(access.column_step, columns), (access.iteration_step, self.iterations)]
-        if access.table is None:
-            steps.append((access.term_step, terms))
-        if table is None:
-            steps.append((access.row_step, rows))
-        for step, count in steps:
-            if step and count > 1:
-                low, high = (low, high + step * (count - 1)) if step > 0 else (low + step * (count - 1), high)
-        return low, high
+        before, after = self.access.reach(self.shape, self.iterations)
+        if (table := self.access.any_table) is None:
+            return self.access.base + before, self.access.base + after
+        return int(table.min()) + before, int(table.max()) + after
 
 
 def blocks_of(program: Program) -> list[Block]:
@@ -390,7 +373,7 @@ def is_scalar(kernel: Item) -> bool:
     """Whether a kernel computes one number of numbers at fixed positions."""
     if not isinstance(kernel, (Map, Reduction)) or kernel.rows * kernel.columns > 1:
         return False
-    tables = any(access.table is not None or access.row_table is not None for access, _ in kernel.reads)
+    tables = any(access.any_table is not None for access, _ in kernel.reads)
     return not tables and (isinstance(kernel, Map) or all(part.terms == 1 for part in kernel.segments))
 
 
@@ -543,7 +526,7 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
 
     def change(use: Use) -> Access:
         access = use.access
-        lane = at.get(access.base) if access.table is None and access.row_table is None else None
+        lane = at.get(access.base) if access.any_table is None else None
         if lane is None or not lane.allows(use):
             return access
         base = lane.state if use.block != lane.block else access.base
@@ -618,7 +601,7 @@ def _moved(use: Use, positions: Integers) -> Access | None:
         start = int(table.flat[0])
         return int(positions[start + far] - positions[start]) if far and count > 1 else 0
 
-    table = use.table
+    table = access.any_table
     starts = np.array([access.base]) if table is None else table
     moved = Access(
         int(positions[access.base]) if table is None else 0,

@@ -248,8 +248,7 @@ class _Group:
 def _characters(kernel: Item) -> int:
     """How many a kernel takes, about."""
     accesses_ = [kernel.target, *(access for access, _ in kernel.reads)]
-    tables = [table for access in accesses_ for table in (access.row_table, access.table)]
-    sizes = [lookup_in(table).numbers.size for table in tables if table is not None]
+    sizes = [lookup_in(access.any_table).numbers.size for access in accesses_ if access.any_table is not None]
     if isinstance(kernel, Added) and not kernel.is_in_order and kernel.target.row_table is not None:
         sizes[0] = min(sizes[0], fewer_numbers(kernel.target.row_table))
     return _LOOP + _OPERAND * len(kernel.reads) + _ENTRY * sum(sizes)

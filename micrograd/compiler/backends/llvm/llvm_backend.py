@@ -223,8 +223,7 @@ class NativeExecutable(Executable):
 
     def _positions(self, rows: int, access: Access, shape: Shape, code: Code) -> list[int]:
         """The address of an operand's table, and its steps along columns, terms and, in a loop, iterations."""
-        table = access.table if access.table is not None else access.row_table
-        if table is None:
+        if (table := access.any_table) is None:
             table = access.base + access.row_step * np.arange(rows)
         if shape.table == FOURS:
             table = table[:, ::SAME]

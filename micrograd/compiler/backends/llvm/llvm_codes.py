@@ -216,14 +216,14 @@ def is_turned(kernel: Kernel) -> bool:
         return False
     if kernel.rows < WIDE or kernel.rows * kernel.terms < _gathered(kernel):
         return False
-    is_even = kernel.target.row_step == 1 and kernel.target.row_table is None and kernel.target.table is None
+    is_even = kernel.target.row_step == 1 and kernel.target.any_table is None
     return is_even and not has_many_segments(kernel)
 
 
 def _step_of_columns(access: Access, turned: bool = False) -> int | None:
     """How far apart columns are, if they are the same or lie side by side."""
     if turned:
-        in_vectors = access.row_step in (0, 1) and access.row_table is None and access.table is None
+        in_vectors = access.row_step in (0, 1) and access.any_table is None
         return access.row_step if in_vectors else None
     return access.column_step if access.has_columns_in_vectors else None
 
@@ -324,7 +324,7 @@ def _is_packed(kernel: Reduction, along: str) -> bool:
 
 def _stays(access: Access) -> str:
     """Where an operand's numbers are the same."""
-    along_rows = access.table is None and access.row_table is None and access.row_step == 0
+    along_rows = access.any_table is None and access.row_step == 0
     return ALONG_ROWS * along_rows + ALONG_COLUMNS * (access.column_step == 0 and _table(access) != ELEMENTS)
 
 

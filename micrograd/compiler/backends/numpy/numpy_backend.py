@@ -142,7 +142,7 @@ class NumpyExecutable(Executable):
             first: whether terms are the first axis, and not the last.
         """
         shape = (rows, columns) if terms is None else (rows, columns, terms)
-        if access.table is None and access.row_table is None:
+        if access.any_table is None:
             steps = (access.row_step, access.column_step, access.term_step)[: len(shape)]
             view = as_strided(self.buffer[access.base :], shape, [self.dtype.itemsize * step for step in steps])
             view = np.moveaxis(view, -1, 0) if first else view
@@ -152,7 +152,7 @@ class NumpyExecutable(Executable):
         return lambda: self.buffer[positions]
 
     def _store(self, access: Access, rows: int, columns: int) -> Callable[[Floats], None]:
-        if access.table is None and access.row_table is None:
+        if access.any_table is None:
             target = self._view(access, rows, columns)()
 
             def store(result: Floats) -> None:
