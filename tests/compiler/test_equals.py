@@ -11,7 +11,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir import equals
-from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
+from micrograd.compiler.ir.entries import EqualsInOrder
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.tape import Tape, tracing
@@ -136,4 +136,4 @@ def test_a_trace_that_grows_is_gone_through_once(parts):
         for steps in parts:
             program(steps, 2)(xs, index)
             written = tape.trace([], [])
-            assert equal.of(written) == equals_in_order(written)
+            assert equal.of(written) == EqualsInOrder().of(written)

@@ -602,13 +602,8 @@ def made_at(written: Any, position: int) -> Any:
     return next((each for each in (*written.maps, *written.decisions) if position in each), None)
 
 
-def equals_in_order(trace: Trace) -> list[int]:
-    """For each entry, the position of the first one that is equal to it: its own where none comes before."""
-    return EqualsInOrder().of(trace)
-
-
 class EqualsInOrder:
-    """Finds the same for a trace that grows: what was gone through once is not again."""
+    """Finds equal entries of a trace that grows: what was gone through once is not again."""
 
     def __len__(self) -> int:
         """How many entries were gone through."""
@@ -622,7 +617,7 @@ class EqualsInOrder:
         self._rows, self._tables = _Numbering(self._positions), _Numbering(self._positions)
 
     def of(self, trace: Trace) -> list[int]:
-        """For each entry, the position of the first one that is equal to it; the list grows with the trace."""
+        """For each entry, the first that is equal to it, by its position; the list grows with the trace."""
         entries, positions, leaves, take = trace.operations, self._positions, self._leaves, self._codes[TAKE]
         done = len(positions)
         codes = map(self._codes.__getitem__, entries.primitives[done:])

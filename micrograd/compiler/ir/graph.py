@@ -79,11 +79,6 @@ class Terms:
         return Terms.joined(parts, order_of(np.concatenate([part.owner for part in parts])))
 
 
-def no_terms() -> Terms:
-    """An empty Terms."""
-    return Terms(no_integers(), np.zeros(0), no_integers(), no_integers())
-
-
 @dataclass(frozen=True)
 class Applications:
     """Nodes that all apply one primitive: a row each, with the nodes of its operands.

@@ -81,12 +81,12 @@ class Access:
             shape: how many rows, columns and terms there are.
             iterations: of the loop that it is in.
         """
-        rows, columns, terms = shape
-        steps = [(self.column_step, columns), (self.term_step, terms), (self.iteration_step, iterations)]
-        if self.any_table is None:
-            steps.append((self.row_step, rows))
-        distances = [step * (count - 1) for step, count in steps]
-        return sum(min(0, far) for far in distances), sum(max(0, far) for far in distances)
+        before = after = 0
+        row_step = self.row_step if self.any_table is None else 0
+        for step, count in zip((row_step, self.column_step, self.term_step), shape, strict=True):
+            before, after = before + min(0, step * (count - 1)), after + max(0, step * (count - 1))
+        far = self.iteration_step * (iterations - 1)
+        return before + min(0, far), after + max(0, far)
 
     @property
     def has_columns_in_vectors(self) -> bool:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, equals_in_order
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, EqualsInOrder
 from micrograd.compiler.ir.graph import ONE, OTHER, SUM, Applications, Graph, Terms
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.ir.vectors import Combinations, Dots
@@ -311,7 +311,7 @@ def _written(
     names: dict[Any, Integers] = {"gradient": adjoints[nodes], "output": nodes, **dict(enumerate(operands.T))}
     written, results = rules_on_symbols(primitive, wanted, known)
     made: list[Integers] = []
-    equal = equals_in_order(written)
+    equal = EqualsInOrder().of(written)
     for position, (operation, *positions) in enumerate(written.operations):
         if equal[position] < position:
             made.append(made[equal[position]])

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, SUM_OF_PRODUCTS, TAKE
-from micrograd.compiler.ir.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
+from micrograd.compiler.ir.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms
 from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.vectors import Dots
-from micrograd.compiler.numbers import distinct
+from micrograd.compiler.numbers import distinct, no_integers
 from micrograd.compiler.passes.checks import may_raise
 from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS
 from micrograd.engine import primitives
@@ -62,7 +62,7 @@ def _in_terms(columns: Columns) -> Graph:
     kind = np.zeros(size, dtype=np.int8)
     constants = np.full(size, np.nan)
     constants[columns.literals] = columns.numbers
-    parts: list[Terms] = [no_terms()]
+    parts = [Terms(no_integers(), np.zeros(0), no_integers(), no_integers())]
     long: list[Dots] = []
     applications: list[Applications] = []
     for primitive, nodes, operands in columns.operations:

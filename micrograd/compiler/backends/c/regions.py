@@ -149,7 +149,11 @@ class Use(NamedTuple):
     @property
     def is_number(self) -> bool:
         """Whether it is one number, the same for all results and iterations."""
-        return self.access.any_table is None and self.access.reach(self.shape, self.iterations) == (0, 0)
+        access, (rows, columns, terms) = self.access, self.shape
+        if access.any_table is not None:
+            return False
+        across = (access.row_step and rows > 1) or (access.column_step and columns > 1)
+        return not (across or (access.term_step and terms > 1) or (access.iteration_step and self.iterations > 1))
 
     def step(self, axis: str) -> int:
         """How far it moves from one row, column or term to the next, but for what a table says."""
