@@ -166,7 +166,7 @@ def test_those_that_no_code_names_cost_no_trace_and_no_look():
 def looked_at(f):
     """How many things a look goes through, by kind."""
     found = ClosedOver([("", f)])
-    return [len(items) for items in vars(found.comparison).values() if isinstance(items, list)]
+    return [len(items) for items in vars(found._comparison).values() if isinstance(items, list)]
 
 
 def test_a_value_without_attributes_costs_nothing_at_a_call():

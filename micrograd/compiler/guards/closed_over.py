@@ -156,7 +156,6 @@ class ClosedOver:
         functions: those of the user that are reached.
         codes: their code.
         sources: what is reached that gives another number each time, such as iterators.
-        comparison: with what was there.
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]], whole: bool = False) -> None:
@@ -188,7 +187,7 @@ class ClosedOver:
 
     def is_current(self) -> bool:
         """Whether all of it is still there."""
-        return self.comparison.is_same()
+        return not self._has_new_attributes and self._comparison.is_same()
 
     def watches_the_same(self, other: ClosedOver) -> bool:
         """Whether it is current whenever the other is: both found the same objects, and code that asks the same."""
@@ -255,7 +254,7 @@ class ClosedOver:
     def change(self) -> str:
         """How the first place is written where there is something else now."""
         for watched in self._row_by_row():
-            if not self.comparison.has_same_bytes(watched.container):
+            if not self._comparison.has_same_bytes(watched.container):
                 return watched.path
             now = _items(watched.container, watched.keys) if watched.items else []
             if len(now) != len(watched.items):
@@ -268,7 +267,7 @@ class ClosedOver:
     def notice_new_attributes(self) -> None:
         """Take note of Values that have other attributes now. This is for after the trace: no call pays for it."""
         changed = any(list(attributes) != names for attributes, names in self._attributed)
-        self.comparison.is_stale = self._has_new_attributes = changed or not (
+        self._has_new_attributes = changed or not (
             _are_bare(self._bare) or not any(value.__dict__ for value in self._bare)
         )
 
@@ -279,7 +278,7 @@ class ClosedOver:
             whole: whether into each that has anything else now.
         """
         if whole:
-            self.comparison.put_arrays_back()
+            self._comparison.put_arrays_back()
         classes = {id(self._open[key][3]): kind for key, kind in self._classes.items()}  # by their attributes
         for watched in self._row_by_row():
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
@@ -602,7 +601,7 @@ class ClosedOver:
 
     def _arrange(self) -> None:
         """Sort what is watched by how it is compared fastest."""
-        self.comparison, self._watched = Comparison(self._has_new_attributes), [*self._containers]
+        self._comparison, self._watched = Comparison(), [*self._containers]
         for content, taken in self._globals.values():
             self._watch("", content, taken, "")
         in_classes = {name for _, form, _, content, _ in self._open.values() if form == "C" for name in content}
@@ -625,11 +624,11 @@ class ClosedOver:
         self._arrange_settings()
         if "requires_grad" in self._names:  # code may decide by it, also of Values that the program does not read then
             owners = (owner for _, form, owner, _, _ in self._open.values() if form == "V")
-            self.comparison.getters.append(partial(map, attrgetter("requires_grad"), (*self._bare, *owners)))
-        self.comparison.freeze()
+            self._comparison.getters.append(partial(map, attrgetter("requires_grad"), (*self._bare, *owners)))
+        self._comparison.freeze()
 
     def _arrange_containers(self) -> None:
-        comparison = self.comparison
+        comparison = self._comparison
         cells: list[Any] = []
         views: list[Any] = []
         named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
@@ -675,18 +674,18 @@ class ClosedOver:
         if present := tuple(key for key, item in pairs if item is not MISSING):
             named.setdefault((get, present), []).append(watched.container)
         if missing := tuple(key for key, item in pairs if item is MISSING):
-            self.comparison.getters.append(partial(_items, watched.container, missing))
+            self._comparison.getters.append(partial(_items, watched.container, missing))
 
     def _arrange_attributes(self, watched: _Watched, named: dict[tuple[Any, tuple[str, ...]], list[Any]]) -> None:
         """Arrange attributes that are compared by equality, with their types where these are plain numbers or texts."""
         pairs = list(zip(watched.names, watched.items, strict=True))
-        self.comparison.add_equal(watched.container, dict(pairs))
+        self._comparison.add_equal(watched.container, dict(pairs))
         if names := tuple(name for name, item in pairs if type(item) in _ATOMS):
             named.setdefault((itemgetter, names), []).append(watched.container)
 
     def _arrange_names(self) -> None:
         """Arrange the names that there are, and those that there are not."""
-        comparison = self.comparison
+        comparison = self._comparison
         misses_of_values = not self._names.isdisjoint(_MISSES_OF_VALUES)
         by_name = not self._names.isdisjoint(_READS_BY_NAME)
         for _, form, _, content, taken in self._open.values():
@@ -718,10 +717,10 @@ class ClosedOver:
         asked = {SETTINGS[name]: None for name in SETTINGS if name in self._mentioned}
         if self._computes_with_decimals or "Decimal" in self._mentioned:
             asked[decimal_context] = None
-        self.comparison.getters += asked
+        self._comparison.getters += asked
         told = {attribute for name, attribute in _TOLD_OF_CODE.items() if name in self._names}
         items = [*self.functions, *self._classes.values(), *self._modules.values()]
-        self.comparison.getters += [partial(_told_of_code, items, name) for name in sorted(told)]
+        self._comparison.getters += [partial(_told_of_code, items, name) for name in sorted(told)]
 
     def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:
         if names or form == ".":

@@ -17,7 +17,6 @@ import sys
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import chain
-from keyword import iskeyword
 from marshal import dumps
 from operator import eq, is_, itemgetter
 from struct import pack
@@ -45,11 +44,9 @@ class Comparison:
         getters: functions that give objects, which are compared by identity, and plain numbers by type and bits.
         named: items and attributes that are compared in the same way: itemgetter or attrgetter, their names, and the
             containers that have them.
-        is_stale: whether something is known to be new.
     """
 
-    def __init__(self, is_stale: bool = False) -> None:
-        self.is_stale = is_stale
+    def __init__(self) -> None:
         self.equal: list[Any] = []
         self.keys: list[Iterable[Any]] = []
         self.sized: list[Sized] = []
@@ -101,15 +98,13 @@ class Comparison:
 
     def freeze(self) -> None:
         """Take note of what is there now: it is what there was before."""
-        reads = [(get, name, each) for get, names, containers in self.named for each in containers for name in names]
-        is_short = len(reads) <= _FEW and all(get is itemgetter or _is_plain(name) for get, name, _ in reads)
-        self._reads = reads if is_short else []
-        if not is_short:
-            self.getters += [_getter(*named) for named in self.named if named[2]]
+        self._reads = [(get, name, each) for get, names, all_of in self.named for each in all_of for name in names]
+        if len(self._reads) > _FEW:
+            self._reads = []
+            self.getters += [_getter(*named) for named in self.named]
         self._has_getters = bool(self.getters)
         self.getters.append(_END.__iter__)  # or more or fewer objects than before would not be noticed
-        forms = tuple("" if get is itemgetter else name for get, name, _ in self._reads)
-        self._has_same_reads = FunctionType(_comparison_of(forms), {})
+        self._has_same_reads = FunctionType(_comparison_of(tuple(get is itemgetter for get, _, _ in self._reads)), {})
         self._remember(self._now())
         self._lengths = list(map(len, self.sized))
         self._kinds = list(map(type, self.instances))
@@ -119,7 +114,7 @@ class Comparison:
     def is_same(self) -> bool:
         """Whether the same is there now."""
         try:
-            if self.equal != self._equal_before or self.is_stale or (self._has_others and not self._others_are_same()):
+            if self.equal != self._equal_before or (self._has_others and not self._others_are_same()):
                 return False
             if self._has_same_reads() and (not self._has_getters or self._gets_the_same()):
                 return True
@@ -132,16 +127,14 @@ class Comparison:
         return True
 
     def _now(self) -> list[Any]:
-        return [get(name)(each) for get, name, each in self._reads] + list(
-            chain.from_iterable([get() for get in self.getters])
-        )
+        others = chain.from_iterable([get() for get in self.getters])
+        return [*(get(name)(each) for get, name, each in self._reads), *others]
 
     def _remember(self, now: list[Any]) -> None:
-        """Keep what is there."""
-        count = len(self._reads)
+        count, containers = len(self._reads), [each for _, _, each in self._reads]
         self._before, self._got_before = now, now[count:]
-        names, containers = [name for _, name, _ in self._reads], [each for _, _, each in self._reads]
-        self._has_same_reads.__defaults__ = (*containers, *names, *now[:count])
+        keys = [name if get is itemgetter else get(name) for get, name, _ in self._reads]
+        self._has_same_reads.__defaults__ = (*containers, *keys, *now[:count])
 
     def _others_are_same(self) -> bool:
         return (
@@ -160,25 +153,20 @@ _END = (object(),)
 
 
 @lru_cache(maxsize=256)
-def _comparison_of(forms: tuple[str, ...]) -> CodeType:
+def _comparison_of(are_items: tuple[bool, ...]) -> CodeType:
     """The code that compares items and attributes of objects with what was there.
 
-    The objects, the keys of their items, and what was there are its arguments: it is made for no others.
+    Its arguments are the objects, the keys of items and what gets attributes, and what was there.
 
     Args:
-        forms: for each object the name of the attribute, or "" for an item.
+        are_items: of which of the objects an item is read.
     """
-    numbers = range(len(forms))
-    arguments = [f"{kind}{number}" for kind in ("container", "key", "before") for number in numbers]
-    read = [f".{name}" if name else f"[key{number}]" for number, name in enumerate(forms)]
-    terms = [f"container{number}{read[number]} is before{number}" for number in numbers]
+    numbers = range(len(are_items))
+    arguments = [f"{name}{number}" for name in "okb" for number in numbers]
+    reads = [f"o{number}[k{number}]" if are_items[number] else f"k{number}(o{number})" for number in numbers]
+    terms = [f"{read} is b{number}" for number, read in enumerate(reads)]
     code: CodeType = eval(f"lambda {', '.join(arguments)}: {' and '.join(terms) or True}").__code__
     return code
-
-
-def _is_plain(name: str) -> bool:
-    """Whether an attribute can be read by a dot and its name."""
-    return name.isascii() and name.isidentifier() and not iskeyword(name)
 
 
 def _getter(get: Any, names: tuple[Any, ...], containers: Sequence[Any]) -> Callable[[], Iterable[Any]]:
