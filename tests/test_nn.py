@@ -130,7 +130,10 @@ class TestNetworks:
         assert repr(model) == f"MLP of [Layer of [{shown}Neuron(1), {shown}Neuron(1)], Layer of [LinearNeuron(2)]]"
 
     def test_an_activation_may_be_a_function(self):
-        neuron = Neuron(1, activation=lambda x: x**3)
+        def cube(x):
+            return x**3
+
+        neuron = Neuron(1, activation=cube)
         neuron.w[0].data = 2.0
         assert (repr(neuron), neuron([1.5]).data) == ("CubeNeuron(1)", 27.0)
         assert MLP(1, [2, 1], activation=mg.tanh)([1.0]).requires_grad
