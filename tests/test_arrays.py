@@ -215,22 +215,14 @@ SCALARS = [np.float64(2), np.float32(2), np.float16(2), np.int64(2), np.uint8(2)
 
 @pytest.mark.parametrize("scalar", SCALARS, ids=lambda scalar: f"{type(scalar).__name__}")
 @pytest.mark.parametrize("operate", OPERATORS.values(), ids=OPERATORS.keys())
-class TestNumpyScalars:
-    def test_on_the_left_give_a_value(self, operate, scalar):
+def test_numpy_scalars_on_either_side_give_a_value(operate, scalar):
+    for f in (lambda x, other: operate(other, x)), operate:
         value = Value(3.0)
-        result = operate(scalar, value)
+        result = f(value, scalar)
         assert type(result) is Value
-        assert result.data == operate(float(scalar), 3.0)
+        assert result.data == f(3.0, float(scalar))
         result.backward()
-        assert value.grad == mg.grad(lambda x: operate(float(scalar), x))(3.0)
-
-    def test_on_the_right_give_a_value(self, operate, scalar):
-        value = Value(3.0)
-        result = operate(value, scalar)
-        assert type(result) is Value
-        assert result.data == operate(3.0, float(scalar))
-        result.backward()
-        assert value.grad == mg.grad(lambda x: operate(x, float(scalar)))(3.0)
+        assert value.grad == mg.grad(lambda x, f=f: f(x, float(scalar)))(3.0)
 
 
 @pytest.mark.parametrize("operate", OPERATORS.values(), ids=OPERATORS.keys())

@@ -87,6 +87,17 @@ def test_one_engine_agrees_with_itself_written_for_numpy():
         assert other == pytest.approx(program(*program.inputs), rel=1e-7, abs=1e-9)
 
 
+PROGRAMS = [expressions.expression(0, number, 12) for number in range(3)]
+
+
+def checked(programs, gradients, together):
+    """A campaign in which an engine that computes several at a time was compared on programs."""
+    campaign = expressions.Campaign([expressions.Engine("other", gradients, together=together)])
+    for number, program in enumerate(programs):
+        campaign.check(number, program)
+    return campaign
+
+
 def test_of_several_that_are_compared_together_the_one_that_disagrees_is_found():
     programs = [expressions.expression(0, number, 12) for number in range(5)]
     found = {repr(program): expressions.eager(program)[0] for program in programs}
@@ -97,9 +108,7 @@ def test_of_several_that_are_compared_together_the_one_that_disagrees_is_found()
         asked.append(len(several))
         return [found[repr(program)] for program in several]
 
-    campaign = expressions.Campaign([expressions.Engine("other", gradients, together=4)])
-    for number, program in enumerate(programs):
-        campaign.check(number, program)
+    campaign = checked(programs, gradients, together=4)
     campaign.finish()
     assert {failure.number for failure in campaign.failures} == {3}
     assert asked == [4, 1, 1, 1, 1, 1]
@@ -107,26 +116,17 @@ def test_of_several_that_are_compared_together_the_one_that_disagrees_is_found()
 
 
 def test_an_engine_that_is_wrong_only_on_several_at_a_time_is_reported():
-    programs = [expressions.expression(0, number, 12) for number in range(3)]
-
     def gradients(several):
         return [[gradient + len(several) - 1.0 for gradient in expressions.eager(program)[0]] for program in several]
 
-    campaign = expressions.Campaign([expressions.Engine("other", gradients, together=3)])
-    for number, program in enumerate(programs):
-        campaign.check(number, program)
-    assert {failure.number for failure in campaign.failures} == {0, 1, 2}
+    assert {failure.number for failure in checked(PROGRAMS, gradients, together=3).failures} == {0, 1, 2}
 
 
 def test_an_engine_that_fails_on_one_of_several_is_asked_for_each():
-    programs = [expressions.expression(0, number, 12) for number in range(3)]
-
     def gradients(several):
-        if programs[1] in several:
+        if PROGRAMS[1] in several:
             raise OverflowError("too large")
         return [expressions.eager(program)[0] for program in several]
 
-    campaign = expressions.Campaign([expressions.Engine("other", gradients, together=3)])
-    for number, program in enumerate(programs):
-        campaign.check(number, program)
+    campaign = checked(PROGRAMS, gradients, together=3)
     assert [(failure.number, failure.what) for failure in campaign.failures] == [(1, "OverflowError: too large")]

@@ -704,21 +704,13 @@ class TestMissingExtra:
         assert "tanh" in (tmp_path / "kernels.dot").read_text(encoding="utf-8")
 
     @pytest.mark.skipif(os.name == "nt", reason="the stand-in for dot is a shell script")
-    def test_a_dot_program_does_instead(self, without, monkeypatch, tmp_path):
-        program = tmp_path / "dot"
+    def test_a_dot_program_draws_and_writes_the_file_instead(self, without, monkeypatch, tmp_path):
+        (program := tmp_path / "dot").touch(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        without("pygraphviz")
         program.write_text(f"#!/bin/sh\n{shutil.which('cat')} > /dev/null\necho '<svg/>'\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path))
-        without("pygraphviz")
         assert draw.svg(small()) == "<svg/>\n"
-
-    @pytest.mark.skipif(os.name == "nt", reason="the stand-in for dot is a shell script")
-    def test_a_dot_program_writes_the_file_instead(self, without, monkeypatch, tmp_path):
-        program = tmp_path / "dot"
         program.write_text('#!/bin/sh\nfor source; do :; done\necho "<svg/>" > "$source.svg"\n')
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path))
-        without("pygraphviz")
         path = draw.draw_dot(small()).render("graph", directory=tmp_path)
         assert Path(path) == tmp_path / "graph.svg"
         assert Path(path).read_text() == "<svg/>\n"

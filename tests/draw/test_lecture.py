@@ -31,23 +31,20 @@ def leaves():
     return Value(5.0, label="a"), Value(3.0, label="b")
 
 
-def test_a_difference_is_a_sum_with_a_product():
-    a, b = leaves()
-    f = a - b
+@pytest.mark.parametrize(
+    ("operate", "shown", "numbers", "written"),
+    [
+        (lambda a, b: a - b, ["*", "+"], [(-4.0, 2.0), (1.0, 2.0)], ["-1"]),  # b * -1, and the sum
+        (lambda a, b: a / b, ["*", "**-1"], [(0.25, 10.0), (1.25, 2.0)], []),  # b**-1, with the gradient 2 * a
+    ],
+    ids=["a difference", "a quotient"],
+)
+def test_what_is_a_sum_with_a_product_or_a_product_with_a_power(operate, shown, numbers, written):
+    f = operate(Value(5.0, label="a"), Value(4.0, label="b"))
     f.backward(2.0)
-    assert operations(f) == ["*", "+"]
-    assert cards(f, style="micrograd") == [(-3.0, 2.0), (2.0, 2.0)]  # b * -1, and the sum
-    assert constants(f) == ["-1"]
-
-
-def test_a_quotient_is_a_product_with_a_power():
-    a, b = leaves()
-    b.data = 4.0
-    f = a / b
-    f.backward(2.0)
-    assert operations(f) == ["*", "**-1"]
-    assert cards(f, style="micrograd") == [(0.25, 10.0), (1.25, 2.0)]  # b**-1 with the gradient 2 * a, and the product
-    assert constants(f) == []
+    assert operations(f) == shown
+    assert cards(f, style="micrograd") == numbers
+    assert constants(f) == written
 
 
 def test_a_minus_sign_is_a_product():
