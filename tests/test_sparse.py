@@ -348,12 +348,16 @@ def test_rows_whose_operations_come_in_another_order_or_differ_far_from_their_en
     np.testing.assert_allclose(way(mg.sparse_jacobian(f))(x).toarray(), mg.jacobian(f)(x), rtol=1e-12)
 
 
+def chains_of(rows: list[Any], length: int, step: Callable[[Any], Any]) -> list[Any]:
+    """Rows after as many equal steps of each."""
+    for _ in range(length):
+        rows = [step(row) for row in rows]
+    return rows
+
+
 def test_rows_that_look_alike_and_are_none_of_them_are_asked_one_by_one(way: Any) -> None:
     def f(x: Any) -> list[Any]:
-        rows = [mg.sin(x[k]) * float(k) for k in range(12)]
-        for _ in range(8):
-            rows = [mg.tanh(row) for row in rows]
-        return rows
+        return chains_of([mg.sin(x[k]) * float(k) for k in range(12)], 8, mg.tanh)
 
     x = np.linspace(0.1, 0.6, 12)
     np.testing.assert_allclose(way(mg.sparse_jacobian(f))(x).toarray(), mg.jacobian(f)(x), rtol=1e-12)
@@ -370,10 +374,7 @@ def test_gradients_that_depend_on_no_variable_are_empty_rows(way: Any) -> None:
 @pytest.mark.slow
 def test_long_rows_are_asked_one_by_one() -> None:
     def f(x: Any) -> list[Any]:
-        rows = list(x)
-        for _ in range(600):
-            rows = [mg.sin(row) * 0.9 for row in rows]
-        return rows
+        return chains_of(list(x), 600, lambda row: mg.sin(row) * 0.9)
 
     x = np.linspace(0.1, 0.6, 4)
     found = mg.compile(mg.sparse_jacobian(f), backend="numpy")(x)
@@ -424,9 +425,7 @@ def test_a_hessian_takes_the_directions_of_a_star_colouring(triangle: str | None
 
 def test_a_star_colouring_that_needs_no_fewer_colours_is_not_taken() -> None:
     def f(x: Any) -> Any:
-        rows = list(x)
-        for _ in range(20):
-            rows = [mg.tanh(row * 1.1) for row in rows]
+        rows = chains_of(list(x), 20, lambda row: mg.tanh(row * 1.1))
         return sum((rows[k] ** 2 * rows[(k + 1) % 4] for k in range(4)), 0.0)
 
     x = np.linspace(0.5, 1.5, 4)
@@ -497,9 +496,7 @@ def test_in_a_star_colouring_each_entry_or_its_mirror_image_stands_alone(pairs: 
 @pytest.mark.slow
 def test_rows_with_much_in_common_whose_columns_need_more_colours_are_computed_one_by_one() -> None:
     def f(x: Any) -> list[Any]:
-        chains = list(x)
-        for _ in range(10):
-            chains = [mg.tanh(each * 1.5) for each in chains]
+        chains = chains_of(list(x), 10, lambda each: mg.tanh(each * 1.5))
         return [chains[i] * chains[j] for i in range(len(x)) for j in range(i)]
 
     x = np.linspace(0.1, 0.9, 6)
