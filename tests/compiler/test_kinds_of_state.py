@@ -540,40 +540,26 @@ def new_module(number=2.0):
 of("global of a module", new_module, lambda module: module.number, set_number)
 
 
-@case()
-def import_inside():
-    module = new_module()
+def importing(x):
+    import an_inner_module_of_the_user
 
-    def f(x):
-        import an_inner_module_of_the_user
-
-        return x * an_inner_module_of_the_user.number
-
-    return f, lambda: set_number(module)
+    return x * an_inner_module_of_the_user.number
 
 
-@case()
-def import_of_a_name_inside():
-    module = new_module()
+def importing_a_name(x):
+    from an_inner_module_of_the_user import number
 
-    def f(x):
-        from an_inner_module_of_the_user import number
+    return x * number
 
-        return x * number
 
-    return f, lambda: set_number(module)
+watched("import inside", lambda: (importing, functools.partial(set_number, new_module())))
+watched("import of a name inside", lambda: (importing_a_name, functools.partial(set_number, new_module())))
 
 
 @case()
 def import_of_another_module_of_that_name():
     new_module()
-
-    def f(x):
-        import an_inner_module_of_the_user
-
-        return x * an_inner_module_of_the_user.number
-
-    return f, lambda: new_module(3.0)
+    return importing, lambda: new_module(3.0)
 
 
 @case()
