@@ -479,7 +479,7 @@ def test_scalars(backend):
         lambda x, y: np.select([x > 0, y > 0], [x, y])[()] * y,
         lambda x, y: np.float64(1.0) > x,
         lambda x, y: mg.where(x > y, 1.0, 2.0),
-        lambda x, y: copy.copy(x) * 2 + copy.copy(y),
+        lambda x, y: copy.copy(x * 1.0) * 2 + copy.copy(y * 1.0),
         lambda x, y: np.concatenate([[x], [y]])[0] * 2,
         lambda x, y: np.bool_(True) & (x > y),
     ]
@@ -491,6 +491,18 @@ def test_scalars(backend):
                 assert [number_of(part) for part in found] == [number_of(part) for part in expected]
                 assert [type(part) is bool for part in found] == [type(part) is bool for part in expected]
                 assert parts_of(fast(x, y)) == parts_of(function(x, y))
+
+
+def test_a_copy_of_an_argument_is_refused():
+    def function(x):
+        return copy.copy(x) * 2 + x
+
+    for number in (Value(2.0), Value(2.0) * 3):
+        with pytest.raises(mg.TraceError, match="a copy of a Value that is an argument"):
+            mg.compile(function)(number)
+    with pytest.raises(mg.TraceError, match="a copy of a Value that is an argument"):
+        mg.compile(mg.grad(function))(2.0)
+    assert mg.compile(function)(2.0) == 6.0
 
 
 def test_dtype_says_which_numbers_are_computed_with():

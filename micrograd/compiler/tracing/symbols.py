@@ -244,6 +244,8 @@ class Symbol(Value):
         return self
 
     def __copy__(self) -> Symbol:
+        if not is_plain(self) and self._tape.is_given(self._position):
+            refuse("a copy of a Value that is an argument", "Use it as it is: no gradient would flow to it.")
         return self._tape._symbol(self._position, type(self))
 
     def __repr__(self) -> str:

@@ -508,6 +508,10 @@ class Tape(Tracer):
         self._copies.update(dict.fromkeys(made, source))
         return self.symbols(made, Symbol)
 
+    def is_given(self, position: int) -> bool:
+        """Whether a position is that of an input, or of what a transform differentiates by."""
+        return self.operations.primitives[position] is INPUT or position in self._copies
+
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
         with resting(self.observer):
