@@ -201,7 +201,7 @@ def _of_one_kind(rows: _Rows, lists: Sequence[Any], kind: tuple[type, int]) -> l
         known: dict[Any, int] = {}
         numbers.append(np.array([known.setdefault(_code(item), len(known)) for item in each]))
         few.append([each[begin] for begin in np.unique(numbers[-1], return_index=True)[1]])
-    if max(map(len, few)) > _MOST_FLOATS:
+    if len(set(map(len, few))) > 1 or len(few[0]) > _MOST_FLOATS:
         raise UnlikeRowsError("lists of many things")
     things, positions = _made(rows, list(zip(few, numbers, strict=True)))
     return [things[position] for position in positions.tolist()]
@@ -299,11 +299,11 @@ def _of_few(rows: _Rows, arrays: Sequence[Any]) -> Any:
     for each in arrays:
         bits = np.ascontiguousarray(each).view(f"i{first.dtype.itemsize}").ravel()
         _, begins, codes = np.unique(bits, return_index=True, return_inverse=True)
-        if len(begins) > _MOST_FLOATS:
-            raise UnlikeRowsError("arrays of many floats")
         order = np.argsort(begins)
         values.append(each.ravel()[begins[order]])
         numbers.append(np.argsort(order)[codes].reshape(each.shape))
+    if len(set(map(len, values))) > 1 or len(values[0]) > _MOST_FLOATS:
+        raise UnlikeRowsError("arrays of many floats")
     known, positions = _made(rows, list(zip(values, numbers, strict=True)))
     return known[positions]
 
