@@ -63,7 +63,7 @@ COMMON = (
     Pass("adjoint", lambda graph, request: adjoint(graph, request.wanted)),
     Pass("split", lambda graph, request: in_pieces(graph)),
     Pass("reroll", lambda graph, request: reroll(graph, request.start, request.calls(graph))),
-    Pass("transpose", lambda program, request: transposed(program), _as_it_is),
+    Pass("transpose", lambda program, request: transposed(program, request.stands_for_more), _as_it_is),
 )
 NATIVE = (
     *COMMON,

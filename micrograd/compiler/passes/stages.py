@@ -72,6 +72,7 @@ class Request:
         verify: whether each pass is checked; see verifier.py.
         arrays: makes what runs a function of whole arrays: that of a backend.
         calls: finds the calls of functions outside of a program in its graph; see reroll.
+        stands_for_more: whether the program is one of few rows, from which that of many is made.
     """
 
     lower: Callable[[Program], Any]
@@ -86,6 +87,7 @@ class Request:
     verify: bool = False
     arrays: Callable[[ArrayFunction], Any] = lambda function: function
     calls: Callable[[Graph], Sequence[tuple[Integers, Integers]]] = lambda graph: ()
+    stands_for_more: bool = False
 
 
 class Made(NamedTuple):

@@ -38,11 +38,21 @@ _TRIED = 3  # numbers of samples, as rows of a matrix of pairs may be samples, a
 _GAIN = 0.75  # of the time before; else all stays as it is
 
 
-def transposed(program: Program) -> Program:
-    """The program with the numbers of all samples side by side, if it has samples, and that is better."""
+def has_samples(program: Program) -> bool:
+    """Whether the program has so many samples, and computes so much of each, that it may be worth it."""
+    return bool(_samples(program, sum(map(_time, program.kernels)), are_few=False))
+
+
+def transposed(program: Program, are_few: bool = False) -> Program:
+    """The program with the numbers of all samples side by side, if it has samples, and that is better.
+
+    Args:
+        program: the program.
+        are_few: whether its samples stand for more of them, so that it is worth it for any number.
+    """
     time = sum(map(_time, program.kernels))
     found, least = None, _GAIN * time
-    for samples in _samples(program, time):
+    for samples in _samples(program, time, are_few):
         chosen = _Chosen(program, samples)
         kernels = tuple(chosen.moved(kernel) for kernel in program.kernels) if chosen.arrays else program.kernels
         if (taken := sum(map(_time, kernels))) <= least:
@@ -125,18 +135,20 @@ def _outer(kernel: Reduction | Map) -> int:
     return kernel.rows if kernel.rows > 1 else kernel.columns
 
 
-def _samples(program: Program, time: int) -> list[int]:
+def _samples(program: Program, time: int, are_few: bool) -> list[int]:
     """How many samples there may be, by what is computed slowly in the same way for each, where it is worth it.
 
     Args:
         program: whose numbers are looked at.
         time: how long all of it takes.
+        are_few: whether it is worth it for any number of samples.
     """
+    fewest, shortest = (_VECTOR, 0) if are_few else (_SAMPLES, _ALONE * _NUMBERS)
     times: Counter[int] = Counter()
     for kernel in program.kernels:
-        if isinstance(kernel, Reduction | Map) and _outer(kernel) >= _SAMPLES and _time_of_one(kernel) > 1:
+        if isinstance(kernel, Reduction | Map) and _outer(kernel) >= fewest and _time_of_one(kernel) > 1:
             times[_outer(kernel)] += _time(kernel)
-    least = max(_ALONE * _NUMBERS, _SHARE * time)
+    least = max(shortest, _SHARE * time)
     return [samples for samples, of_samples in times.most_common(_TRIED) if of_samples >= least]
 
 
