@@ -98,6 +98,8 @@ def scan(
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
+    if not keeps_some and (other := rows_in_use()) is not None:
+        other.goes_through(count)
     if iterations is not None and (found := iterations.handed_on(step, state, take, count, reverse)) is not None:
         return found
     order = range(count)[::-1] if reverse else range(count)
@@ -397,6 +399,13 @@ class Rows(ContextEntry):
     def given(self, known: Any) -> Any:
         """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known."""
         raise NotImplementedError
+
+    def goes_through(self, count: int) -> None:
+        """Notice that a loop begins, each of whose iterations is traced by itself.
+
+        Args:
+            count: how many iterations it has.
+        """
 
     def goes_into_loops(self, reached: Any) -> bool:
         """Whether this stands for rows that loops in Python go through, too, in a function that reaches all this."""

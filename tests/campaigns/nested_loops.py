@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the campaign; the number of programs that disagree, at most 1."""
     options = parser_of(__doc__).parse_args(arguments)
     done = wrong = chaotic = 0
-    with patch.object(of_rows, "FEWEST_ROWS", FEWEST_ROWS):
+    with patch.multiple(of_rows, FEWEST_ROWS=FEWEST_ROWS, FEWEST_ITERATIONS=FEWEST_ROWS):
         for number in numbers_of(options):
             if options.only is not None:
                 print(*Writer(options.seed, number).program(), sep="\n\n")  # noqa: T201

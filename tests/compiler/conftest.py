@@ -30,6 +30,7 @@ def _verify(request, monkeypatch):
 def few_are_many(monkeypatch):
     """Fewer rows than for users, so that eager runs, and traces for all of them, take no time."""
     monkeypatch.setattr(of_rows, "FEWEST_ROWS", 400)
+    monkeypatch.setattr(of_rows, "FEWEST_ITERATIONS", 400)
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -1,8 +1,12 @@
 """Programs of many rows: made from those of a few, and the same as those of a trace for all rows."""
 
+import itertools
 import logging
 import math
+import random
 import signal
+from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,9 +17,11 @@ from scipy.sparse import csr_array
 import micrograd as mg
 from micrograd.compiler.calling import of_rows
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
+from micrograd.compiler.tracing import indexing
 from micrograd.engine.primitive import Primitive
 
 ROWS = 450
+AS_FOR_USERS = of_rows.FEWEST_ROWS, of_rows.FEWEST_ITERATIONS
 SIZES = [32, 48, 80]
 WEIGHTS = [mg.Value(0.5), mg.Value(-0.25)]
 
@@ -26,6 +32,7 @@ pytestmark = pytest.mark.usefixtures("few_are_many")
 def run_in_full(function, *arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_rows, "FEWEST_ROWS", 10**9)
+        patch.setattr(of_rows, "FEWEST_ITERATIONS", 10**9)
         return mg.compile(function)(*arguments)
 
 
@@ -302,6 +309,135 @@ class TestLoopsOfALength:
         assert is_traced_in_full(caplog, counting, 0.999)
 
 
+def slopes_of(result):
+    for centre in CENTRES:
+        for value in centre:
+            value.grad = 0.0
+    result.backward()
+    return [result.data, [value.grad for centre in CENTRES for value in centre]]
+
+
+def pairs_of(rows):
+    def total(w):
+        result = 0.0
+        for one, other in itertools.pairwise(rows):
+            result = result + (one[0] * w - other[1]) ** 2
+        return result
+
+    return total
+
+
+TRIANGLE = [[mg.Value(math.sin(3 * i + j)) for j in range(i + 1)] for i in range(5)]
+CENTRES = [[mg.Value(math.cos(5 * k + i)) for i in range(5)] for k in range(3)]
+
+
+def mixture(x):
+    total = 0.0
+    for point in x:
+        apart = [[one - other for one, other in zip(point, centre, strict=True)] for centre in CENTRES]
+        distances = [-sum([mg.dot(row, each[: len(row)]) ** 2 for row in TRIANGLE]) for each in apart]
+        total = total + mg.logsumexp(distances)
+    return total
+
+
+class TestFewestIterations:
+    @pytest.fixture(autouse=True)
+    def _as_for_users(self, few_are_many, monkeypatch):
+        monkeypatch.setattr(of_rows, "FEWEST_ROWS", AS_FOR_USERS[0])
+        monkeypatch.setattr(of_rows, "FEWEST_ITERATIONS", AS_FOR_USERS[1])
+
+    def test_of_a_scan(self, caplog):
+        few = of_rows.FEWEST_ITERATIONS
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            mg.compile(pendulum(few - 1))(1.0)
+            mg.compile(mg.vmap(lambda a: mg.sin(a) * a))(numbers(few))
+            mg.compile(mg.vmap(lambda a: mg.sin(a) * a))(numbers(few).tolist())
+        assert "is traced for" not in caplog.text
+        assert not is_traced_in_full(caplog, pendulum(few), 1.0)
+        assert f"is traced for 40 of {few} rows" in caplog.text
+
+    @pytest.mark.parametrize("form", ["array", "list", "closed over"])
+    def test_of_a_loop_in_python(self, form, caplog):
+        x = numbers(of_rows.FEWEST_ITERATIONS)
+        x = x if form == "array" else x.tolist()
+        if form == "closed over":
+            assert not is_traced_in_full(caplog, lambda w: sum(w * element for element in x), 2.0)
+        else:
+            assert not is_traced_in_full(caplog, goes_through, x)
+        assert "is traced for 40" in caplog.text
+
+    def test_beside_arrays_of_other_lengths(self, caplog):
+        y = numbers(390)
+        loop = pendulum(450)
+        assert not is_traced_in_full(caplog, mg.value_and_grad(lambda x: loop(x) + (y * x).sum()), 1.0)
+        assert "is traced for 42 of 450 rows" in caplog.text
+
+    @pytest.mark.parametrize("kind", [list, np.array])
+    def test_arguments_that_no_loop_goes_through(self, kind, caplog):
+        x, y = numbers(500), numbers(3)
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            found = mg.compile(lambda x, y: x[7] * goes_through(y))(kind(x), y)
+        assert found == x[7] * goes_through(y)
+        assert "is traced for" not in caplog.text
+
+    def test_what_has_no_outline_is_traced_in_its_own_code(self, caplog, monkeypatch):
+        runs, attempt = [], indexing._attempt_with
+        monkeypatch.setattr(indexing, "_attempt_with", lambda others, run: runs.append(run) or attempt(others, run))
+        rows = numbers(500, 2).tolist()
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            value, slope = mg.compile(mg.value_and_grad(pairs_of(rows)))(0.5)
+        assert (len(runs), caplog.text.count("trace number")) == (1, 1)
+        expected, slope_of_eager = mg.value_and_grad(pairs_of(rows))(0.5)
+        assert (value, slope) == (pytest.approx(expected), pytest.approx(slope_of_eager))
+
+    def test_what_an_outline_changes_is_put_back(self):
+        calls = [0]
+        rows = numbers(500, 2).tolist()
+
+        def counting(w):
+            calls[0] += 1
+            return pairs_of(rows)(w)
+
+        assert mg.compile(counting)(0.5) == pytest.approx(pairs_of(rows)(0.5))
+        assert calls == [1]
+
+    @pytest.mark.parametrize("count", [500, 1100])
+    @pytest.mark.parametrize("source", ["random", "generator", "iterator"])
+    def test_what_a_refused_trace_has_drawn(self, source, count):
+        rows, generator, numbered = numbers(count).tolist(), np.random.default_rng(0), iter(range(9))
+        draw = {"random": random.random, "generator": generator.random, "iterator": partial(next, numbered)}[source]
+
+        def noisy(w):
+            total = draw() * w
+            for row in rows:
+                total = total + row * w
+            return total
+
+        before = random.getstate(), generator.bit_generator.state
+        with pytest.raises(mg.TraceError):
+            mg.compile(noisy)(0.5)
+        assert (random.getstate(), generator.bit_generator.state) == before
+
+
+class TestSamples:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("is_unlike", [False, True])
+    def test_they_lie_as_after_a_trace_for_all_rows(self, is_unlike, caplog, monkeypatch):
+        found, looks = [], of_rows.has_samples
+        monkeypatch.setattr(of_rows, "has_samples", lambda program: found.append(looks(program)) or found[-1])
+        if is_unlike:
+            monkeypatch.setattr(of_rows._Few, "transposed", Mock(side_effect=UnlikeRowsError))
+        x = numbers(1100, 5).tolist()
+        fast = mg.compile(mixture)
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            slopes = slopes_of(fast(x))
+        assert "is traced for all" not in caplog.text
+        assert slopes == slopes_of(run_in_full(mixture, x))
+        slopes_of(fast(numbers(1108, 5).tolist()))
+        assert found == [True, True]
+        assert fast.cache_info().traces == 1
+
+
 class TestAnotherNumberOfRows:
     def test_needs_no_trace(self):
         fast = mg.compile(mg.value_and_grad(lambda x: np.mean(np.exp(x) * x[0])))
@@ -332,15 +468,19 @@ class TestAnotherNumberOfRows:
 
     def test_the_oldest_is_forgotten(self):
         fast = mg.compile(lambda x: x * 2)
-        for rows in [*range(400, 416), 417]:
-            fast(np.stack([numbers(rows)] * 2, axis=1) if rows == 417 else numbers(rows))
+        for rows in [*range(400, 408), 409]:
+            fast(np.stack([numbers(rows)] * 2, axis=1) if rows == 409 else numbers(rows))
         fast(numbers(432))
-        assert fast.cache_info().traces == 18
+        assert fast.cache_info().traces == 10
 
 
 class TestSignalHandlers:
-    @pytest.mark.parametrize(("rows", "call"), [(ROWS, 1), (ROWS, 6), (390, 2), (390, 3)])
-    def test_what_a_handler_raises_goes_to_the_caller(self, rows, call):
+    @pytest.mark.parametrize(
+        ("rows", "call", "fewest"), [(ROWS, 1, 400), (ROWS, 6, 400), (390, 2, 400), (390, 3, 400), (ROWS, 1, 1024)]
+    )
+    def test_what_a_handler_raises_goes_to_the_caller(self, rows, call, fewest, monkeypatch):
+        monkeypatch.setattr(of_rows, "FEWEST_ROWS", fewest)
+
         class StopError(Exception):
             pass
 
@@ -623,6 +763,8 @@ class TestExtrapolated:
             [np.repeat([1, 5, 2], [n, 90 - n, n]) for n in SIZES],
             [np.append(np.tile([5, 1], 95 - n), np.tile([0, 2, 3], n)) for n in SIZES],
             [[float(i) / 7 for i in range(4 * n)] for n in SIZES],
+            [[float(i) / 7 for i in range(n // 2)] for n in SIZES],
+            [np.linspace(0.0, 1.0, n // 2) for n in SIZES],
         ],
     )
     def test_what_is_not_alike(self, things):

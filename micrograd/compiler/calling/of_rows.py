@@ -2,11 +2,11 @@
 
     fast(x)      x has 100,000 rows (or columns; or a loop in fast has the length 100,000)
 
-    outlines     what the function does to arrays of 100,000, 96, 112 and 144 rows: does it do the same to all?
-    traces       with the first 96, 112 and 144 rows of the arguments, each with its program
+    outlines     what the function does to arrays of 100,000, 40, 48 and 56 rows: does it do the same to all?
+    traces       with the first 40, 48 and 56 rows of the arguments, each with its program
     program      what that is for 100,000 rows, if the three differ by the number of rows alone
 
-If any of this fails, the function is traced for all rows, as one with few rows is. A function must be traced for 16
+If any of this fails, the function is traced for all rows, as one with few rows is. A function must be traced for 8
 rows more to see what grows, as arrays begin at multiples of 8 numbers. The three programs are kept: for 200,000 rows
 they are used again.
 
@@ -22,7 +22,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from micrograd.compiler.guards.structure import ARRAY, Structure
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import shape_of_floats
 from micrograd.compiler.passes.stages import Made, run_stages
+from micrograd.compiler.passes.transposing import has_samples
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.indexing import with_indices
 from micrograd.compiler.tracing.iterations import BYTES_OF_AN_OPERATION
@@ -54,8 +55,12 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
 
 _LOG = logging.getLogger("micrograd")
-FEWEST_ROWS = 1024  # of fewer, one trace takes no longer than three
-_FEW, _STEP = 96, 16
+# Of fewer, one trace takes no longer than three. An iteration of mg.scan, or of a loop in Python, is traced by itself;
+# rows of arrays and of mg.vmap are traced at once.
+FEWEST_ROWS, FEWEST_ITERATIONS = 1024, 384
+# From 40 to 63 rows are traced. So 1 / rows is no power of two, by which a product is no quotient, and there are more
+# than 32 iterations, which some passes look for.
+_FEW, _STEP = 40, 8
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
 _BYTES_OF_AN_INPUT = 24  # beside its number: positions, and a copy
 _BYTES_OF_A_MAPPED = 150  # for each number that iterations of mg.vmap read and give
@@ -124,6 +129,10 @@ class _OfRows(Specialised):
         made = self._few.made(gradients)
         self._check_size(*self._of_all([(each.thing.size, len(each.thing.inputs)) for each in made]))
         program = self._of_all([each.thing for each in made])
+        if has_samples(program):
+            with suppress(UnlikeRowsError):  # else all rows are transposed
+                of_samples = self._few.transposed(gradients)
+                program, made = self._of_all([each.thing for each in of_samples]), of_samples
         effects = self._of_all([each.effects for each in made])
         program = self._with_known(program)
         ready = run_stages(made[-1]._replace(thing=program, effects=effects), "compile", self._request)
@@ -206,20 +215,50 @@ class ManyRows:
         size = max(_lengths(given.nested), default=0)
         if size >= FEWEST_ROWS:
             return self._of_rows(given, size, traces) or self._in_full(given, traces)
-        refusing = _Refusing()
+        refusing = _Refusing(size)
         try:
             with taking_rows(refusing):
                 special = self._make(given)
         except (AbandonedError, Exception) as error:
-            if not refusing.found:
+            if not (refusing.found or refusing.has_loops):
                 traces()
                 raise
             if getattr(error, "has_changed", False):
                 return self._in_full(given, traces)
-        if not refusing.found:
+        if refusing.has_loops and not refusing.found:
+            refusing = self._looked_into_loops(given, size)
+        elif not refusing.found:
             traces()
             return special
-        return self._of_rows(given, refusing.found[0], traces) or self._in_full(given, traces)
+        return (refusing.found and self._of_rows(given, refusing.found[0], traces)) or self._in_full(given, traces)
+
+    def _looked_into_loops(self, given: Structure, size: int) -> _Refusing:
+        """What ended an outline, in which loops in Python may be the first to have many iterations.
+
+        A trace would go through all loops before in other code, and so take half as long again. An outline is given up
+        after some operations; and where it is, so is that for all rows.
+        """
+        roots = self._roots(given)
+        refusing, reached, (positional, named) = _Refusing(size), ClosedOver(roots), given.nested
+        rows = size if size >= FEWEST_ITERATIONS else _MOST_NUMBERS  # none of the arguments has so many
+        try:
+            with taking_rows(refusing), reached.sources.restored():
+                with_indices(
+                    lambda: outline(self._function, positional, named, rows=rows, reached=ClosedOver(roots)),
+                    reached,
+                    goes_in=True,
+                )
+        except (AbandonedError, Exception) as error:
+            if is_of_handler(error):
+                raise
+        finally:
+            if not reached.is_current():
+                reached.put_back(whole=True)
+        return refusing
+
+    def _roots(self, given: Structure) -> list[tuple[str, Any]]:
+        """The function and the objects that it is given, from which all that it can reach is found."""
+        return [("", self._function), *((type(item).__name__, item) for item in given.objects)]
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
         count = _numbers_in(given)
@@ -231,17 +270,18 @@ class ManyRows:
     def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
         function, few = self._function, _FEW + size % _STEP
-        sizes = [few, few + _STEP, few + 3 * _STEP]
-        roots = [("", function), *((type(item).__name__, item) for item in given.objects)]
+        sizes = [few, few + _STEP, few + 2 * _STEP]
+        roots = self._roots(given)
         reached = ClosedOver(roots)
         try:
             arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
             looks = _Looks(reached)
             goes_in, run = looks.may_go_into_loops(), partial(self._outlines, size, sizes, arguments, looks)
-            if goes_in:
-                known, outlines = with_indices(lambda: run(ClosedOver(roots)), reached, goes_in)
-            else:
-                known, outlines = run()
+            with reached.sources.restored():
+                if goes_in:
+                    known, outlines = with_indices(lambda: run(ClosedOver(roots)), reached, goes_in)
+                else:
+                    known, outlines = run()
             whole, *parts = outlines
             floats = floats_of(parts, whole)
             if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
@@ -323,39 +363,70 @@ class _Few:
         for each in programs:  # all that the function reads is kept once
             each.closed_over = programs[-1].closed_over
         self._made: dict[bool, list[Made]] = {}
+        self._transposed: dict[bool, list[Made]] = {}
 
     def are_of(self, outlines: Sequence[Any]) -> bool:
         """Whether a trace would make the same ones now, where the function has these outlines."""
         return is_same(list(self._outlines), list(outlines)) and not any(each.is_outdated() for each in self.programs)
 
     def made(self, gradients: bool) -> list[Made]:
-        """The programs of the passes that all backends have."""
+        """Those of the passes that do not look at how many rows there are: they come before "transpose"."""
         if gradients not in self._made:
-            self._made[gradients] = [each._made(gradients) for each in self.programs]
+            self._made[gradients] = [each._made(gradients, "reroll") for each in self.programs]
         return self._made[gradients]
+
+    def transposed(self, gradients: bool) -> list[Made]:
+        """The same after "transpose", where there are samples enough in the program for all rows."""
+        if gradients not in self._transposed:
+            request = replace(self.programs[-1]._request, stands_for_more=True)
+            self._transposed[gradients] = [run_stages(each, "transpose", request) for each in self.made(gradients)]
+        return self._transposed[gradients]
 
 
 class _Refusing(Rows):
     """What ends a trace at the first loop of many iterations, or where it meets many known numbers.
 
+    It does so before the trace begins, where loops in Python may have many iterations.
+
+    Args:
+        size: how many rows the arguments have.
+
     Attributes:
         found: how many there are.
+        has_loops: whether there may be such loops.
     """
 
-    def __init__(self) -> None:
+    has_loops = False
+
+    def __init__(self, size: int) -> None:
+        self._size = size
         self.found: list[int] = []
 
     def given(self, known: Any) -> Any:
         """Known numbers, or a range, that are not many."""
-        length = max((len(known),) if type(known) is range else _shape_of(known), default=0)
-        if length < FEWEST_ROWS:
-            return known
-        self.found.append(length)
+        if type(known) is range:
+            self.goes_through(len(known))
+        elif (length := max(_shape_of(known), default=0)) >= FEWEST_ROWS:
+            self._end(length)
+        return known
+
+    def goes_through(self, count: int) -> None:
+        """Give up if a loop has many iterations."""
+        if count >= FEWEST_ITERATIONS:
+            self._end(count)
+
+    def _end(self, count: int) -> NoReturn:
+        self.found.append(count)
         raise AbandonedError
 
     def goes_into_loops(self, reached: ClosedOver) -> bool:
-        """Whether there are loops, and something to go through."""
-        return _Looks(reached).may_go_into_loops() and reached.reaches_many(FEWEST_ROWS)
+        """No; an outline goes into them, if there are loops, and something to go through."""
+        are_many = self._size >= FEWEST_ITERATIONS or reached.reaches_many(FEWEST_ITERATIONS)
+        may_run = are_many and not reached.sources.iterators  # which could not be put back
+        self.has_loops = may_run and _Looks(reached).may_go_into_loops()
+        if self.has_loops:
+            raise AbandonedError
+        return False
 
 
 class _Looks:
@@ -379,7 +450,7 @@ class _Looks:
         """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
         found = self._seen.get(id(known))
         if found is None:
-            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ROWS - EDGE
+            is_long = not self._catches and max(_shape_of(known), default=0) >= FEWEST_ITERATIONS - EDGE
             found = (type(known), type(known[0]), np.array(known)) if is_long else ()
             if self._reached.holds(known):
                 self._seen[id(known)] = found
@@ -418,6 +489,8 @@ class _OtherRows(Rows):
             if self._count == self._size:  # if they are as many as the rows of the arguments are, they become fewer
                 return known
             raise UnlikeRowsError(f"known numbers of the shape {numbers.shape}")
+        if not any(near):
+            return known
         position = next((n for n, before in enumerate(self.known) if is_same(before, found)), len(self.known))
         if position == len(self.known):
             less = self._size - self._count
@@ -442,7 +515,7 @@ def _shape_of(known: Any) -> tuple[int, ...]:
     kind = type(known)
     if kind is np.ndarray and known.dtype.kind in "biuf" and known.dtype.itemsize <= np.float64().itemsize:
         return tuple(known.shape) if known.size else ()
-    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ROWS - EDGE else ()
+    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ITERATIONS - EDGE else ()
 
 
 def _bounds_of(numbers: Any) -> promotion.Bounds:

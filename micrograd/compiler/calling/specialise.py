@@ -390,10 +390,10 @@ class Specialised:
             made.thing.program = program
         return Compiled(program, made.thing, origin, passes)
 
-    def _made(self, gradients: bool, **asked: Any) -> Made:
-        """The program of the passes that all backends have."""
+    def _made(self, gradients: bool, last: str = "transpose", **asked: Any) -> Made:
+        """The program of the passes that all backends have, or of those up to and including the last one."""
         wanted = self.wanted if gradients else self.wanted[:0]
-        return run_stages(self.graph, "transpose", replace(self._request, wanted=wanted, **asked))
+        return run_stages(self.graph, last, replace(self._request, wanted=wanted, **asked))
 
     def after(self, name: str) -> Any:
         """The graph or the program, gradients included, after a pass of this name.

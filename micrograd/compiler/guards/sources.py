@@ -229,6 +229,17 @@ class Sources:
                 _refuse(_RANDOM, finder.line)
         return result
 
+    @contextmanager
+    def restored(self) -> Generator[None, None, None]:
+        """Let random generators have the states afterwards that they have now."""
+        generators = [*self.generators, *(_shared() if self.is_suspicious else ())]
+        states = [generator.get() for generator in generators]
+        try:
+            yield
+        finally:
+            for generator, state in zip(generators, states, strict=True):
+                generator.set(state)
+
     def _states(self) -> list[Any]:
         return [generator.get() for generator in self.generators]
 

@@ -63,10 +63,10 @@ def with_indices(run: Callable[[], Traced], reached: ClosedOver, goes_in: bool =
     Raises:
         TraceError: if a row that was taken from a table is changed in place.
     """
-    rows: list[tuple[list[Any], list[Any]]] = []
-    token = _rows.set(rows)
     other_rows = rows_in_use()
     goes_in = goes_in or (other_rows is not None and other_rows.goes_into_loops(reached))
+    rows: list[tuple[list[Any], list[Any]]] = []
+    token = _rows.set(rows)
     traced: Any = None
     error: Exception | None = None
     try:

@@ -19,6 +19,8 @@ import sys
 from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from micrograd.compiler.guards.structure import Same
 from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.outline import FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
@@ -45,6 +47,7 @@ def through(function: Any, *given: Any, **settings: Any) -> Any:
     if function is range:
         function, given = None, (range(*given),)
     given = tuple(map(rows.given, given))
+    rows.goes_through(max((len(each) for each in given if isinstance(each, (range, list, np.ndarray))), default=0))
     if isinstance(tape, OutlineTape) and any(_is_long(tape, each) for each in given):
         return _LongRows(tape, function, given, settings)
     return given[0] if function is None else function(*given, **settings)
@@ -101,7 +104,9 @@ def _is_long(tape: OutlineTape, item: Any) -> bool:
     """Whether something is as long as the rows are many, or has no elements to be looked at one by one."""
     if type(item) is range:
         return item.step == 1 and abs(len(item) - tape.count) <= EDGE
-    return isinstance(item, (_LongRows, OutlinedList, Outlined)) and len(item) > FEW
+    if not isinstance(item, (_LongRows, OutlinedList, Outlined)):
+        return False
+    return len(item) > FEW or abs(len(item) - tape.count) <= EDGE
 
 
 class _LongRows:
