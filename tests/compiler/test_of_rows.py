@@ -133,6 +133,11 @@ class TestAlikeRows:
     def test_sums_along_axes(self, caplog):
         assert not is_traced_in_full(caplog, lambda x: (x.sum(axis=1), x.sum(axis=0), x.T[0]), numbers(ROWS, 3))
 
+    def test_as_many_columns_as_rows_are_traced(self, caplog):
+        scaled = lambda x: ((x - x.mean(axis=0)) / x.std(axis=0)).sum(axis=1)  # noqa: E731
+        assert not is_traced_in_full(caplog, scaled, numbers(404, 44))
+        assert "is traced for 76 of 404 rows" in caplog.text
+
     def test_numbers_and_lists_beside_arrays(self, caplog):
         def total(x, factors, by=True, count=2):
             return (x * factors[0] + factors[1]).sum() * count if by else x

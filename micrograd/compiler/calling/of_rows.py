@@ -58,9 +58,10 @@ _LOG = logging.getLogger("micrograd")
 # Of fewer, one trace takes no longer than three. An iteration of mg.scan, or of a loop in Python, is traced by itself;
 # rows of arrays and of mg.vmap are traced at once.
 FEWEST_ROWS, FEWEST_ITERATIONS = 1024, 384
-# From 40 to 63 rows are traced. So 1 / rows is no power of two, by which a product is no quotient, and there are more
-# than 32 iterations, which some passes look for.
-_FEW, _STEP = 40, 8
+# From 40 to 63 rows are traced; or from 72 to 95, where an array of the arguments has so many columns, which would look
+# like rows. So 1 / rows is no power of two, by which a product is no quotient, and there are more than 32 iterations,
+# which some passes look for.
+_FEW, _MORE, _STEP = 40, 72, 8
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
 _BYTES_OF_AN_INPUT = 24  # beside its number: positions, and a copy
 _BYTES_OF_A_MAPPED = 150  # for each number that iterations of mg.vmap read and give
@@ -269,8 +270,9 @@ class ManyRows:
 
     def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
-        function, few = self._function, _FEW + size % _STEP
-        sizes = [few, few + _STEP, few + 2 * _STEP]
+        function, sizes = self._function, _sizes(_FEW + size % _STEP)
+        if not set(sizes).isdisjoint(_lengths(given.nested)):
+            sizes = _sizes(_MORE + size % _STEP)
         roots = self._roots(given)
         reached = ClosedOver(roots)
         try:
@@ -291,7 +293,7 @@ class ManyRows:
             few_rows = self._known.get(key)
             if few_rows is None or not few_rows.are_of(parts):
                 traces()
-                _LOG.debug("%r is traced for %d of %d rows", function, few, size)
+                _LOG.debug("%r is traced for %d of %d rows", function, sizes[0], size)
                 few_rows = _Few(
                     sizes,
                     [
@@ -546,6 +548,10 @@ def _whole(special: Specialised) -> Specialised:
 def _bare(mapped: Any) -> Any:
     """What mg.vmap runs, without what has found the equal operations of one iteration."""
     return replace(mapped, trace=mapped.trace._replace(equals=None))
+
+
+def _sizes(few: int) -> list[int]:
+    return [few, few + _STEP, few + 2 * _STEP]
 
 
 def _lengths(nested: Any) -> Iterator[int]:
