@@ -1,4 +1,4 @@
-// ---- You compute it: before a turn the page asks for one of its contributions, and says what a wrong answer was made of --------
+// ---- You compute it: before a visit the page asks for one of its contributions, and says what a wrong answer was made of --------
 
 const canAsk = passes.backward && !passes.recording;
 let isAsking = false;
@@ -7,9 +7,9 @@ const score = { asked: 0, right: 0 };
 
 /** The contribution that a step asks for; null where it has none, or is taken together with others in a closed group. */
 function questionAt(step) {
-  const { phase, turn: number, node } = steps[step];
+  const { phase, visit: number, node } = steps[step];
   if (phase !== "backward" || itemsOf[node]?.[0] === "g") return null;
-  const places = turns[number].contributions.flatMap((contribution, place) => (contribution === null || turns[number].locals[place] === null ? [] : [place]));
+  const places = visits[number].contributions.flatMap((contribution, place) => (contribution === null || visits[number].locals[place] === null ? [] : [place]));
   return places.length ? { step, place: places[number % places.length], tries: 0 } : null;
 }
 
@@ -42,10 +42,10 @@ const isNear = (answer, number) => Math.abs(answer - number) <= 0.005 * Math.abs
 
 /** The numbers of the question. */
 function asked() {
-  const turn = turns[steps[question.step].turn];
+  const visit = visits[steps[question.step].visit];
   const { place } = question;
-  const operand = nodes[turn.node].operands[place];
-  return { node: nodes[turn.node], operand, place, gradient: gradients[turn.node], local: turn.locals[place], contribution: turn.contributions[place], contributions: turn.contributions };
+  const operand = nodes[visit.node].operands[place];
+  return { node: nodes[visit.node], operand, place, gradient: gradients[visit.node], local: visit.locals[place], contribution: visit.contributions[place], contributions: visit.contributions };
 }
 
 /** What a wrong answer was probably made of. */

@@ -15,7 +15,7 @@ function findBirths() {
 }
 
 /** Whether the result or a gradient is not finite: else a constant that is not, as the −∞ of a mask, does no harm. */
-const isHarmed = () => !Number.isFinite(nodes[root].data) || turns.some(({ contributions }) => contributions.some((contribution) => contribution !== null && !Number.isFinite(contribution)));
+const isHarmed = () => !Number.isFinite(nodes[root].data) || visits.some(({ contributions }) => contributions.some((contribution) => contribution !== null && !Number.isFinite(contribution)));
 
 /** A result with its numbers in the place of its operands. */
 function computation(node) {
@@ -23,11 +23,11 @@ function computation(node) {
   return call(node, inputs.length > MOST_NAMED ? [...inputs.slice(0, MOST_INPUTS), "…"] : inputs);
 }
 
-/** The first turn in which a contribution is not finite, or a sum of contributions, although all that it was computed from is. */
+/** The first visit in which a contribution is not finite, or a sum of contributions, although all that it was computed from is. */
 function backwardBirth() {
   const sums = new Float64Array(nodes.length);
   sums[root] = 1;
-  for (const [index, { node, contributions, locals }] of turns.entries()) {
+  for (const [index, { node, contributions, locals }] of visits.entries()) {
     const made = nodes[node];
     const inputs = [sums[node], made.data, ...made.operands.map((operand) => nodes[operand].data)];
     for (const [place, contribution] of contributions.entries()) {

@@ -6,7 +6,7 @@ const MOST_LISTED = 6;
 /** What was added to the gradient of a Value so far: each contribution with the step in which it was. */
 function contributionsOf(index) {
   const found = [];
-  for (const [place, { node, contributions, locals }] of turns.slice(0, Math.max(0, at - seed)).entries()) {
+  for (const [place, { node, contributions, locals }] of visits.slice(0, Math.max(0, at - seed)).entries()) {
     nodes[node].operands.forEach((operand, which) => {
       if (operand === index && contributions[which] !== null) found.push({ node, contribution: contributions[which], local: locals[which], step: seed + 1 + place });
     });

@@ -45,7 +45,7 @@ function setNumbers(numbers, refused = refuse) {
   forwardPass(data, refused);
   const next = passes.backward ? backwardPass(data, refused) : [];
   nodes.forEach((node) => (node.data = data[node.index]));
-  setTurns(next);
+  setVisits(next);
   noteBirths();
 }
 

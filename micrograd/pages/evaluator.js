@@ -132,24 +132,24 @@ function forwardPass(data, refused = refuse) {
   }
 }
 
-/** The contributions and local derivatives of every turn, from the rules. */
+/** The contributions and local derivatives of every visit, from the rules. */
 function backwardPass(data, refused = refuse) {
   const gradients = new Float64Array(nodes.length);
   gradients[root] = 1;
-  return passes.turns.map((turn) => {
-    const node = nodes[turn.node];
+  return passes.visits.map((visit) => {
+    const node = nodes[visit.node];
     const inputs = inputsOf(node, data);
     const { rules, symbol } = primitives[node.primitive];
-    const contributions = turn.contributions.map(() => null);
-    const locals = turn.contributions.map(() => null);
-    turn.contributions.forEach((contribution, place) => {
+    const contributions = visit.contributions.map(() => null);
+    const locals = visit.contributions.map(() => null);
+    visit.contributions.forEach((contribution, place) => {
       if (contribution === null) return;
       contributions[place] = evaluate(rules[place], gradients[node.index], data[node.index], inputs);
       locals[place] = evaluate(rules[place], 1, data[node.index], inputs);
       refused(contributions[place], [...inputs, gradients[node.index]], () => `the derivative of ${symbol} at ${inputs.map(readable).join(", ")} is not finite`);
       gradients[node.operands[place]] += contributions[place];
     });
-    return { node: turn.node, contributions, locals };
+    return { node: visit.node, contributions, locals };
   });
 }
 

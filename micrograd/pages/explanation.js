@@ -30,7 +30,7 @@ function explainStep() {
     parts.push(...sum("Backward"), html("h2", {}, "Backpropagation starts at ", bdi(rootInWords)));
     parts.push(math(partial(rootName, rootName), " = ", html("span", { class: "outcome" }, "1")));
     parts.push(html("p", {}, "Anything changes with itself one to one. From here each Value passes its gradient on to its operands, " + (isWrong ? "and none waits for all that use it." : "once all that use it have passed theirs.")));
-  } else parts.push(...explainTurn(step));
+  } else parts.push(...explainVisit(step));
   panel.replaceChildren(...parts);
 }
 
@@ -47,7 +47,7 @@ function explainGroup(step, group) {
   const named = (index) => fullNameOf(index, group.kind === "stack" ? onTop(group.index) : group.index);
   const namedOutside = (index) => (outputs.some((output) => nameOf(output) === nameOf(index)) ? outerName(index, group.index) : named(index));
   const parts = [
-    html("p", { class: "eyebrow" }, backward ? `Backward, ${step.turn + 1} of ${turns.length}` : `Forward, ${at} of ${forwardSteps}`),
+    html("p", { class: "eyebrow" }, backward ? `Backward, ${step.visit + 1} of ${visits.length}` : `Forward, ${at} of ${forwardSteps}`),
     html("h2", {}, bdi(name), backward ? " passes gradients on" : " is computed"),
   ];
   if (isQuestion(group)) return [parts[0], html("h2", {}, bdi(name), " is asked"), ...explainQuestion(group), openIt(group)];
@@ -73,32 +73,32 @@ const openIt = (group) => html("button", { type: "button", class: "link", onclic
 
 const MOST_CONTRIBUTIONS = 12;
 
-function explainTurn(step) {
-  const turn = turns[step.turn];
-  const node = nodes[turn.node];
+function explainVisit(step) {
+  const visit = visits[step.visit];
+  const node = nodes[visit.node];
   const name = nameOf(node.index);
-  const gradient = gradientBefore(turn);
+  const gradient = gradientBefore(visit);
   const parts = [
-    html("p", { class: "eyebrow" }, `Backward, ${step.turn + 1} of ${turns.length}`),
+    html("p", { class: "eyebrow" }, `Backward, ${step.visit + 1} of ${visits.length}`),
     html("h2", {}, bdi(name), " passes its gradient on"),
     math(bdi(name), " = ", bdi(call(node, operandNames(node))), html("br"), bdi(partial(rootName, name)), " = ", html("span", { class: "outcome" }, readable(gradient))),
   ];
-  parts.push(...explainHaste(turn));
-  const { before, after, left } = effects(turn);
-  const places = turn.contributions.flatMap((contribution, place) => (contribution === null ? [] : [place]));
-  for (const place of places.slice(0, MOST_CONTRIBUTIONS)) parts.push(explainContribution(node, turn, place, gradient, before[place], after[place], left[place]));
+  parts.push(...explainHaste(visit));
+  const { before, after, left } = effects(visit);
+  const places = visit.contributions.flatMap((contribution, place) => (contribution === null ? [] : [place]));
+  for (const place of places.slice(0, MOST_CONTRIBUTIONS)) parts.push(explainContribution(node, visit, place, gradient, before[place], after[place], left[place]));
   if (places.length > MOST_CONTRIBUTIONS) parts.push(html("p", { class: "soft" }, `and ${places.length - MOST_CONTRIBUTIONS} more operands in the same way`));
-  const whole = isWrong ? rightTurns.find((each) => each.node === turn.node) : turn; // the wrong order may cut a turn in two
+  const whole = isWrong ? rightVisits.find((each) => each.node === visit.node) : visit; // the wrong order may cut a visit in two
   const idle = node.operands.filter((_, place) => whole.contributions[place] === null && nodes[node.operands[place]].kind !== "constant");
   if (idle.length && primitives[node.primitive].rules.length) parts.push(html("p", { class: "soft" }, "No gradient flows to ", bdi(idle.map(nameOf).join(", ")), "."));
   return parts;
 }
 
-function explainContribution(node, turn, place, gradient, before, after, left) {
+function explainContribution(node, visit, place, gradient, before, after, left) {
   const operand = node.operands[place];
   const [name, own] = [operandNames(node)[place], nameOf(node.index)];
-  const local = turn.locals[place];
-  const contribution = turn.contributions[place];
+  const local = visit.locals[place];
+  const contribution = visit.contributions[place];
   const rows = [];
   if (local !== null) {
     const { text, reasons } = localFormula(node, place);
@@ -114,21 +114,21 @@ function explainContribution(node, turn, place, gradient, before, after, left) {
   return html("div", { class: "contribution" }, html("h3", {}, "To ", bdi(name), again), html("dl", {}, ...rows), html("p", { class: "soft left" }, more), explainWrongSum(operand, after, left));
 }
 
-/** What each operand had before and has after a turn, which is the one that was played last. */
-function effects(turn) {
+/** What each operand had before and has after a visit, which is the one that was played last. */
+function effects(visit) {
   const [before, after, left] = [[], [], []];
-  const has = new Map(receivers(turn).map((operand) => [operand, 0]));
+  const has = new Map(receivers(visit).map((operand) => [operand, 0]));
   const missing = new Map();
-  turn.contributions.forEach((contribution, place) => {
-    if (contribution !== null) missing.set(nodes[turn.node].operands[place], (missing.get(nodes[turn.node].operands[place]) ?? 0) + 1);
+  visit.contributions.forEach((contribution, place) => {
+    if (contribution !== null) missing.set(nodes[visit.node].operands[place], (missing.get(nodes[visit.node].operands[place]) ?? 0) + 1);
   });
   for (const operand of has.keys()) has.set(operand, operand === root ? 1 : 0);
-  for (let index = 0; index <= steps[at].turn; index++) {
-    const earlier = turns[index];
+  for (let index = 0; index <= steps[at].visit; index++) {
+    const earlier = visits[index];
     earlier.contributions.forEach((contribution, place) => {
       const operand = nodes[earlier.node].operands[place];
       if (contribution === null || !has.has(operand)) return;
-      if (earlier === turn) {
+      if (earlier === visit) {
         before[place] = has.get(operand);
         missing.set(operand, missing.get(operand) - 1);
         left[place] = expected[operand] - heard[operand] + missing.get(operand);
@@ -139,7 +139,7 @@ function effects(turn) {
   }
   return { before, after, left };
 }
-const gradientBefore = (turn) => gradients[turn.node]; // complete before its turn, and not changed by it
+const gradientBefore = (visit) => gradients[visit.node]; // complete before its visit, and not changed by it
 
 let panelOf = null; // the Value in the panel, and what refreshes its numbers
 

@@ -14,7 +14,7 @@ function gradientFrom({ result }, position) {
   const takers = new Set(tokens[position].takers.flat());
   const values = valuesOf(position);
   const row = new Float64Array(values.length);
-  for (const { node, locals, contributions } of turns) {
+  for (const { node, locals, contributions } of visits) {
     if (own[node] === 0) continue;
     const { primitive, operands, data } = nodes[node];
     const inputs = operands.map((operand) => nodes[operand].data);
@@ -32,10 +32,10 @@ function gradientFrom({ result }, position) {
 /** The numbers of the row of a token. */
 const valuesOf = (position) => sequence.rows[tokens[position].row];
 
-let summed = { turns: null };
+let summed = { visits: null };
 /** The gradients after the whole backward pass. */
 function finalGradients() {
-  if (summed.turns !== turns) summed = { turns, gradients: sumOf(turns) };
+  if (summed.visits !== visits) summed = { visits, gradients: sumOf(visits) };
   return summed.gradients;
 }
 

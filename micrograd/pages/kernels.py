@@ -174,8 +174,8 @@ def _made_by_kernels(call: Any, results: dict[int, Value], room: int) -> _Made |
     def make() -> Any:
         with record_scopes(), scope(f"compiled {call._primitive.name}"):
             block: Any = block_on_top()
-            for turn, together in groupby(kernels, key=lambda found: found[0]):
-                with scope("turn") if turn else nullcontext():
+            for iteration, together in groupby(kernels, key=lambda found: found[0]):
+                with scope("iteration") if iteration else nullcontext():
                     number = 0
                     for _, kernel, last, is_of_results in together:
                         number += is_of_results
@@ -277,26 +277,26 @@ def _reached(results: Iterable[Value], known: set[Value]) -> set[Value]:
 def _needed(program: Program, outputs: Integers, asked: Sequence[int]) -> list[tuple[int, Kernel, list[int], bool]]:
     """The kernels that these outputs and answers are made of, in the order in which they run.
 
-    Each comes after its turn of a loop, or 0, and before those of the outputs that are complete when it has run, and
-    whether outputs are made of it, and not answers only.
+    Each comes after its iteration of a loop, or 0, and before those of the outputs that are complete when it has run,
+    and whether outputs are made of it, and not answers only.
     """
     import numpy as np
 
     from micrograd.compiler.ir.program import Loop, Singles
 
-    turns: list[tuple[int, Kernel]] = []
+    iterations: list[tuple[int, Kernel]] = []
     for kernel in program.kernels:
         if isinstance(kernel, Loop):
             count = len(kernel.kernels)
-            turns += [(index // count + 1, each) for index, each in enumerate(kernel.unrolled())]
+            iterations += [(index // count + 1, each) for index, each in enumerate(kernel.unrolled())]
         else:
-            turns += [(0, each) for each in (kernel.unrolled() if isinstance(kernel, Singles) else [kernel])]
+            iterations += [(0, each) for each in (kernel.unrolled() if isinstance(kernel, Singles) else [kernel])]
     is_needed, is_of_results = np.zeros(program.size, dtype=bool), np.zeros(program.size, dtype=bool)
     is_needed[outputs] = is_of_results[outputs] = True
     is_open = is_needed.copy()
     is_needed[asked] = True
     found: list[tuple[int, Kernel, list[int], bool]] = []
-    for turn, kernel in reversed(turns):
+    for iteration, kernel in reversed(iterations):
         target = kernel.target.positions(kernel.rows, kernel.columns, 1).ravel()
         if is_needed[target].any():
             last, of_results = target[is_open[target]].tolist(), bool(is_of_results[target].any())
@@ -305,7 +305,7 @@ def _needed(program: Program, outputs: Integers, asked: Sequence[int]) -> list[t
                 for positions in _read(kernel):
                     is_needed[positions] = True
                     is_of_results[positions] |= of_results
-            found.append((turn, kernel, last, of_results))
+            found.append((iteration, kernel, last, of_results))
     return found[::-1]
 
 

@@ -1,7 +1,7 @@
 """Tables of which a program takes rows by their number, as that of the letters of a word: found by how they are used.
 
 A row of weights is multiplied by something and added up. A row that was taken from a table is used number by number;
-or the table has other rows, which the program left alone, or took in another turn.
+or the table has other rows, which the program left alone, or took in another iteration.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def tables(
     nodes: Sequence[Value],
     users: Mapping[Value, Sequence[Value]],
     places: Mapping[Value, Place],
-    turns: Mapping[Value, object],
+    iterations: Mapping[Value, object],
 ) -> list[Table]:
     """The tables of a graph, in the order in which it first takes of them.
 
@@ -56,7 +56,7 @@ def tables(
         nodes: the Values, each after its operands.
         users: of each, what uses it.
         places: where parameters are in their modules.
-        turns: for what was computed in one of several turns of the same part of the program, which of them.
+        iterations: for what was computed in one of several iterations of the same part of the program, which of them.
 
     Example:
         >>> tables([], {}, {}, {})
@@ -68,10 +68,10 @@ def tables(
         used = {number: row for number, row in rows.items() if any(value in rank for value in row)}
         if not used or any(value not in rank for row in used.values() for value in row):
             continue
-        taken_in = {frozenset(turns.get(taker) for taker in users[row[0]]) for row in used.values()}
-        is_part = len(used) < len(rows) or len(taken_in) > 1  # of weights, each turn uses all rows
+        taken_in = {frozenset(iterations.get(taker) for taker in users[row[0]]) for row in used.values()}
+        is_part = len(used) < len(rows) or len(taken_in) > 1  # of weights, each iteration uses all rows
         lookups = [
-            lookup for number, row in used.items() for lookup in _lookups(number, row, users, rank, turns, is_part)
+            lookup for number, row in used.items() for lookup in _lookups(number, row, users, rank, iterations, is_part)
         ]
         if lookups:
             lookups.sort(key=lambda lookup: rank[lookup.takers[0][0]])
@@ -97,7 +97,7 @@ def _lookups(
     row: list[Value],
     users: Mapping[Value, Sequence[Value]],
     rank: Mapping[Value, int],
-    turns: Mapping[Value, object],
+    iterations: Mapping[Value, object],
     is_part: bool,
 ) -> list[Lookup]:
     """How often a row was taken; none where it is a row of weights."""
@@ -108,9 +108,9 @@ def _lookups(
         others = [operand for taker in takers[0] for operand in taker._operands() if operand is not row[0]]
         if not is_part or not all(other.is_leaf and other.requires_grad for other in others):
             return []
-        kinds = [turns.get(taker) for taker in takers[0]]
+        kinds = [iterations.get(taker) for taker in takers[0]]
         return [
-            Lookup(number, [[taker for taker in each if turns.get(taker) == kind] for each in takers])
+            Lookup(number, [[taker for taker in each if iterations.get(taker) == kind] for each in takers])
             for kind in dict.fromkeys(kinds)
         ]
     return [Lookup(number, [[each[place]] for each in takers]) for place in range(len(takers[0]))]

@@ -1,21 +1,21 @@
-// ---- The order of turns: the engine's, or one in which nobody waits, and gradients go wrong -------------------------
+// ---- The order of visits: the engine's, or one in which nobody waits, and gradients go wrong -------------------------
 
-let rightTurns = turns;
-let isWrong = false; // whether the turns that are played are in the wrong order
+let rightVisits = visits;
+let isWrong = false; // whether the visits that are played are in the wrong order
 let rightGradients = null; // in the end; while the order is wrong
 
 /** Results that hear more than one contribution: each has to wait for the last, or it passes on too little. */
 const waiting = nodes.filter((node) => node.backward && expected[node.index] > 1);
 const canGoWrong = waiting.length > 0 && !passes.recording && !unknown.length;
 
-/** The turns where each result passes on what it has as soon as it hears a first contribution, in the midst of a turn. */
-function hastyTurns() {
-  const right = new Map(rightTurns.map((turn) => [turn.node, turn]));
+/** The visits where each result passes on what it has as soon as it hears a first contribution, in the midst of a visit. */
+function hastyVisits() {
+  const right = new Map(rightVisits.map((visit) => [visit.node, visit]));
   const sums = new Float64Array(nodes.length);
   sums[root] = 1;
   const made = [];
   const begun = new Set([root]);
-  const stack = [{ index: root, place: 0, turn: null }];
+  const stack = [{ index: root, place: 0, visit: null }];
   while (stack.length) {
     const top = stack[stack.length - 1];
     const { contributions, locals } = right.get(top.index);
@@ -26,27 +26,27 @@ function hastyTurns() {
     const place = top.place++;
     if (contributions[place] === null) continue;
     const node = nodes[top.index];
-    if (top.turn === null) made.push((top.turn = { node: top.index, contributions: contributions.map(() => null), locals }));
+    if (top.visit === null) made.push((top.visit = { node: top.index, contributions: contributions.map(() => null), locals }));
     const contribution = evaluate(primitives[node.primitive].rules[place], sums[top.index], node.data, node.operands.map((operand) => nodes[operand].data));
     const operand = node.operands[place];
-    top.turn.contributions[place] = contribution;
+    top.visit.contributions[place] = contribution;
     sums[operand] += contribution;
     if (begun.has(operand) || !right.has(operand)) continue;
     begun.add(operand);
-    stack.push({ index: operand, place: 0, turn: null });
-    top.turn = null; // what is left of this turn comes after that of the operand
+    stack.push({ index: operand, place: 0, visit: null });
+    top.visit = null; // what is left of this visit comes after that of the operand
   }
   return made;
 }
 
-/** Take other numbers for the turns, which stay in their order. */
-function setTurns(next) {
-  rightTurns = next;
-  turns = isWrong ? hastyTurns() : next;
+/** Take other numbers for the visits, which stay in their order. */
+function setVisits(next) {
+  rightVisits = next;
+  visits = isWrong ? hastyVisits() : next;
   rightGradients = isWrong ? sumOf(next) : null;
 }
 
-/** The gradients after all turns. */
+/** The gradients after all visits. */
 function sumOf(all) {
   const sums = new Float64Array(nodes.length);
   sums[root] = 1;
@@ -54,13 +54,13 @@ function sumOf(all) {
   return sums;
 }
 
-/** Let nodes wait for their turn, or not; the page stays at what it shows. */
+/** Let visits wait for all contributions, or not; the page stays at what it shows. */
 function setOrder(wrong) {
   play(false);
   const [{ node, phase }, isLast] = [steps[at], at === steps.length - 1];
   isWrong = wrong;
-  setTurns(rightTurns);
-  layTurns();
+  setVisits(rightVisits);
+  layVisits();
   if (isLast) at = steps.length - 1;
   else if (phase === "backward") at = nodes[node].backward ?? seed;
   noteBirths();
@@ -94,22 +94,22 @@ function showOrder() {
   orderText.className = isWrong ? "warning" : "soft";
 }
 
-/** What is wrong with a turn, in words. */
-function explainHaste(turn) {
-  const [name, gradient] = [partial(rootName, nameOf(turn.node)), gradients[turn.node]];
-  if (isHasty(turn.node)) {
-    const left = expected[turn.node] - heard[turn.node];
-    return [html("p", { class: "warning" }, "Too early: ", bdi(nameOf(turn.node)), ` has heard ${heard[turn.node]} of its ${expected[turn.node]} contributions. It passes ${readable(gradient)} on as `, bdi(name),
-      `, where ${readable(rightGradients[turn.node])} is right. The ${left === 1 ? "contribution" : `${left} contributions`} to come will change its own gradient, and go no further.`)];
+/** What is wrong with a visit, in words. */
+function explainHaste(visit) {
+  const [name, gradient] = [partial(rootName, nameOf(visit.node)), gradients[visit.node]];
+  if (isHasty(visit.node)) {
+    const left = expected[visit.node] - heard[visit.node];
+    return [html("p", { class: "warning" }, "Too early: ", bdi(nameOf(visit.node)), ` has heard ${heard[visit.node]} of its ${expected[visit.node]} contributions. It passes ${readable(gradient)} on as `, bdi(name),
+      `, where ${readable(rightGradients[visit.node])} is right. The ${left === 1 ? "contribution" : `${left} contributions`} to come will change its own gradient, and go no further.`)];
   }
-  if (!isOff(turn.node)) return [];
-  return [html("p", { class: "warning" }, `It passes on ${readable(gradient)}, where ${readable(rightGradients[turn.node])} is right: one that uses it did not wait.`)];
+  if (!isOff(visit.node)) return [];
+  return [html("p", { class: "warning" }, `It passes on ${readable(gradient)}, where ${readable(rightGradients[visit.node])} is right: one that uses it did not wait.`)];
 }
 
 /** What is wrong with what an operand has after a contribution. */
 function explainWrongSum(operand, after, left) {
   const parts = [];
-  if (isWrong && nodes[operand].backward < at) parts.push("It has had its turn, and does not pass this contribution on.");
+  if (isWrong && nodes[operand].backward < at) parts.push("It has been visited, and does not pass this contribution on.");
   if (!left && isOff(operand)) parts.push(`${readable(after)} is wrong, ${readable(rightGradients[operand])} is right.`);
   return parts.length ? html("p", { class: "off left" }, parts.join(" ")) : null;
 }

@@ -26,7 +26,7 @@ SCRIPTS = (
     "evaluator",  # the primitives on floats, and formulas made of them
     "words",  # formulas in words
     "steps",  # the steps of both passes, and the gradients at each
-    "order",  # of turns: the right one, or a wrong one to see what goes wrong
+    "order",  # of visits: the right one, or a wrong one to see what goes wrong
     "births",  # where a number that is not finite comes from
     "folding",  # which groups are open, and which member of a stack is shown
     "wrapping",  # rows that are too long for the page
@@ -98,8 +98,8 @@ def page(title: str, data: dict[str, Any]) -> str:
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     if len(embedded := _embedded(data)) <= MOST_PLAIN:
         return _put_together(template, style, [script], f"<script>{script}</script>", title, embedded)
-    nodes, turns = _with_distances(without_results(data)), without_what_follows(data)
-    columns = {"nodes": _columns(nodes), "turns": _columns(turns)}  # what is alike stands together
+    nodes, visits = _with_distances(without_results(data)), without_what_follows(data)
+    columns = {"nodes": _columns(nodes), "visits": _columns(visits)}  # what is alike stands together
     packed = json.dumps({**data, **columns}, separators=(",", ":"), allow_nan=False)
     unpacking = folder.joinpath("unpacking.js").read_text("utf-8")
     element = f'<script type="text/plain" id="script">{script}</script>\n<script>{unpacking}</script>'
@@ -164,7 +164,7 @@ def without_results(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The turns of a backward pass without the contributions that the page can compute, to the last bit.
+    """The visits of a backward pass without the contributions that the page can compute, to the last bit.
 
     Those are the ones whose rules are sums, products and choices of what is there: IEEE 754 rounds them alike in every
     language. Here each is computed, and left out where it is what the engine gave.
@@ -173,25 +173,25 @@ def without_what_follows(data: dict[str, Any]) -> list[dict[str, Any]]:
         data: of a page, as passes() gives it.
 
     Returns:
-        The turns; of those that follow, the contributions are True where there is one, and the local derivatives None.
+        The visits; of those that follow, the contributions are True where there is one, and the local derivatives None.
     """
     nodes, gradients = data["nodes"], [0.0] * len(data["nodes"])
     gradients[data["root"]] = 1.0
-    turns = []
-    for turn in data["turns"]:
-        node = nodes[turn["node"]]
-        out, *inputs = (float(nodes[place]["data"]) for place in (turn["node"], *node["operands"]))
-        contributions: list[Any] = [None if each is None else float(each) for each in turn["contributions"]]
-        rules, gradient = data["primitives"][node["primitive"]]["rules"], gradients[turn["node"]]
+    visits = []
+    for visit in data["visits"]:
+        node = nodes[visit["node"]]
+        out, *inputs = (float(nodes[place]["data"]) for place in (visit["node"], *node["operands"]))
+        contributions: list[Any] = [None if each is None else float(each) for each in visit["contributions"]]
+        rules, gradient = data["primitives"][node["primitive"]]["rules"], gradients[visit["node"]]
         wanted = [place for place, each in enumerate(contributions) if each is not None]
         found = [[_exact(rules[place], g, out, inputs) for place in wanted] for g in (gradient, 1.0)] if rules else []
-        if [*map(repr, found)] == [repr([row[place] for place in wanted]) for row in (contributions, turn["locals"])]:
+        if [*map(repr, found)] == [repr([row[place] for place in wanted]) for row in (contributions, visit["locals"])]:
             wanted_later = [each is not None or None for each in contributions]
-            turn = {"node": turn["node"], "contributions": wanted_later, "locals": None}
-        turns.append(turn)
+            visit = {"node": visit["node"], "contributions": wanted_later, "locals": None}
+        visits.append(visit)
         for place in wanted:
             gradients[node["operands"][place]] += contributions[place]
-    return turns
+    return visits
 
 
 def _exact(formula: Any, g: float, out: float, inputs: list[float]) -> float | None:

@@ -21,7 +21,7 @@ function refresh() {
     active: step.node === undefined ? null : itemsOf[step.node],
     born: new Set(births.map(({ node }) => itemsOf[node])),
     off: new Set(isWrong ? nodes.filter(({ index }) => isOff(index)).map(({ index }) => itemsOf[index]) : []),
-    receiving: new Set(step.phase === "backward" ? receivers(turns[step.turn]).map((operand) => itemsOf[operand]) : []),
+    receiving: new Set(step.phase === "backward" ? receivers(visits[step.visit]).map((operand) => itemsOf[operand]) : []),
   };
   version++;
   for (const shown of visible.values()) if (!shown.away) paint(shown);
@@ -98,10 +98,10 @@ function gradientText(index) {
   return texts.find((text) => text.length <= MOST_COMPARED && new Set(text.split(" ≠ ")).size === 2) ?? `≠ ${readable(pair[1])}`;
 }
 
-const receivers = (turn) => nodes[turn.node].operands.filter((_, place) => turn.contributions[place] !== null);
-function activePairs({ phase, node, turn }) {
+const receivers = (visit) => nodes[visit.node].operands.filter((_, place) => visit.contributions[place] !== null);
+function activePairs({ phase, node, visit }) {
   if (phase === "forward") return nodes[node].operands.map((operand) => [operand, node]);
-  return phase === "backward" ? receivers(turns[turn]).map((operand) => [operand, node]) : [];
+  return phase === "backward" ? receivers(visits[visit]).map((operand) => [operand, node]) : [];
 }
 
 function nodeLabel(index) {

@@ -1,7 +1,7 @@
 """Both passes through a graph, written down number by number: what a page plays.
 
-The numbers are the engine's own. Its backpropagation runs once and says in which order the Values took
-their turns; what each turn gave to each operand then comes from the same derivative rules. Adding these
+The numbers are the engine's own. Its backpropagation runs once and says in which order it visited the
+Values; what each visit gave to each operand then comes from the same derivative rules. Adding these
 contributions up in that order gives the gradients after every step, to the last bit.
 """
 
@@ -89,7 +89,7 @@ def passes(
     Example:
         >>> from micrograd import Value
         >>> x = Value(3.0, label="x")
-        >>> [(turn["node"], turn["contributions"]) for turn in passes(x * x)[0]["turns"]]
+        >>> [(visit["node"], visit["contributions"]) for visit in passes(x * x)[0]["visits"]]
         [(1, [3.0, 3.0])]
     """
     elements = opened.elements
@@ -107,7 +107,7 @@ def passes(
     nodes = [*nodes, *beside]
     number = {node: index for index, node in enumerate(nodes)}
     data, notes = _recorded_numbers(nodes)
-    turns = _turns(root, nodes, number, notes)
+    visits = _visits(root, nodes, number, notes)
     keys: dict[Primitive, int] = {}
     cards = [
         {
@@ -136,21 +136,21 @@ def passes(
         "primitives": primitives,
         "composites": composites(formulas_of(primitives)),
         "groups": _groups(opened, grouping),
-        "backward": turns is not None,
-        "turns": turns or [],
+        "backward": visits is not None,
+        "visits": visits or [],
         "sequence": sequence,
         "notes": [enclosed(note) for note in notes],
     }
     return page, nodes
 
 
-def _turns(root: Value, nodes: list[Value], number: dict[Value, int], notes: list[str]) -> list[dict[str, Any]] | None:
+def _visits(root: Value, nodes: list[Value], number: dict[Value, int], notes: list[str]) -> list[dict[str, Any]] | None:
     """The visits of the backward pass; None where there is none, and a note that says why."""
     if not root.requires_grad:
         notes.append("The result requires no gradient, so there is no backward pass.")
         return None
     try:
-        return [_turn(node, gradient, number) for node, gradient in _gradients(root, nodes) if not node.is_leaf]
+        return [_visit(node, gradient, number) for node, gradient in _gradients(root, nodes) if not node.is_leaf]
     except (ArithmeticError, ValueError, TypeError) as error:
         notes.append(f"There is no backward pass: {error}")
         return None
@@ -229,13 +229,13 @@ def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
             temporary.on = True
             for node in nodes:
                 node._grad = 0.0
-            turns: Any = backpropagate(root, 1.0)
-            return [(node, node._grad) for node in turns]
+            visits: Any = backpropagate(root, 1.0)
+            return [(node, node._grad) for node in visits]
         finally:
             commit(undo)
 
 
-def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, Any]:
+def _visit(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, Any]:
     """What a Value gives to each of its operands, and the local derivatives, where these are known."""
     operands = node._operands()
     contributions: list[Any] = [None] * len(operands)

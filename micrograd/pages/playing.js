@@ -28,8 +28,8 @@ function show() {
   showOrder();
   showAsking();
   find("slider").value = String(at);
-  const { phase, turn } = steps[at];
-  const words = { batch: "gradient of the batch", update: `update ${at - seed - turns.length - 1}/${steps.length - seed - turns.length - 2}`, given: "start", forward: `forward ${at}/${forwardSteps}`, seed: "backward", backward: `backward ${turn + 1}/${turns.length}` }[phase];
+  const { phase, visit } = steps[at];
+  const words = { batch: "gradient of the batch", update: `update ${at - seed - visits.length - 1}/${steps.length - seed - visits.length - 2}`, given: "start", forward: `forward ${at}/${forwardSteps}`, seed: "backward", backward: `backward ${visit + 1}/${visits.length}` }[phase];
   find("count").textContent = words;
   find("slider").setAttribute("aria-valuetext", words);
   for (const id of ["first", "previous"]) find(id).disabled = at === 0;

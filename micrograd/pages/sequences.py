@@ -117,11 +117,11 @@ def _table_of_tokens(
     counts: Sequence[int],
 ) -> Table | None:
     """The table that tokens are rows of: one with as many rows as there are classes, else the first."""
-    candidates = tables(nodes, users, grouping.places, _turns(nodes, grouping))
+    candidates = tables(nodes, users, grouping.places, _iterations(nodes, grouping))
     return next((table for table in candidates if len(table.rows) in counts), candidates[0] if candidates else None)
 
 
-def _turns(nodes: Sequence[Value], grouping: Grouping) -> dict[Value, object]:
+def _iterations(nodes: Sequence[Value], grouping: Grouping) -> dict[Value, object]:
     """The member of the outermost stack that each Value is in."""
     member: list[int | None] = []
     for index, parent in enumerate(grouping.parents):

@@ -7,38 +7,38 @@ nodes.forEach((node) => {
 const forwardSteps = steps.length - 1;
 const seed = passes.backward ? steps.push({ phase: "seed", node: root }) - 1 : Infinity;
 const allData = nodes.map(({ data }) => data);
-let turns = withContributions(passes.turns);
-/** The turns with all their numbers: of a large page, contributions that follow from the rules to the last bit were left out. */
+let visits = withContributions(passes.visits);
+/** The visits with all their numbers: of a large page, contributions that follow from the rules to the last bit were left out. */
 function withContributions(given) {
   const sums = new Float64Array(nodes.length);
   sums[root] = 1;
   return given.map(({ node, contributions, locals }) => {
     const computed = (gradient) => contributions.map((contribution, place) => contribution && evaluate(primitives[nodes[node].primitive].rules[place], gradient, nodes[node].data, inputsOf(nodes[node], allData)));
     const numbers = (values) => values.map((value) => value && Number(value));
-    const turn = { node, contributions: locals ? numbers(contributions) : computed(sums[node]), locals: locals ? numbers(locals) : computed(1) };
-    turn.contributions.forEach((contribution, place) => (sums[nodes[node].operands[place]] += contribution ?? 0));
-    return turn;
+    const visit = { node, contributions: locals ? numbers(contributions) : computed(sums[node]), locals: locals ? numbers(locals) : computed(1) };
+    visit.contributions.forEach((contribution, place) => (sums[nodes[node].operands[place]] += contribution ?? 0));
+    return visit;
   });
 }
 const expected = new Int32Array(nodes.length); // contributions that a Value gets
-/** Put a step for each turn after those of the forward pass. */
-function layTurns() {
+/** Put a step for each visit after those of the forward pass. */
+function layVisits() {
   steps.length = Math.min(steps.length, seed + 1);
   expected.fill(0);
   for (const node of nodes) node.backward = undefined;
-  turns.forEach((turn, index) => {
-    const step = steps.push({ phase: "backward", node: turn.node, turn: index }) - 1;
-    nodes[turn.node].backward ??= step;
-    turn.contributions.forEach((contribution, place) => {
+  visits.forEach((visit, index) => {
+    const step = steps.push({ phase: "backward", node: visit.node, visit: index }) - 1;
+    nodes[visit.node].backward ??= step;
+    visit.contributions.forEach((contribution, place) => {
       if (contribution === null) return;
-      const operand = nodes[turn.node].operands[place];
+      const operand = nodes[visit.node].operands[place];
       expected[operand]++;
       nodes[operand].complete = step;
     });
   });
   nodes[root].complete = seed;
 }
-layTurns();
+layVisits();
 
 let at = 0;
 const gradients = new Float64Array(nodes.length);
@@ -50,12 +50,12 @@ function replay() {
   heard.fill(0);
   if (at < seed) return;
   gradients[root] = 1;
-  for (let index = 0; index < Math.min(at - seed, turns.length); index++) add(turns[index], () => true);
+  for (let index = 0; index < Math.min(at - seed, visits.length); index++) add(visits[index], () => true);
 }
-function add(turn, each) {
-  turn.contributions.forEach((contribution, place) => {
+function add(visit, each) {
+  visit.contributions.forEach((contribution, place) => {
     if (contribution === null) return;
-    const operand = nodes[turn.node].operands[place];
+    const operand = nodes[visit.node].operands[place];
     each(place, operand, gradients[operand], contribution);
     gradients[operand] += contribution;
     heard[operand]++;

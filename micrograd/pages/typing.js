@@ -64,9 +64,9 @@ function setLength(count) {
   if (divisor !== null) nodes[divisor].data = nodes[divisor].recorded < 1 ? 1 / count : count;
 }
 
-const engineTurns = [...passes.turns]; // in the engine's order, as it was recorded
+const engineVisits = [...passes.visits]; // in the engine's order, as it was recorded
 
-/** Let each result come after its operands, and each turn after those of all that use the Value. */
+/** Let each result come after its operands, and each visit after those of all that use the Value. */
 function putInOrder() {
   const rank = new Int32Array(nodes.length).fill(-1);
   let next = 0;
@@ -82,10 +82,10 @@ function putInOrder() {
     }
   }
   program.sort((one, other) => rank[one.index] - rank[other.index]);
-  passes.turns = isInOrder(engineTurns) ? engineTurns : [...engineTurns].sort((one, other) => rank[other.node] - rank[one.node]);
+  passes.visits = isInOrder(engineVisits) ? engineVisits : [...engineVisits].sort((one, other) => rank[other.node] - rank[one.node]);
 }
 
-/** Whether no turn comes before that of one that uses the Value. */
+/** Whether no visit comes before that of one that uses the Value. */
 function isInOrder(all) {
   const done = new Set();
   return all.every(({ node }) => {
@@ -109,7 +109,7 @@ function setWord(rows) {
     for (const node of nodes) for (const operand of new Set(node.operands)) nodes[operand].users.push(node.index);
     const table = groups[nodes[sequence.rows[0][0]].group];
     if (table) table.outputs = table.members.filter((index) => nodes[index].users.length);
-    if (passes.backward) layTurns();
+    if (passes.backward) layVisits();
     layBlocks();
   }
 }

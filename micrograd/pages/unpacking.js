@@ -6,7 +6,7 @@
   addEventListener("message", listen);
   const bytes = Uint8Array.from(atob(document.getElementById("data").textContent), (letter) => letter.charCodeAt(0));
   globalThis.unpacked = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-  for (const name of ["nodes", "turns"]) {
+  for (const name of ["nodes", "visits"]) {
     const columns = Object.entries(unpacked[name]);
     unpacked[name] = (columns[0]?.[1] ?? []).map((_, row) => Object.fromEntries(columns.map(([key, column]) => [key, column[row]])));
   }

@@ -41,7 +41,7 @@ def data_of(path):
     if embedded.startswith("{"):
         return json.loads(embedded)
     data = json.loads(gzip.decompress(base64.b64decode(embedded)))  # that of a large page
-    for name in ("nodes", "turns"):
+    for name in ("nodes", "visits"):
         columns = data[name]
         data[name] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for place, node in enumerate(data["nodes"]):
@@ -52,17 +52,17 @@ def data_of(path):
             node["data"] = computed([name, *map(str, range(len(inputs)))], 0.0, 0.0, inputs)
     gradients = [0.0] * len(data["nodes"])
     gradients[data["root"]] = 1.0
-    for turn in data["turns"]:
-        node = data["nodes"][turn["node"]]
-        if turn["locals"] is None:  # they follow from the rules
-            out, *inputs = (data["nodes"][place]["data"] for place in (turn["node"], *node["operands"]))
-            rules, wanted = data["primitives"][node["primitive"]]["rules"], turn["contributions"]
+    for visit in data["visits"]:
+        node = data["nodes"][visit["node"]]
+        if visit["locals"] is None:  # they follow from the rules
+            out, *inputs = (data["nodes"][place]["data"] for place in (visit["node"], *node["operands"]))
+            rules, wanted = data["primitives"][node["primitive"]]["rules"], visit["contributions"]
             of_gradients = [
                 [share and computed(rules[place], g, out, inputs) for place, share in enumerate(wanted)]
-                for g in (gradients[turn["node"]], 1.0)
+                for g in (gradients[visit["node"]], 1.0)
             ]
-            turn["contributions"], turn["locals"] = of_gradients
-        for operand, share in zip(node["operands"], turn["contributions"], strict=True):
+            visit["contributions"], visit["locals"] = of_gradients
+        for operand, share in zip(node["operands"], visit["contributions"], strict=True):
             gradients[operand] += float(share or 0.0)
     return data
 
@@ -76,7 +76,7 @@ def explored(root, folder, **options):
 def test_a_large_page_has_the_same_data_compressed(tmp_path, monkeypatch, requires_grad):
     x = Value(3.0, label="</script>", requires_grad=requires_grad)
     plain = explored(mg.tanh(x * 0.1) + x, tmp_path)
-    assert bool(plain["turns"]) is requires_grad
+    assert bool(plain["visits"]) is requires_grad
     monkeypatch.setattr(pages, "MOST_PLAIN", 100)
     mg.explore(mg.tanh(x * 0.1) + x, tmp_path / "packed.html")
     text = (tmp_path / "packed.html").read_text(encoding="utf-8")
@@ -155,8 +155,8 @@ class TestTape:
         assert [node.grad for node in nodes] == before
         gradients = [0.0] * len(nodes)
         gradients[data["root"]] = 1.0
-        for turn in data["turns"]:
-            for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["contributions"], strict=True):
+        for visit in data["visits"]:
+            for operand, share in zip(data["nodes"][visit["node"]]["operands"], visit["contributions"], strict=True):
                 gradients[operand] += 0.0 if share is None else float(share)
         for node in nodes:
             if node.is_leaf:
@@ -167,7 +167,7 @@ class TestTape:
                 repr(node.grad) for node in nodes if node.requires_grad
             ]
 
-    def test_the_turns_are_in_the_engines_own_order(self):
+    def test_the_visits_are_in_the_engines_own_order(self):
         order = []
 
         def noted(name):
@@ -181,8 +181,8 @@ class TestTape:
         one = noted("one")(x)
         two = noted("two")(one + x)
         root = noted("three")(two * one + noted("four")(two))
-        turns = [node._primitive.name for node in backpropagate(root, 1.0) if not node.is_leaf]
-        assert [name for name in turns if name in order] == order == ["three", "four", "two", "one"]
+        visits = [node._primitive.name for node in backpropagate(root, 1.0) if not node.is_leaf]
+        assert [name for name in visits if name in order] == order == ["three", "four", "two", "one"]
 
     def test_numbers_are_those_of_the_recorded_pass_and_the_page_says_so(self):
         x = Value(3.0, label="x")
@@ -229,8 +229,8 @@ class TestTape:
         x = Value(1.0)
         steep = mg.engine.primitive.Primitive("steep", "s", lambda x: 0.5, lambda g, out, x: math.ldexp(g, 1030))
         data, _ = passes(steep(x) * 2.0**-20)
-        turn = data["turns"][1]
-        assert (turn["locals"], turn["contributions"]) == ([None], [2.0**1010])
+        visit = data["visits"][1]
+        assert (visit["locals"], visit["contributions"]) == ([None], [2.0**1010])
         assert data["backward"]
 
     def test_operations_by_hand_and_by_decorator_give_their_shares(self):
@@ -243,13 +243,13 @@ class TestTape:
 
         out._backward = backward
         data, _ = passes(out)
-        assert data["turns"][0]["contributions"] == [12.0, 4.0, None]
+        assert data["visits"][0]["contributions"] == [12.0, 4.0, None]
 
         @mg.operation
         def scaled(a, b):
             return a * b, lambda g: (None, g * a)
 
-        assert passes(scaled(x, y))[0]["turns"][0]["contributions"] == [0.0, 2.0]
+        assert passes(scaled(x, y))[0]["visits"][0]["contributions"] == [0.0, 2.0]
 
 
 def tangle(count):
@@ -502,7 +502,7 @@ class TestGroups:
         names = [(group["name"], group["kind"]) for group in steps["groups"]]
         assert names == [("halved", "stack"), ("halved 1", "run"), ("halved 2", "run"), ("halved 3", "run")]
 
-    def test_the_turns_of_a_plain_loop_are_a_stack(self):
+    def test_the_iterations_of_a_plain_loop_are_a_stack(self):
         weight, state = Value(0.5, label="weight"), Value(0.1)
         for k in range(30):
             state = mg.tanh(weight * state + 0.1 * k)

@@ -47,8 +47,8 @@ def all_gradients(data):
     """What a page gives in the end, for each of its nodes."""
     found = [0.0] * len(data["nodes"])
     found[data["root"]] = 1.0
-    for turn in data["turns"]:
-        for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["contributions"], strict=True):
+    for visit in data["visits"]:
+        for operand, share in zip(data["nodes"][visit["node"]]["operands"], visit["contributions"], strict=True):
             found[operand] += share or 0.0
     return zip(data["nodes"], found, strict=True)
 
@@ -103,12 +103,12 @@ def test_each_kernel_is_a_box_in_that_of_the_function(tmp_path):
     assert boxes(data) == ["compiled <lambda>", "1: matrix-vector", "2: tanh", "3: matrix-vector", "4: product"]
 
 
-def test_the_turns_of_a_loop_and_several_calls_are_stacks(tmp_path):
+def test_the_iterations_of_a_loop_and_several_calls_are_stacks(tmp_path):
     function, make = CASES["loop"]
     data = explored(mg.compile(function)(*make()), tmp_path)
-    turns = [group for group in data["groups"] if group["name"].startswith("turn ")]
-    assert len(turns) > 30
-    assert data["groups"][turns[0]["parent"]]["kind"] == "stack"
+    iterations = [group for group in data["groups"] if group["name"].startswith("iteration ")]
+    assert len(iterations) > 30
+    assert data["groups"][iterations[0]["parent"]]["kind"] == "stack"
     square = mg.compile(lambda x: mg.tanh(x) * x)
     total = square(Value(1.0)) + square(Value(2.0)) + square(Value(3.0))
     data = explored(total, tmp_path)

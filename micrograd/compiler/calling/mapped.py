@@ -258,10 +258,10 @@ class ArrayCall:
         def back() -> None:
             given = [[each.now() for each in group] for group in (seeds, results, operands)]
             with differentiating():
-                shares = self._function.rule(*given, wanted)
-            for target, share, is_wanted in zip(targets, shares, wanted, strict=True):
+                contributions = self._function.rule(*given, wanted)
+            for target, contribution, is_wanted in zip(targets, contributions, wanted, strict=True):
                 if is_wanted:
-                    target.add(share)
+                    target.add(contribution)
 
         return back
 

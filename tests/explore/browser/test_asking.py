@@ -50,7 +50,7 @@ def test_every_share_that_is_asked_for_is_known_and_the_numbers_wait_for_the_ans
         asked += 1
         if page.locator("#next").is_enabled():
             page.keyboard.press("Enter")  # the button Next has the focus
-    assert asked == page.evaluate("turns.length") == 4
+    assert asked == page.evaluate("visits.length") == 4
     assert page.locator("#asking [role=status]").inner_text().endswith(" 4 of 4 at the first try.")
     shown = dict(page.evaluate("nodes.filter((node) => node.label).map((node) => [node.label, gradients[node.index]])"))
     root = graph()
@@ -79,7 +79,7 @@ def test_a_wrong_answer_is_told_what_it_was_made_of(show):
     for answer, message in told.items():
         assert message in learner.answer(answer)
     assert "The local derivative is" in learner.answer("1000")  # from the second try on
-    assert learner.count() == page.evaluate("`backward ${steps[question.step].turn}/${turns.length}`")
+    assert learner.count() == page.evaluate("`backward ${steps[question.step].visit}/${visits.length}`")
     assert "0 of" not in learner.answer(f"{about['local']} × −12")  # a product, as the page writes it
 
 

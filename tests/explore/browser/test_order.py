@@ -1,4 +1,4 @@
-"""Turns in a wrong order: the gradients that come out of it, beside the right ones."""
+"""Visits in a wrong order: the gradients that come out of it, beside the right ones."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_b_passes_on_before_it_has_heard_all_and_a_is_wrong_before_ones_eyes(sho
     assert "1 gradient is wrong so far." in page.locator("#order .warning").inner_text()
     assert (
         page.locator(".contribution .off").inner_text()
-        == "It has had its turn, and does not pass this contribution on."
+        == "It has been visited, and does not pass this contribution on."
     )
     page.keyboard.press("ArrowLeft")
     assert page.locator("#step .warning").inner_text() == (
@@ -86,7 +86,7 @@ def test_b_passes_on_before_it_has_heard_all_and_a_is_wrong_before_ones_eyes(sho
     assert page.evaluate("gradients[0]") == 4
 
 
-def test_the_wrong_gradients_are_those_of_turns_that_do_not_wait_also_after_an_edit(show):
+def test_the_wrong_gradients_are_those_of_visits_that_do_not_wait_also_after_an_edit(show):
     root = at_depths()
     page = show(root)
     switch(page).click()

@@ -63,7 +63,7 @@ def passes_by_hand(root):
     """The gradients after each step of the backward pass, by micrograd's closures node by node."""
     nodes = mg.topological_order(root)
     saved = [node.grad for node in nodes]
-    order = iter_turns(root)
+    order = iter_visits(root)
     for node in nodes:
         node.grad = 0.0
     root.grad = 1.0
@@ -76,8 +76,8 @@ def passes_by_hand(root):
     return states
 
 
-def iter_turns(root):
-    """The engine's order, as operations of one's own see it: each notes when its turn comes."""
+def iter_visits(root):
+    """The engine's order, as operations of one's own see it: each notes when it is visited."""
     from micrograd.engine.backward import backpropagate
 
     return [node for node in backpropagate(root, 0.0) if not node.is_leaf]
@@ -95,7 +95,7 @@ class TestSteps:
                 assert told == "not computed yet" if node in set(results) - computed else number(told) == node.data
             page.keyboard.press("ArrowRight")
 
-    def test_backward_each_gradient_is_the_engines_after_that_turn_and_backwards_again(self, show):
+    def test_backward_each_gradient_is_the_engines_after_that_visit_and_backwards_again(self, show):
         root = shared()
         states = passes_by_hand(root)
         page = show(root)

@@ -145,19 +145,19 @@ class ArraysOnJax:
     ) -> Sequence[Any]:
         """The gradients of the operands that are wanted."""
         if (key := tuple(wanted)) not in self._rules:
-            self._rules[key] = jax.jit(self._shares(key))
+            self._rules[key] = jax.jit(self._contributions(key))
         found = iter(self._run(self._rules[key], list(seeds), list(results), list(operands)))
         return [next(found) if is_wanted else None for is_wanted in wanted]
 
-    def _shares(self, wanted: tuple[bool, ...]) -> Callable[..., Any]:
+    def _contributions(self, wanted: tuple[bool, ...]) -> Callable[..., Any]:
         def of_gradient(seeds: Any, results: Any, operands: Any) -> list[Any]:
             _, back = jax.vjp(on_jax(self._function), *operands)
-            return [share for share, is_wanted in zip(back(tuple(seeds)), wanted, strict=True) if is_wanted]
+            return [each for each, is_wanted in zip(back(tuple(seeds)), wanted, strict=True) if is_wanted]
 
         def by_rule(seeds: Any, results: Any, operands: Any) -> list[Any]:
             with calling(on_jax):
                 found = self._function.rule(seeds, results, operands, wanted)
-            return [share for share, is_wanted in zip(found, wanted, strict=True) if is_wanted]
+            return [each for each, is_wanted in zip(found, wanted, strict=True) if is_wanted]
 
         return of_gradient if self._function.is_gradient else by_rule
 

@@ -178,8 +178,8 @@ def _join(code: Loops, block: Any, blocks: Any, joined: Any, over: Any, sums: An
         other = builder.atomic_rmw("xchg", builder.gep(joined, [right]), integer(1), "acq_rel")
         builder.cbranch(builder.icmp_signed("==", other, integer(1)), second, end)
         builder.position_at_end(second)
-        totals, shares = (builder.gep(sums, [builder.mul(position, parameters)]) for position in (left, right))
-        _add(code, totals, shares, parameters, ir.Constant(DOUBLE, 1.0), ir.Constant(ir.IntType(1), 0))
+        totals, terms = (builder.gep(sums, [builder.mul(position, parameters)]) for position in (left, right))
+        _add(code, totals, terms, parameters, ir.Constant(DOUBLE, 1.0), ir.Constant(ir.IntType(1), 0))
     builder.branch(following)
     builder.position_at_end(following)
     size.add_incoming(integer(1), before)
@@ -190,12 +190,12 @@ def _join(code: Loops, block: Any, blocks: Any, joined: Any, over: Any, sums: An
     builder.position_at_end(end)
 
 
-def _add(code: Loops, totals: Any, shares: Any, count: Any, weight: Any, is_first: Any) -> None:
-    """Write what adds the weight times the shares to so many totals; the first replace them."""
+def _add(code: Loops, totals: Any, terms: Any, count: Any, weight: Any, is_first: Any) -> None:
+    """Write what adds the weight times the terms to so many totals; the first replace them."""
     builder = code.builder
     for width, low, high in in_vectors(builder, count):
         with code.loop(low, high, width) as index:
-            total, share = (loaded(builder, builder.gep(region, [index]), width) for region in (totals, shares))
+            total, term = (loaded(builder, builder.gep(region, [index]), width) for region in (totals, terms))
             total = builder.select(is_first, code.splat(ir.Constant(DOUBLE, 0.0), width), total)
-            share = builder.fmul(share, code.splat(weight, width))
-            stored(builder, builder.fadd(total, share), builder.gep(totals, [index]))
+            term = builder.fmul(term, code.splat(weight, width))
+            stored(builder, builder.fadd(total, term), builder.gep(totals, [index]))
