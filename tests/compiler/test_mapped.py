@@ -599,6 +599,20 @@ class TestErrors:
             fast([1.0] * (MANY - 1) + [-1.0])
         assert fast([1.0] * MANY) == 0.0
 
+    @pytest.mark.usefixtures("own_registry")
+    def test_a_primitive_in_python_that_raises_around_the_iterations(self):
+        def forward(x):
+            if x < 0.0:
+                raise LookupError("too small")
+            return x
+
+        own = mg.primitive("own", "own", forward, lambda g, out, x: g)
+        fast = mg.compile(lambda x, xs: sum(mg.vmap(lambda v: mg.tanh(mg.log(v)))(xs)) + own(x), backend="llvm")
+        for _ in range(2):
+            assert fast(1.0, [1.0] * MANY) == 1.0
+            with pytest.raises(LookupError, match="too small"):
+                fast(-1.0, [1.0] * MANY)
+
     @pytest.mark.parametrize("item", [0, 1, MANY - 1])
     def test_what_raises_is_noticed_behind_a_choice(self, item):
         fast = mg.compile(

@@ -81,6 +81,9 @@ ALIKE = {
     "gradient of a sum": mg.value_and_grad(lambda x: np.exp(x).sum()),
     "mean": mg.value_and_grad(lambda x: np.mean(np.where(x > 0.5, x, x * x))),
     "mean of micrograd": mg.grad(mg.mean),
+    "a loop of about as many iterations as rows are traced": mg.value_and_grad(
+        lambda x: mg.mean(mg.vmap(lambda row: sum(row * n for n in range(50)))(x))
+    ),
     "method": lambda x: x.mean() + x.max(),
     "log-sum-exp": mg.value_and_grad(mg.logsumexp),
     "dot": mg.grad(lambda x: mg.dot(x, x)),

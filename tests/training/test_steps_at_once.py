@@ -61,6 +61,17 @@ def trained(
     return everything(leaves, optimizer, history)
 
 
+def test_in_numpy_steps_are_taken_one_by_one(monkeypatch):
+    """However fast they are."""
+    found = []
+    for seconds in (0.0, 1e9):
+        monkeypatch.setattr(buffer_steps, "_AT_ONCE", seconds)
+        leaves, optimizer, loss = network()
+        history = mg.fit(loss, POINTS, optimizer, batch_size=3, epochs=3, seed=1, compile="numpy", progress=False)
+        found.append(everything(leaves, optimizer, history))
+    assert found[0] == found[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("points", [POINTS, LONGER], ids=["alike", "of two lengths"])
 @pytest.mark.parametrize("batch_size", [1, 3])

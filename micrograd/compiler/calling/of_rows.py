@@ -58,7 +58,7 @@ _LOG = logging.getLogger("micrograd")
 # Of fewer, one trace takes no longer than three. An iteration of mg.scan, or of a loop in Python, is traced by itself;
 # rows of arrays and of mg.vmap are traced at once.
 FEWEST_ROWS, FEWEST_ITERATIONS = 1024, 384
-# From 40 to 63 rows are traced; or from 72 to 95, where an array of the arguments has so many columns, which would look
+# From 40 to 63 rows are traced; or from 72 to 95, where as many columns of an array, or iterations of a loop, look
 # like rows. So 1 / rows is no power of two, by which a product is no quotient, and there are more than 32 iterations,
 # which some passes look for.
 _FEW, _MORE, _STEP = 40, 72, 8
@@ -270,24 +270,18 @@ class ManyRows:
 
     def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
-        function, sizes = self._function, _sizes(_FEW + size % _STEP)
-        if not set(sizes).isdisjoint(_lengths(given.nested)):
-            sizes = _sizes(_MORE + size % _STEP)
-        roots = self._roots(given)
-        reached = ClosedOver(roots)
+        function, reached = self._function, ClosedOver(self._roots(given))
+        chosen, other = _sizes(_FEW + size % _STEP), _sizes(_MORE + size % _STEP)
+        if not set(chosen).isdisjoint(_lengths(given.nested)):
+            chosen, other = other, chosen
         try:
-            arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
-            looks = _Looks(reached)
-            goes_in, run = looks.may_go_into_loops(), partial(self._outlines, size, sizes, arguments, looks)
-            with reached.sources.restored():
-                if goes_in:
-                    known, outlines = with_indices(lambda: run(ClosedOver(roots)), reached, goes_in)
-                else:
-                    known, outlines = run()
-            whole, *parts = outlines
-            floats = floats_of(parts, whole)
-            if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
-                raise OutlineError("another number of rows is another program")
+            try:
+                looked = self._looked(given, size, chosen, reached)
+            except (OutlineError, UnlikeRowsError):
+                if not reached.is_current():
+                    raise
+                looked = self._looked(given, size, other, reached)
+            sizes, arguments, looks, goes_in, known, parts, floats = looked
             cut = [Structure(each) for each in arguments[1:]]
             key = size if cut[0].key == given.key else None, *(each.key for each in cut)
             few_rows = self._known.get(key)
@@ -318,6 +312,30 @@ class ManyRows:
             if not reached.is_current():
                 reached.put_back(whole=True)
         return made_of_few
+
+    def _looked(self, given: Structure, size: int, sizes: list[int], reached: ClosedOver) -> tuple[Any, ...]:
+        """What outlines show of all rows, and of some sizes.
+
+        Returns:
+            The sizes; the arguments for all rows and for each size; how known numbers are looked at; whether that goes
+            into loops in Python; the known numbers; the outlines of the sizes; and the floats that depend on rows.
+
+        Raises:
+            OutlineError, UnlikeRowsError: if the function does not do the same to any number of rows.
+        """
+        arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
+        looks = _Looks(reached)
+        goes_in, run = looks.may_go_into_loops(), partial(self._outlines, size, sizes, arguments, looks)
+        with reached.sources.restored():
+            if goes_in:
+                known, outlines = with_indices(lambda: run(ClosedOver(self._roots(given))), reached, goes_in)
+            else:
+                known, outlines = run()
+        whole, *parts = outlines
+        floats = floats_of(parts, whole)
+        if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
+            raise OutlineError("another number of rows is another program")
+        return sizes, arguments, looks, goes_in, known, parts, floats
 
     def _outlines(
         self,
