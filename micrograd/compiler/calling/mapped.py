@@ -477,7 +477,7 @@ class RunOfMaps:
         (*stretches, self._last), self._buffer, program = run.between_calls(), run.buffer, run.program
         outputs, read = np.split(program.outputs, [maps.outputs])
         seeds, seeds_of_read = np.split(program.seeds, [max(len(program.seeds) - len(read), 0)])
-        gradients = np.arange(program.gradients.start, program.gradients.stop)
+        gradients = program.of_gradients
         self._count = given - len(maps.known)
         self._buffer[program.inputs[self._count : given]] = maps.known
         self._given, self._outputs, self._seeds = map(part_of, (program.inputs[: self._count], outputs, seeds))

@@ -67,7 +67,7 @@ def native_function(
         raise ValueError(f"{special.name} uses a primitive that is Python code, so it has no native function")
     program = executable.program
     executable.buffer[program.inputs[: count + leaves]] = special.numbers(given)
-    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    gradients = program.of_gradients
     entry = Entry(
         executable, program.inputs[count : count + leaves], program.outputs[np.array(outputs)], gradients, signature
     )

@@ -77,7 +77,7 @@ def draw_program(
                 sources.append(f"given_{name}")
         for source in sources:
             picture.edge(str(source), str(number))
-    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    gradients = program.of_gradients
     for name, results in (("output", program.outputs), ("gradients", gradients)):
         if len(results):
             picture.node(name, name, fillcolor=_GIVEN)

@@ -125,8 +125,7 @@ class NativeExecutable(Executable):
 
     def _run_rows(self, *call: Any) -> None:
         self._run(*call)
-        if self.raised:
-            self.raise_what_was_raised()
+        self.raise_what_was_raised()
 
     def _of_neighbours(self, kernels: Sequence[Kernel | Loop | Singles]) -> list[tuple[_Function, int]]:
         """The steps of some kernels: one of small neighbours."""
