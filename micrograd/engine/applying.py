@@ -12,7 +12,7 @@ from micrograd.engine.functions import publish
 from micrograd.engine.node import NUMBER, Node
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.stored import SPECIAL
-from micrograd.engine.value import Value, _new, _node, _recorder, function_of_one
+from micrograd.engine.value import _VALUE, Value, _new, _node, _recorder, function_of_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,7 @@ def picked(chosen: Any, other: Any) -> Any:
     if SPECIAL or other._primitive is CONSTANT:
         return apply(primitives.where, 1.0, chosen, other)
     data = chosen if type(chosen) is float else chosen._data
-    node = _new(Value)  # as in _node, which would look for what requires a gradient
+    node = _new(*_VALUE)  # as in _node, which would look for what requires a gradient
     node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive = primitives.where
     node._first = node._second = NUMBER

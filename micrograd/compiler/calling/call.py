@@ -31,7 +31,7 @@ from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.node import NUMBER
 from micrograd.engine.primitive import CONSTANT, LEAF, Primitive
 from micrograd.engine.stored import forget_stored, requires_grad_version
-from micrograd.engine.value import Value
+from micrograd.engine.value import _VALUE, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -265,7 +265,7 @@ _new = object.__new__
 
 def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
     """A node as operators make it, without the check of whether gradients flow to its operands."""
-    node = _new(Value)
+    node = _new(*_VALUE)
     node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive = primitive
     node._first = node._second = NUMBER
