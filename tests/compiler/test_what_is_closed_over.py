@@ -182,6 +182,16 @@ def test_the_order_of_attributes_counts_where_code_goes_through_them(backend):
     )
 
 
+def test_rows_that_are_empty_or_pass_numbers_on(backend):
+    rows, empty = [[1.0] for _ in range(18)] + [[0.5, 2.0], [4.0]], [[] for _ in range(20)]
+    check(
+        lambda x: x * sum(map(len, empty)) + len(rows[-1]) * rows[-2][0] * x,
+        lambda: rows[-1].insert(0, rows[-2].pop()),
+        lambda: empty[3].append(1.0),
+        backend=backend,
+    )
+
+
 def test_rows_of_numbers(backend):
     rows, row = [[float(number), 1.0, "a"] for number in range(20)], [0.5, 0.25]
     check(

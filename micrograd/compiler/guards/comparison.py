@@ -208,7 +208,7 @@ class LongList:
 
 
 class Rows(LongList):
-    """A list of short lists of plain numbers and texts: to write them all down takes a fifth of looking at each.
+    """A list of short lists of plain numbers and texts: all of these are put into one list, to compare their pointers.
 
     Args:
         rows: the list.
@@ -220,10 +220,26 @@ class Rows(LongList):
     def __init__(self, rows: list[Any]) -> None:
         super().__init__(rows)
         self.written = dumps(rows, EXACT)
+        self._lengths, self._numbers = self._content()
+
+    def _content(self) -> tuple[list[int], list[Any]]:
+        """How long the rows are, and what is in them."""
+        numbers: list[Any] = []
+        for row in self._items:
+            numbers += row  # half the time of itertools.chain
+        return list(map(len, self._items)), numbers
 
     def has_same_items(self) -> bool:
         """Whether the lists are the same objects, and equal numbers and texts of the same types are in them."""
-        return self._has_same_pointers() and dumps(self._items, EXACT) == self.written
+        if not self._has_same_pointers():
+            return False
+        lengths, numbers = self._content()
+        if lengths == self._lengths and _pointers(numbers) == _pointers(self._numbers):
+            return True
+        if dumps(self._items, EXACT) != self.written:
+            return False
+        self._numbers = numbers  # the next comparison is quick again
+        return True
 
 
 def can_read_pointers() -> bool:
@@ -243,7 +259,7 @@ def _memory(items: list[Any], length: int) -> tuple[Any, Any]:
 
 
 def _pointers(items: list[Any]) -> bytearray:
-    return bytearray(_memory(items, len(items))[1].contents)
+    return bytearray(_memory(items, len(items))[1].contents if items else b"")  # an empty list has no memory
 
 
 def is_same(item: Any, before: Any) -> bool:
