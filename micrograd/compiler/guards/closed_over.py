@@ -56,7 +56,7 @@ from micrograd.compiler.guards.code_names import (
     variables_read,
     variables_set,
 )
-from micrograd.compiler.guards.comparison import Comparison, Rows, can_read_pointers, is_same
+from micrograd.compiler.guards.comparison import Comparison, Rows, can_read_pointers, is_same, joined
 from micrograd.compiler.guards.libraries import is_foreign, is_without_numbers
 from micrograd.compiler.guards.library_state import (
     MISSING,
@@ -665,7 +665,7 @@ class ClosedOver:
         if cells:
             comparison.named.append((attrgetter, ("cell_contents",), cells))
         if views:
-            comparison.getters.append(partial(chain.from_iterable, views))
+            comparison.getters.append(partial(joined, views))
 
     def _arrange_named(self, watched: _Watched, named: dict[tuple[Any, tuple[str, ...]], list[Any]]) -> None:
         """Arrange a container of which some items are looked at, by their names."""

@@ -103,7 +103,6 @@ class Comparison:
             self._reads = []
             self.getters += [_getter(*named) for named in self.named]
         self._has_getters = bool(self.getters)
-        self.getters.append(_END.__iter__)  # or more or fewer objects than before would not be noticed
         self._has_same_reads = FunctionType(_comparison_of(tuple(get is itemgetter for get, _, _ in self._reads)), {})
         self._remember(self._now())
         self._lengths = list(map(len, self.sized))
@@ -127,12 +126,12 @@ class Comparison:
         return True
 
     def _now(self) -> list[Any]:
-        others = chain.from_iterable([get() for get in self.getters])
-        return [*(get(name)(each) for get, name, each in self._reads), *others]
+        return [get(name)(each) for get, name, each in self._reads] + joined([get() for get in self.getters])
 
     def _remember(self, now: list[Any]) -> None:
         count, containers = len(self._reads), [each for _, _, each in self._reads]
         self._before, self._got_before = now, now[count:]
+        self._pointers = _pointers(self._got_before) if can_read_pointers() else None
         keys = [name if get is itemgetter else get(name) for get, name, _ in self._reads]
         self._has_same_reads.__defaults__ = (*containers, *keys, *now[:count])
 
@@ -146,10 +145,10 @@ class Comparison:
         )
 
     def _gets_the_same(self) -> bool:
-        return all(map(is_, chain.from_iterable([get() for get in self.getters]), self._got_before))
-
-
-_END = (object(),)
+        now = joined([get() for get in self.getters])
+        if self._pointers is None:
+            return len(now) == len(self._got_before) and all(map(is_, now, self._got_before))
+        return _pointers(now) == self._pointers
 
 
 @lru_cache(maxsize=256)
@@ -224,10 +223,7 @@ class Rows(LongList):
 
     def _content(self) -> tuple[list[int], list[Any]]:
         """How long the rows are, and what is in them."""
-        numbers: list[Any] = []
-        for row in self._items:
-            numbers += row  # half the time of itertools.chain
-        return list(map(len, self._items)), numbers
+        return list(map(len, self._items)), joined(self._items)
 
     def has_same_items(self) -> bool:
         """Whether the lists are the same objects, and equal numbers and texts of the same types are in them."""
@@ -240,6 +236,14 @@ class Rows(LongList):
             return False
         self._numbers = numbers  # the next comparison is quick again
         return True
+
+
+def joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    """All items of all parts, in half the time of a list of itertools.chain."""
+    items: list[Any] = []
+    for part in parts:
+        items += part
+    return items
 
 
 def can_read_pointers() -> bool:
