@@ -57,7 +57,7 @@ def array(
     numpy = required_numpy()
     if callable(nested):
         if shape is None:
-            raise TypeError("array needs a shape to call a function for")
+            raise TypeError("an array of a function needs its shape: array(function, shape=(2, 3))")
         elements: Any = _filled(numpy, nested, shape)
     elif shape is not None:
         raise TypeError("shape is for a function of the index; to shape numbers, reshape their array")

@@ -278,8 +278,10 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
     xs = required_sequence(xs, "dot takes two sequences of numbers or Values")
     ys = required_sequence(ys, "dot takes two sequences of numbers or Values")
     check_numbers([*xs, *ys], "an element of a dot product")
-    if len(xs) != len(ys) or not xs:
+    if len(xs) != len(ys):
         raise ValueError(f"dot needs two sequences of one length, not of {len(xs)} and {len(ys)}")
+    if not xs:
+        raise ValueError("dot of nothing: give at least one number or Value in each sequence")
     if (recorded := sum_of_products(xs, ys, -0.0)) is not None:  # to -0 whatever is added stays as it is
         return recorded
     products = [x * y for x, y in zip(xs, ys, strict=True)]

@@ -165,7 +165,7 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
 def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: Any, **named: Any) -> Any:
     axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(arguments)
     if len(axes) != len(arguments):
-        raise ValueError(f"in_axes has {len(axes)} axes, but there are {len(arguments)} positional arguments")
+        raise ValueError(f"in_axes has {len(axes)} axes, but the call has {len(arguments)} positional")
     given: dict[Any, tuple[Any, Any]] = dict(enumerate(zip(arguments, axes, strict=True)))
     given |= {name: (argument, 0) for name, argument in named.items()}
     fixed = {position: argument for position, (argument, axis) in given.items() if axis is None}
@@ -261,7 +261,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if not number <= index <= number:
         raise ValueError(f"an index must be whole, not {index!r:.80}")
     if not 0 <= number < len(branches):
-        raise IndexError(f"there is no branch {number}: switch has {len(branches)} of them, from 0")
+        raise IndexError(f"there is no branch {number}: switch was given {len(branches)}, counted from 0")
     return branches[number](*operands)
 
 
@@ -306,7 +306,9 @@ def while_loop(
         if not holds:
             return state
         if count == most:
-            raise ValueError(f"the condition still holds after {limit} iterations: allow more, or see why it does")
+            raise ValueError(
+                f"the condition still holds after {limit} iterations: raise limit=, or check the condition"
+            )
         following = body(_copied(state))
         if form_of(following) != form:
             raise ValueError(
@@ -450,7 +452,7 @@ class _Sequences:
         """The length that all have."""
         for path, length in self.lengths.items():
             if not length:
-                raise ValueError(f"{name} of nothing: {path} has length 0, and no iteration says what comes out")
+                raise ValueError(f"{name} of nothing: {path} has length 0, so the structure of the result is unknown")
         if len(set(self.lengths.values())) > 1:
             shown = [f"that of {path} is {length}" for path, length in self.lengths.items()]
             raise ValueError(f"{name} goes through sequences of one length, but {' and '.join(shown):.200}")
@@ -479,8 +481,8 @@ class _Sequences:
             return self._through_array(nested, axis, path)
         if not isinstance(nested, (list, range)):
             raise TypeError(
-                f"{path} must be a list or an array to be gone through, not {type(nested).__name__}: {nested!r:.80}. "
-                "What every iteration needs, let the function close over, or give vmap None as its axis"
+                f"{path} must be a list or an array, with an item for each iteration, not {type(nested).__name__}: "
+                f"{nested!r:.80}. If all iterations use it, close over it, or pass in_axes=None to vmap"
             )
         if axis < 0:
             raise ValueError(f"{path} is a list, whose axes are counted from 0: there is no axis {axis}")

@@ -236,7 +236,7 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
     return _transformed("hvp", f, partial(_hessian_times, f))
 
 
-def _hessian_times(f: Callable[..., Any], argument: Any, vector: Any) -> Any:
+def _hessian_times(f: Callable[..., Any], argument: Any, vector: Any = None) -> Any:
     weights = matching(vector, argument, "the vector")
 
     def slope(point: Any) -> Any:
@@ -372,7 +372,8 @@ class Inputs:
             if isinstance(number, bool) or not isinstance(number, int):
                 raise TypeError(f"argnums must be an int or a tuple of ints, not {argnums!r:.80}")
             if not -len(arguments) <= number < len(arguments):
-                raise ValueError(f"argnums has {number}, but there are {len(arguments)} arguments")
+                count = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
+                raise ValueError(f"argnums asks for argument {number}, but the call has {count}, counted from 0")
         if len({number % len(arguments) for number in chosen}) < len(chosen):
             raise ValueError(f"argnums {argnums} has one argument twice")
         self._arguments = list(arguments)

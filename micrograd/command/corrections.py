@@ -1,6 +1,7 @@
 """Suggestions: what a text in mathematical notation may mean in Python's.
 
-x^2            x**2
+x^2, x²        x**2
+√x · y − 1     sqrt(x) * y - 1
 2x             2*x
 sin x          sin(x)
 ln(x)          log(x)
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 ELSEWHERE = {"ln": "log", "max": "maximum", "min": "minimum"}  # how other languages and books name functions
+SYMBOLS = {"×": "*", "·": "*", "⋅": "*", "÷": "/", "−": "-", "²": "**2", "³": "**3", "√": "sqrt "}  # of books
 LIKENESS = 0.8  # from 0 to 1: names less alike are not taken for one another
 MOST_UNKNOWN = 10  # different functions that are not known: each costs a comparison with all that are
+_WRITTEN = str.maketrans(SYMBOLS)
 _END = Token("end", "", 0, 0)
 
 
@@ -39,12 +42,13 @@ def corrected(text: str, functions: Collection[str]) -> tuple[str, int] | None:
         >>> corrected("x**2 + ", ["sin"]) is None
         True
     """
+    changes = [position for position, symbol in enumerate(text) if symbol in SYMBOLS][:1]
+    text = text.replace("√(", "sqrt(").translate(_WRITTEN)
     tokens = list(tokens_of(text))
     called = {token.text for token, following in pairwise(tokens) if token.kind == "name" and following.text == "("}
     if len(called.difference(functions)) > MOST_UNKNOWN:
         return None
     pieces: list[str] = []
-    changes: list[int] = []
     opened: list[int] = []  # the depths at which a bracket was added that is still to be closed
     depth, end = 0, 0
     before = "mark"  # or "operand"; "function", whose bracket is next; "argument", after a bracket that was added
@@ -77,7 +81,7 @@ def corrected(text: str, functions: Collection[str]) -> tuple[str, int] | None:
         pieces += [gap, written]
         before = kind
     pieces += [")" * len(opened), text[end:]]
-    return ("".join(pieces), changes[0]) if changes else None
+    return ("".join(pieces), min(changes)) if changes else None
 
 
 def _function(token: Token, following: Token, functions: Collection[str]) -> str | None:

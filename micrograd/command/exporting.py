@@ -21,7 +21,10 @@ def export(options: argparse.Namespace) -> int:
     """Write the file and its header."""
     is_model = options.what.endswith(".skops")
     function, example, texts = _of_model(options.what) if is_model else _of_expression(options.what.strip())
-    from micrograd.compiler.calling.export import export as write
+    try:
+        from micrograd.compiler.calling.export import export as write
+    except ModuleNotFoundError:
+        raise ImportError("export needs NumPy: pip install numpy") from None
 
     paths = write(
         function,

@@ -204,7 +204,8 @@ class _Reader:
     def _check_neighbours(self, before: Token | None, token: Token) -> None:
         """Refuse what is no token, and two operands or two operators beside each other."""
         if token.kind == "other" or keyword.iskeyword(token.text):
-            raise self._error(f"{token.text!r:.40} cannot stand in an expression; there are {self._all()}", token)
+            known = f"numbers, names, + - * / **, parentheses and functions such as {next(iter(self.functions))}(x)"
+            raise self._error(f"{token.text!r:.40} cannot stand in an expression; there are {known}", token)
         is_call = before is not None and before.kind == "name" and token.text == "("
         begins = token.kind in ("number", "name") or token.text == "("
         if begins and _ends_operand(before) and not is_call:
@@ -244,14 +245,11 @@ class _Reader:
 
     def _function(self, name: str, call: ast.Call) -> Callable[..., Any]:
         if name not in self.functions:
-            raise self._error(f"{name!r:.40} is no function here; there are {self._all()}", call.func)
+            raise self._error(f"{name!r:.40} is no function here; there are {', '.join(self.functions)}", call.func)
         count, apply = self.functions[name]
         if len(call.args) != count:
             raise self._error(f"{name} takes {count} operand{'s' * (count > 1)}", call)
         return lambda _, *operands: apply(*map(_as_value, operands))
-
-    def _all(self) -> str:
-        return f"numbers, names, + - * / ** and {', '.join(self.functions)}"
 
     def _error(self, message: str, position: Token | ast.expr) -> ExpressionError:
         start, end = _span(position, self.text) if isinstance(position, ast.expr) else (position.start, position.end)

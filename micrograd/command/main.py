@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from micrograd.command.output import BROKEN_PIPE, INTERRUPTED, WRONG, printable
-from micrograd.command.words import parser, with_minus_signs
+from micrograd.command.words import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    options = parser().parse_args(with_minus_signs(words))
+    options = options_of(words)
     try:
         return int(options.run(options))
     except BrokenPipeError:

@@ -45,5 +45,6 @@ def tokens_of(text: str) -> Iterator[Token]:
         ['2', 'x', '**', '-', '1.5e3']
     """
     for found in _TOKEN.finditer(text):
-        is_wrong = found.lastgroup == "name" and not found[0].isidentifier()
+        # In Python, a middle dot can be a part of a name; who types one between two names means a product.
+        is_wrong = found.lastgroup == "name" and ("·" in found[0] or not found[0].isidentifier())
         yield Token("other" if is_wrong else str(found.lastgroup), found[0], *found.span())

@@ -149,6 +149,17 @@ def _training(command: argparse.ArgumentParser) -> None:
     add("--quiet", "print nothing but errors", action="store_true")
 
 
+def options_of(words: Sequence[str]) -> argparse.Namespace:
+    """What the words mean. Numbers of names may also stand behind options: draw x*y -o graph.svg x=2 y=3."""
+    top = parser()
+    options, rest = top.parse_known_args(with_minus_signs(words))
+    if rest and options.command in ABOUT_EXPRESSIONS and not any(word.lstrip().startswith("-") for word in rest):
+        options.names += rest
+    elif rest:
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
+
+
 def with_minus_signs(words: Sequence[str]) -> list[str]:
     """The words, where an expression such as -x*y is not taken for an option."""
     if not words or words[0] not in {*ABOUT_EXPRESSIONS, "export"}:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from micrograd.optim import Optimizer
     from micrograd.training.batches import ListBatches, StreamBatches
 
-ADVICE = "a smaller learning rate, clip_norm=, or inputs scaled to about 1 may help"
+ADVICE = (
+    "check the data for NaN and infinity; a smaller learning rate, clip_norm=, or inputs scaled to about 1 may help"
+)
 # Errors of arithmetic that are raised again with epoch and example: of other classes, only their author knows how.
 ARITHMETIC = (ArithmeticError, OverflowError, ZeroDivisionError, FloatingPointError)
 

@@ -63,6 +63,10 @@ def test_a_check_that_fails_is_told_apart_from_one_that_cannot_be_made(capsys):
     code, out, _ = run(capsys, "check", "relu(x)", "x=0")  # at a kink the differences are no derivative
     assert code == 0
     assert "kink" in out
+    assert "the gradients of relu(x) cannot be compared with finite differences at this point" in out
+    code, out, _ = run(capsys, "check", "x*abs(y)", "x=1", "y=0")
+    assert code == 0
+    assert out.rstrip().endswith("except for what cannot be compared at this point: y (kink)")
     assert run(capsys, "check", "relu(x", "x=0")[0] == 2
     assert run(capsys, "check", "1 + 1")[0] == 2
 
@@ -108,7 +112,9 @@ def test_draw_takes_the_style_of_the_lecture(capsys, tmp_path):
         (["x", "lambda=1"], "'lambda=1' is not of the form name=number"),
         (["x", "sin=1"], "'sin' is a function: choose another name"),
         (["x", "x=two"], "'two', given for 'x', is not a number"),
+        (["x", "x=1,5"], "'1,5', given for 'x', is not a number, as in x=1.5"),
         (["x", "x=1", "x=2"], "'x' is given twice"),
+        (["x·", "x=1"], "'x·' cannot stand in an expression"),
         (["2 + 1/x", "x=0"], "1.0 / (x = 0.0): float division by zero\n  2 + 1/x\n      ^^^"),
         (["log(x)", "x=-1"], "log(x = -1.0)"),
         (["sqrt(x)", "x=0"], "the derivative of sqrt(x = 0.0)"),
@@ -137,7 +143,10 @@ def test_draw_takes_the_style_of_the_lecture(capsys, tmp_path):
         (["1j"], "did you mean `1*j`?"),
         (["'\\d'"], "cannot stand"),
         (["1is 2"], "cannot stand"),
-        (["x; y"], "';' cannot stand in an expression; there are numbers, names, + - * / ** and"),
+        (
+            ["x; y"],
+            "';' cannot stand in an expression; there are numbers, names, + - * / **, parentheses and functions",
+        ),
         ([" "], "the expression is empty"),
         (["x\0y", "x=1"], "'\\x00' cannot stand in an expression"),
         (["\udc80", "x=1"], "'\\udc80' cannot stand in an expression"),
@@ -148,6 +157,24 @@ def test_what_is_wrong_is_said_on_the_error_output(capsys, words, message):
     assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+
+
+def test_numbers_may_stand_behind_options(capsys, tmp_path):
+    code, out, _ = run(capsys, "grad", "x*y", "x=2", "--json", "y=3")
+    assert (code, json.loads(out)["gradients"]) == (0, {"x": 3.0, "y": 2.0})
+    path = tmp_path / "graph.dot"
+    assert run(capsys, "draw", "x*y", "-o", str(path), "x=2", "y=1")[0] == 0
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["grad", "x", "--json", "x=1", "--foo"], ["train", "a.csv", "b.csv", "--target", "x"]]
+)
+def test_words_that_mean_nothing_are_refused(capsys, words):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert f"unrecognized arguments: {words[2] if words[0] == 'train' else 'x=1 --foo'}" in capsys.readouterr().err
 
 
 def test_a_caret_points_at_the_culprit():
@@ -197,6 +224,11 @@ def test_a_sum_of_1_000_terms_is_read(capsys):
     ("text", "meant", "position"),
     [
         ("x^2", "x**2", 1),
+        ("x²", "x**2", 1),
+        ("2x + y³", "2*x + y**3", 1),
+        ("x·y − 1", "x*y - 1", 1),
+        ("2√(x + 1) ÷ y × x", "2*sqrt(x + 1) / y * x", 1),
+        ("√x", "sqrt(x)", 0),
         ("x ^ 2 + y ^ -1", "x ** 2 + y ** -1", 2),
         ("ln(x)", "log(x)", 0),
         ("max(x, 1)", "maximum(x, 1)", 0),

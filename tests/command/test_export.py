@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy as np
 import pandas as pd
@@ -100,3 +101,11 @@ def test_a_saved_model_takes_a_row_and_gives_the_answer(target, words, tmp_path,
     if is_class:
         assert f"the probability that {target} is {model.pipeline.classes_[0]}" in file.source
     assert "weights of layer 1" in file.source
+
+
+def test_without_numpy_the_error_says_what_to_install(monkeypatch, tmp_path, capsys):
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.calling.export", raising=False)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert main(["export", "x*y", "-o", str(tmp_path / "f.c")]) == 2
+    assert capsys.readouterr().err == "micrograd: export needs NumPy: pip install numpy\n"
+    assert not list(tmp_path.iterdir())

@@ -340,7 +340,8 @@ class CompiledFunction(Generic[P, R]):
             ran = self._ran if self._quick is None else self._quick.last_call or self._ran
             if ran is None:
                 raise ValueError(
-                    f"{self} has not been called, or with more than {MOST_INPUTS:,} numbers, or its last call was eager"
+                    f"{self} has no call to show: it has not been called, its last call had more than {MOST_INPUTS:,} "
+                    "numbers, or it ran without the compiler, as it does where a result is not finite"
                 )
             return last_call_of(*ran)
 

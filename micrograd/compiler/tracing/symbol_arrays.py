@@ -37,7 +37,7 @@ from micrograd.compiler.tracing.promotion import (
 )
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine import value_arrays
-from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, path_in_numpy, truth
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
 from micrograd.loops import rows_in_use
@@ -353,7 +353,9 @@ def _as_eagerly(compute: Callable[..., Any], function: Any, *parts: Any) -> Any:
                 refuse("a number as a dtype", "Write the dtype itself, such as float.")
             raise
     _compute_eagerly(function, *map(_stand_in, parts))
-    return refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
+    return refuse(
+        f"np.{path_in_numpy(function)} of numbers", "Compute it outside of the function, and pass the result in."
+    )
 
 
 _OF_NO_DTYPE = ("as a data type", "Cannot construct a dtype")
