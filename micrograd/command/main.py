@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after the command's name; those of the shell if left out.
 
     Returns:
-        The exit code: 0 if all went well, 1 if a check failed, 2 if something is wrong with the words,
+        The exit code: 0 if all went well, 1 if a check failed, 2 if something is wrong with an argument,
         an expression or a file, 130 after Ctrl-C, 141 if what reads the output closed it.
     """
     try:

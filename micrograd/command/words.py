@@ -25,7 +25,7 @@ EPILOG = """examples:
   micrograd predict report/model.skops more.csv -o predictions.csv
   micrograd export "x*y + tanh(z)" -o f.c
 
-exit codes: 0 all went well, 1 a check failed, 2 something is wrong with the words, an expression or a file,
+exit codes: 0 all went well, 1 a check failed, 2 something is wrong with an argument, an expression or a file,
 130 interrupted, 141 nobody reads the output any more"""
 ABOUT_EXPRESSIONS = {
     "grad": (expressions.grad, "print the value of an expression and the gradient of each name"),

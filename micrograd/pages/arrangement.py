@@ -108,10 +108,9 @@ def _size(item: str, graph: dict[str, Any]) -> tuple[int, int]:
         group = graph["groups"][int(item[1:])]
         if len(group["shape"]) != 2:
             return KERNEL if group["kernel"] else GROUP
-        is_image = group["kind"] == "inputs"
-        longer = IMAGE if is_image else MATRIX
+        longer = IMAGE if group["image"] else MATRIX
         rows, columns = (size * longer / max(group["shape"]) for size in group["shape"])
-        if is_image:
+        if group["image"]:
             return max(150, round(columns) + 20), round(rows) + 50
         least = KERNEL[0] if group["kernel"] else 110
         return max(least, round(2 * columns) + 30), round(rows) + 48 + (

@@ -225,7 +225,7 @@ def laboratory(recording: Recording, programs: Programs) -> dict[str, Any]:
         "targets": targets if None not in targets else [],
         "classes": _classes(examples, targets, programs),
         "trained": [index for index, p in enumerate(recording.model.parameters()) if p in trained and p.requires_grad],
-        "optimizers": [_update(optimizer, f"{type(optimizer).__name__}, as recorded"), *_usual_updates()],
+        "optimizers": [_update(optimizer, f"{type(optimizer).__name__}, recorded"), *_usual_updates()],
         "activations": {
             name: programs.primitives.setdefault(TABLE[name], len(programs.primitives))
             for name in ("identity", *_HIDDEN)

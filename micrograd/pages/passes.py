@@ -160,10 +160,12 @@ def _groups(opened: Opened, grouping: Grouping) -> list[dict[str, Any]]:
     """What a page knows of each group."""
     kernels = _kernels(opened.elements, grouping)
     lines = _lines(opened.asked, grouping)
+    with_negatives = {group for node, group in grouping.of.items() if node.data < 0}  # no grey shows the sign
     return [
         {
             "name": enclosed(box.name),
             "kind": box.kind,
+            "image": box.kind == "inputs" and index not in with_negatives,
             "parent": parent,
             "shape": box.shape if index not in kernels or kernels[index][1][0] == 1 else kernels[index][1],
             "about": about(box),

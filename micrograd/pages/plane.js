@@ -26,7 +26,7 @@ function plane({ add, pick }) {
     board.setAttribute("role", own ? "application" : "img");
     board.tabIndex = own ? 0 : -1;
     help.textContent = own ? "Click to put a point there; or go with the arrow keys, and put it with Enter."
-      : "What the network says of each place; the points are the examples, those with a ring the next batch.";
+      : "The background is the network's output at each position. The points are the examples; the next batch has rings.";
     if (!own) cross.setAttribute("visibility", "hidden");
   }
 

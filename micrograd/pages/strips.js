@@ -49,14 +49,14 @@ function levelOf(number, largest) {
   return Math.sign(number) * Math.max(1, Math.ceil(fraction * LEVELS));
 }
 
-/** The strips, or the heat maps side by side, of a closed box: its numbers and its gradients; of an image, one on top. */
+/** The strips, or the heat maps side by side, of a closed box: its numbers and its gradients; of an image, whose numbers are not negative, one on top. */
 function colours(shown) {
   const { w, group } = shown;
   const h = heightOf(shown);
   const outputs = outputsOf(group);
   const [rows, columns] = group.shape.length === 2 ? group.shape : [1, Math.min(outputs.length, 128)];
   const key = (x, y, text) => svg("text", { class: "key", x, y }, text);
-  if (rows > 1 && group.kind === "inputs") {
+  if (rows > 1 && group.image) {
     const size = [...sampled(group.shape), 10, 42, w - 20, h - 50];
     const [data, grad] = [cells(...size, { isImage: true }), cells(...size, { isOnTop: true })];
     shown.cells = { data, grad };

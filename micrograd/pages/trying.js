@@ -32,7 +32,7 @@ function tryPanel() {
   } });
   const fields = [html("div", {}, html("label", { for: "temperature" }, "Temperature ", degree), slider)];
   if (unknown.length) fields.unshift(html("p", { class: "soft" }, `Nothing else can be typed: this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}.`));
-  else fields.unshift(html("div", {}, html("label", { for: "word" }, canBeShorter ? `Another, up to ${MOST_LETTERS}` : `Another, of ${MOST_LETTERS}`), input));
+  else fields.unshift(html("div", {}, html("label", { for: "word" }, canBeShorter ? `Word, up to ${MOST_LETTERS}` : `Word of ${MOST_LETTERS}`), input));
   if (canMakeUp) fields.push(html("button", { type: "button", id: "make-up", onclick: makeUp }, "Make one up"));
   return html("div", { id: "try", role: "group", "aria-label": "Try another" }, html("div", { class: "fields" }, ...fields), problem);
 }

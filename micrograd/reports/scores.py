@@ -77,7 +77,7 @@ def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int, balance
         "scores": {
             "on test rows": _measures(study, rows["right"], rows["predicted"]),
             "on rows learned from": _measures(study, learned, of_learned),
-            "always the usual": _measures(study, right, usual.predict(inputs)),
+            "always the same answer": _measures(study, right, usual.predict(inputs)),
         },
         "measure in folds": measure(study, balance),
         "folds": _in_folds(network, study, folds, seed, balance) if folds > 1 else {},
@@ -145,7 +145,12 @@ def _in_folds(network: Any, study: Study, folds: int, seed: int, balance: bool =
         boosted = ensemble.HistGradientBoostingRegressor(random_state=seed)
     split = kind(min(folds, most), shuffle=True, random_state=seed)
     network = clone(network).set_params(record=False)
-    judged = {"this network": network, "always the usual": usual, "a linear model": linear, "boosted trees": boosted}
+    judged = {
+        "this network": network,
+        "always the same answer": usual,
+        "a linear model": linear,
+        "boosted trees": boosted,
+    }
     found, how = {}, {}
     if balance:
         how = {"scoring": "balanced_accuracy", "params": {"estimator__sample_weight": weights(right)}}

@@ -285,7 +285,7 @@ def test_a_rare_class_that_is_never_predicted_is_said_and_balance_finds_it(tmp_p
     assert float(re.search(r"In folds, this network: balanced accuracy ([\d.]+) \(", out)[1]) > 0.7
     numbers = json.loads((tmp_path / "report" / "metrics.json").read_text(encoding="utf-8"))
     assert (numbers["measure in folds"], numbers["training"]["balance"]) == ("balanced accuracy", True)
-    assert numbers["folds"]["always the usual"]["mean"] == 0.5
+    assert numbers["folds"]["always the same answer"]["mean"] == 0.5
     assert "Balanced accuracy in folds" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
 
 

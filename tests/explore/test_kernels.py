@@ -483,6 +483,16 @@ class TestTheLastCallOfACompiledFunction:
         assert data["nodes"][data["root"]]["data"] == 6.0
         assert "w is 10 by now" in data["notes"][0]
 
+    def test_a_matrix_with_negative_numbers_is_no_image(self, tmp_path):
+        """Greys show no sign, and gradients on top of orange numbers could not be told from them."""
+        fast = mg.compile(lambda w, x: sum(mg.dot(row, x) for row in w), backend="numpy")
+        for least, is_image in ((0.0, True), (-1.0, False)):
+            fast([[least, 2.0, 3.0], [4.0, 5.0, 6.0]], [1.0, 2.0, 3.0])
+            groups = {group["name"]: group for group in explored(fast, tmp_path)["groups"]}
+            assert groups["w"]["shape"] == [2, 3]
+            assert groups["w"]["image"] is is_image
+            assert not any(group["image"] for name, group in groups.items() if name not in ("w", "x"))
+
     def test_is_refused_where_there_is_none_to_show(self, tmp_path):
         fast = mg.compile(lambda x: x * 2.0, backend="numpy")
         with pytest.raises(ValueError, match="has not been called"):

@@ -282,7 +282,7 @@ class TestExamples:
 class TestUpdates:
     def test_are_formulas_of_the_parameter_the_gradient_the_rate_and_the_state(self, tmp_path):
         own, sgd, momentum, _, adam, _ = training_of(recorded(hinge, points_of(2)), tmp_path)["optimizers"]
-        assert own["name"] == "SGD, as recorded"
+        assert own["name"] == "SGD, recorded"
         assert sgd["parameter"] == ["sub", "0", ["mul", "2", "1"]]
         assert sgd["names"] == sgd["state"] == []
         assert momentum["names"] == ["velocity"]

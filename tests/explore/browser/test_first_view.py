@@ -145,6 +145,12 @@ def test_what_is_too_much_for_the_page_is_shown_in_part_and_can_be_read(show):
     assert page.evaluate(CUT) == []
 
 
+def test_on_a_phone_the_title_takes_two_lines_before_it_is_cut(show):
+    page = show(expression(), **PHONE)
+    assert page.locator("h1").inner_text() == "Backpropagation, step by step"
+    assert page.locator("h1").evaluate("h => h.scrollWidth <= h.clientWidth && h.scrollHeight <= h.clientHeight")
+
+
 def test_many_inputs_of_a_layer_are_one_box_and_named_ones_are_a_map(show):
     page = show(image(), **LAPTOP)
     box = page.locator('.item[aria-label^="Inputs"]')

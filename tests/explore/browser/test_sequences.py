@@ -323,7 +323,7 @@ class TestAnotherWord:
         assert page.locator("#word").input_value() == "ab"
         assert [text(button) for button in page.locator(".token:visible").all()] == [".", "a", "b"]
         assert page.evaluate("nodes[root].data") == pytest.approx(reader.loss(indices("ab")).data, rel=1e-12)
-        assert text(page.locator("label[for=word]")) == "Another, up to 5"
+        assert text(page.locator("label[for=word]")) == "Word, up to 5"
         for word in ("dabac", "", "abc"):
             assert typed(page, word) == pytest.approx(reader.loss(indices(word)).data, rel=1e-12)
         page.get_by_role("button", name="Scalars", exact=True).click()
