@@ -21,7 +21,7 @@ from tests.learn.chapters import CHAPTERS
 from tests.pages import PAGES
 
 MADE_BY_RECIPES = ("contributing.md",)  # names in the text that micrograd does not have
-TABLES = {"penguins.csv": DATA / "penguins.csv", "data.csv": DATA / "penguins.csv", "more.csv": DATA / "penguins.csv"}
+TABLES = dict.fromkeys(("tests/data/penguins.csv", "penguins.csv", "data.csv", "more.csv"), DATA / "penguins.csv")
 TAKE_SECONDS = ("api.md", "compiler.md", "export.md", "from-jax.md", "gallery.md", "scaling.md", "sparse.md",
                 "testing.md")  # fmt: skip
 RECIPES = "contributing.md"  # changes the package: test_contributing.py makes a copy for it
@@ -148,6 +148,7 @@ def with_commands(page):
 )
 def test_every_shell_block_of_the_command_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests" / "data").mkdir(parents=True)  # as in a checkout
     for name, path in TABLES.items():
         shutil.copy(path, tmp_path / name)
     for text, after in with_commands(page):

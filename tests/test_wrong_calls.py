@@ -647,6 +647,7 @@ TABLE = [
     ),
     # Calls of compiled functions
     ("mg.compile(square).?()", ValueError, "has not been called: call it", "explain", "values", "draw_dot", "program"),
+    ("mg.compile(np.linalg.eig)(np.eye(2))", mg.TraceError, "np.linalg.eig of numbers would freeze a number"),
     ("mg.compile(square).export('a.c', 1.0, parameters=?)", ValueError, '"table" or "argument", not ?', "'none'"),
     ("mg.compile(square).export('a.c', 1.0, precision=?)", ValueError, '"float64" or "float32", not ?', "'float16'"),
     ("mg.compile(square).export('a.c', 1.0, work=?)", ValueError, 'must be "auto" or "argument", not ?', "3"),
