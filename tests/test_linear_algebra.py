@@ -450,8 +450,8 @@ class TestOneNodeForEachCall:
 
     def test_a_part_is_found_by_its_number_also_in_a_process_that_has_made_none(self):
         inverse = array_calls.ARRAY_FUNCTIONS["inv"]
-        assert inverse.part(9999).part == 9999
-        assert inverse.part(2) is inverse.part(2)
+        assert inverse.parts(9999, 1)[0].part == 9999
+        assert inverse.parts(2, 1)[0] is inverse.parts(2, 1)[0]
 
     def test_an_element_that_is_used_twice_gets_both_contributions(self):
         def f(x):

@@ -101,7 +101,7 @@ def _calls(order: Sequence[Value]) -> list[tuple[Any, list[Any]]]:
         for node in order:
             if isinstance(node._primitive, array_calls.ArrayCall):
                 found[node] = []
-            elif isinstance(node._primitive, array_calls.Result):
+            elif isinstance(node._primitive, array_calls.Result) and node._first in found:
                 found[node._first].append(node)
     return list(found.items())
 

@@ -123,20 +123,17 @@ class ArrayFunction:
         """The nodes of all results of a call, in arrays."""
         made, count = list[Any](), 0
         for result in results:
-            self._parts += [Result(self.name, part) for part in range(len(self._parts), count + result.size)]
             nodes = np.empty(result.size, dtype=object)
-            parts = self._parts[count : count + result.size]
-            nodes[:] = [
-                _result(call, part, number) for part, number in zip(parts, result.ravel().tolist(), strict=True)
-            ]
+            pairs = zip(self.parts(count, result.size), result.ravel().tolist(), strict=True)
+            nodes[:] = [part.node(number, call) for part, number in pairs]
             made.append(nodes.reshape(result.shape))
             count += result.size
         return tuple(made)
 
-    def part(self, number: int) -> Result:
-        """The primitive of an element of the results."""
-        self._parts += [Result(self.name, part) for part in range(len(self._parts), number + 1)]
-        return self._parts[number]
+    def parts(self, begin: int, size: int) -> list[Result]:
+        """The primitives of some elements of the results."""
+        self._parts += [Result(self.name, part) for part in range(len(self._parts), begin + size)]
+        return self._parts[begin : begin + size]
 
     def _traced(self, arrays: Sequence[Any], tracer: Any) -> tuple[Any, ...]:
         """The results for arrays of symbols, matrix by matrix."""
@@ -173,7 +170,37 @@ class ArrayFunction:
         return math.prod(stacks) * (self._size(*arrays) ** 3 if self._size is _size else self._size(*arrays))
 
 
-class ArrayCall(Primitive):
+class OfCall(Primitive):
+    """A primitive of the node of one call, whose operands get their gradients from one computation."""
+
+    __slots__ = ()
+
+    forward = float
+    composite, first, second, variadic = None, None, None, True
+    derivatives = ()
+    domain = ()
+    settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
+
+    def receivers(self, node: Any) -> list[Any]:
+        """The operands that gradients flow to."""
+        return [operand for operand in node._x if operand._primitive is not CONSTANT]
+
+    def floats(self, gradient: float) -> Sequence[float]:
+        """The contribution to each operand, for this gradient of the node."""
+        raise NotImplementedError
+
+    def contributions(
+        self, node: Any, gradient: float, useful: Container[Any] | None = None
+    ) -> list[tuple[Any, float]]:
+        """The contribution to each operand that requires a gradient."""
+        return self._useful(node, self.floats(gradient), useful)
+
+    def _useful(self, node: Any, given: Sequence[Any], useful: Container[Any] | None) -> list[tuple[Any, Any]]:
+        pairs = zip(node._x, given, strict=True)
+        return [pair for pair in pairs if pair[0]._primitive is not CONSTANT and (useful is None or pair[0] in useful)]
+
+
+class ArrayCall(OfCall):
     """The primitive of the node of one call.
 
     Args:
@@ -188,43 +215,22 @@ class ArrayCall(Primitive):
 
     __slots__ = ("_numbers", "_positions", "_results", "function")
 
-    forward = float
-    composite, first, second, variadic = None, None, None, True
-    derivatives = ()
-    domain = ()
-    settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
-
     def __init__(
         self, function: ArrayFunction, numbers: Sequence[Any], positions: Sequence[Any], results: Sequence[Any]
     ) -> None:
         self.name = self.symbol = function.name
         self.function, self._numbers, self._positions, self._results = function, numbers, positions, results
 
-    def receivers(self, node: Any) -> list[Any]:
-        """The operands that gradients flow to."""
-        return [operand for operand in node._x if operand._primitive is not CONSTANT]
-
-    def contributions(self, node: Any, gradient: Any, useful: Container[Any] | None = None) -> list[tuple[Any, Any]]:
+    def floats(self, gradient: float) -> Sequence[float]:
         """What each operand is given."""
         seeds = [np.zeros(result.shape) for result in self._results]
-        given = self._given(seeds, gradient, self._results, self._numbers)
-        pairs = zip(node._x, given, strict=True)
-        return [
-            (o, contribution)
-            for o, contribution in pairs
-            if o._primitive is not CONSTANT and (useful is None or o in useful)
-        ]
+        return self._given(seeds, gradient, self._results, self._numbers)
 
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
         """What each operand is given, as graphs."""
         seeds = [np.zeros(result.shape).astype(object) for result in self._results]
         given = self._given(seeds, gradient, self.function.results_of(node, self._results), self.operands(node))
-        pairs = zip(node._x, given, strict=True)
-        return [
-            (o, contribution)
-            for o, contribution in pairs
-            if o._primitive is not CONSTANT and (useful is None or o in useful)
-        ]
+        return self._useful(node, given, useful)
 
     def operands(self, node: Any) -> list[Any]:
         """The operands as arrays of Values and numbers."""
@@ -297,6 +303,15 @@ class Result(Primitive):
     def __init__(self, name: str, part: int) -> None:
         self.part = part
         super().__init__(name, f"output {part + 1} of {name}", float, lambda gradient, out, call: Seeds(gradient, part))
+
+    def node(self, data: float, call: Any) -> Any:
+        """The node of this result of a call."""
+        node = object.__new__(type(call))
+        node._data, node._grad, node._uses = data, 0.0, 0
+        node._primitive = self
+        node._first, node._second = call, call._second
+        node._x, node._y = 0.0, 0.0
+        return node
 
     def tangents(
         self, node: Any, found: Mapping[Any, Any], create_graph: bool, gradients: Callable[..., Any]
@@ -381,15 +396,6 @@ def _elements(array: Any, name: str) -> tuple[Any, Any, list[Any]]:
     return np.array(numbers, dtype=float).reshape(array.shape), np.array(positions, dtype=int), values
 
 
-def _result(call: Any, part: Result, number: float) -> Any:
-    node = object.__new__(type(call))
-    node._data, node._grad, node._uses = number, 0.0, 0
-    node._primitive = part
-    node._first, node._second = call, call._second
-    node._x, node._y = 0.0, 0.0
-    return node
-
-
 def _constants(kind: Any, numbers: Any) -> Any:
     constants = np.empty(numbers.size, dtype=object)
     constants[:] = [kind(number, requires_grad=False) for number in numbers.ravel().tolist()]
@@ -408,4 +414,4 @@ def _call(name: str, numbers: Any, positions: Any, results: Any) -> ArrayCall:
 
 
 def _part(name: str, part: int) -> Result:
-    return ARRAY_FUNCTIONS[name].part(part)
+    return ARRAY_FUNCTIONS[name].parts(part, 1)[0]

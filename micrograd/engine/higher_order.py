@@ -49,7 +49,8 @@ def adjoints(
     Where only some are wanted, what does not lie on a way to them is not differentiated.
     """
     tracer = tracer_on_top()
-    if tracer is not None and (unknown := tracer.adjoints(root, wanted, create_graph)) is not None:
+    differentiating = None if tracer is None else tracer.derivatives_of([root], wanted or ())
+    if differentiating is not None and (unknown := differentiating.adjoints(root, wanted, create_graph)) is not None:
         return unknown
     bring_up_to_date()
     order = topological_order(root)
@@ -79,7 +80,7 @@ def partial_gradients(
 def jacobian(outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
     """For each output, Value or plain number, its gradients by the inputs; zeros may be left out."""
     if (tracer := tracer_on_top()) is not None:
-        return tracer.jacobian(outputs, inputs, create_graph)
+        return tracer.derivatives_of(outputs, inputs).jacobian(outputs, inputs, create_graph)
     start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph and inputs else 1.0
     wanted = frozenset(inputs)
     return [
@@ -101,7 +102,7 @@ def sparse_entries(
         The number of the output and that of the input of each gradient, and the gradients, in any order.
     """
     if (tracer := tracer_on_top()) is not None:
-        return tracer.sparse_entries(outputs, inputs, symmetric)
+        return tracer.derivatives_of(outputs, inputs).sparse_entries(outputs, inputs, symmetric)
     numbers = {value: number for number, value in enumerate(inputs)}
     found = [
         (row, numbers[value], slope)
@@ -128,10 +129,10 @@ def tangents(
     A rule is linear in the gradient that it is handed. So it gives the tangent of the output, too, if it is handed that
     of the operand. Where a tangent is the plain number 0, no derivative is asked for.
     """
-    if (tracer := tracer_on_top()) is not None:
-        return list(tracer.tangents(outputs, directions, create_graph))
-    bring_up_to_date()
     given = {node for direction in directions for node in direction}
+    if (tracer := tracer_on_top()) is not None:
+        return list(tracer.derivatives_of(outputs, given).tangents(outputs, directions, create_graph))
+    bring_up_to_date()
     found: dict[History, dict[int, Any]] = {}  # of each node, by the number of the direction
     for number, direction in enumerate(directions):
         for node, tangent in direction.items():

@@ -143,7 +143,7 @@ class History(Node):
             if not isinstance(child, Node):
                 raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
         if (tracer := tracer_on_top()) is not None:
-            tracer.closure_given()
+            tracer.refused("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
         recorder = recorder_on_top() or NO_RECORDER
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
         bring_up_to_date()

@@ -55,7 +55,7 @@ class Node(Operand):
     def data(self) -> float:
         """The number. A leaf's may be set; a result's follows from its operands."""
         if SPECIAL and (tracer := tracer_on_top()) is not None:
-            tracer.number_read()
+            tracer.refused("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
         if LATER:
             looked_at(self)
         return self._data
@@ -76,7 +76,7 @@ class Node(Operand):
         A float; after ``backward(create_graph=True)`` a Value.
         """
         if SPECIAL and (tracer := tracer_on_top()) is not None:
-            tracer.gradient_read()
+            tracer.refused("reading the gradient of a Value", "Read it outside, and pass it as an argument.")
         if LATER:
             looked_at(self)
         return self._grad

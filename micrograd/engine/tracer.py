@@ -6,12 +6,12 @@ is in use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd.engine.recorder import Recorder, recorder_on_top
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 
 class Tracer(Recorder):
@@ -51,20 +51,8 @@ class Tracer(Recorder):
         """
         raise NotImplementedError
 
-    def refused(self, what: str, instead: str) -> None:
+    def refused(self, what: str, instead: str) -> NoReturn:
         """Raise, because this use of numbers cannot be written down; instead is a sentence that says what to write."""
-        raise NotImplementedError
-
-    def number_read(self) -> None:
-        """Someone reads the number of a Value: raise, because it is not known yet."""
-        raise NotImplementedError
-
-    def gradient_read(self) -> None:
-        """Someone reads the gradient of a Value: raise, because another one may be there at the next call."""
-        raise NotImplementedError
-
-    def closure_given(self) -> None:
-        """Someone gives a Value a derivative that is a closure: raise, because that cannot be recorded."""
         raise NotImplementedError
 
     def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
@@ -83,26 +71,12 @@ class Tracer(Recorder):
         """The symbol of the plain number of a Value."""
         raise NotImplementedError
 
-    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """The gradient of a Value by each of those wanted; None if it is known."""
-        raise NotImplementedError
-
-    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-        """For each output its gradients by the inputs; see higher_order.py."""
+    def derivatives_of(self, results: Collection[Any], sources: Collection[Any]) -> Any:
+        """What differentiates results by sources: it has the functions of higher_order.py as methods."""
         raise NotImplementedError
 
     def write_iterations(self) -> None:
         """Take note that many derivatives will be asked for of what is run many times."""
-
-    def sparse_entries(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The gradients of outputs by the inputs that each depends on; see higher_order.py."""
-        raise NotImplementedError
-
-    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
-        """For each direction, the tangents of Values from the given ones."""
-        raise NotImplementedError
 
 
 def tracer_on_top() -> Tracer | None:

@@ -74,8 +74,8 @@ def _calls(order: list[Value]) -> list[tuple[Any, dict[int, Value]]]:
         primitive: Any = node._primitive
         if hasattr(primitive, "origin"):
             found[node] = {} if hasattr(primitive, "results") else {0: node}
-        elif hasattr(primitive, "result"):
-            found[node._first][primitive.result] = node
+        elif hasattr(primitive, "part") and node._first in found:  # and no result of a solver, say
+            found[node._first][primitive.part] = node
     return [(call, results) for call, results in found.items() if results]
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from micrograd._support.checks import check_unchanged
-from micrograd.engine.array_calls import Seeds
+from micrograd.engine.array_calls import OfCall, Result, Seeds
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.node import NUMBER
@@ -81,7 +81,7 @@ class _OfOneCall(Primitive):
         raise TypeError(f"the result of the compiled {self.name} cannot be copied or pickled; call {self.name} itself")
 
 
-class _OfProgram(_OfOneCall):
+class _OfProgram(_OfOneCall, OfCall):
     """The primitive of a node whose operands are what a program read; ``node_of_call`` makes both.
 
     Each call makes one, so what all calls have in common is in the class and in the origin.
@@ -92,11 +92,6 @@ class _OfProgram(_OfOneCall):
 
     __slots__ = ("_computed", "_inputs", "_results", "_version", "_written", "origin")
 
-    forward = float
-    composite, first, second, variadic = None, None, None, True
-    derivatives = ()
-    domain = ()
-    settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
     name = property(attrgetter("origin.name"))
     symbol = property(attrgetter("origin.symbol"))
 
@@ -130,17 +125,6 @@ class _OfProgram(_OfOneCall):
         """The same as floats."""
         found: list[float] = self.gradients(gradient).tolist()
         return found
-
-    def receivers(self, node: Any) -> list[Any]:
-        """The operands that gradients flow to."""
-        return [operand for operand in node._x if operand._primitive is not CONSTANT]
-
-    def contributions(
-        self, node: Any, gradient: float, useful: Container[Any] | None = None
-    ) -> list[tuple[Any, float]]:
-        """The contribution to each operand that requires a gradient."""
-        pairs = zip(node._x, self.floats(gradient), strict=True)
-        return [pair for pair in pairs if pair[0]._primitive is not CONSTANT and (useful is None or pair[0] in useful)]
 
 
 class Call(_OfProgram):
@@ -205,31 +189,16 @@ class CallOfSeveral(_OfProgram):
         return found
 
 
-class OneOfSeveral(_OfOneCall):
-    """The primitive of one of several results: it hands its gradient and its number to the call.
+class OneOfSeveral(_OfOneCall, Result):
+    """The primitive of one of several results: it hands its gradient and its number to the call."""
 
-    Attributes:
-        result: the number of the result.
-    """
-
-    __slots__ = ("result",)
-
-    def __init__(self, name: str, result: int) -> None:
-        self.result = result
-        symbol = f"output {result + 1} of {name}"
-        super().__init__(name, symbol, float, lambda gradient, out, call: Seeds(gradient, result))
-
-    def node(self, data: float, call: Value) -> Value:
-        """The node of this result of a call."""
-        node: Any = _node(self, data, (), 0.0)
-        node._first, node._x = call, 0.0
-        return node
+    __slots__ = ()
 
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
         """The contributions to the operands of the call, as graphs; the call itself has no graph."""
         call = node._first
         check_unchanged(call._x, call._y)
-        return cast("CallOfSeveral", call._primitive).graphs_of(self.result, call, gradient, useful)
+        return cast("CallOfSeveral", call._primitive).graphs_of(self.part, call, gradient, useful)
 
 
 def node_of_call(

@@ -378,13 +378,14 @@ class Body(Tape):
         """What is given may be one, or come from one."""
         return True
 
-    def check_sources(self, results: Collection[Any], sources: Collection[Any]) -> None:
-        """Refuse derivatives by anything but copies that were made in this iteration: others lead to those before."""
+    def derivatives_of(self, results: Collection[Any], sources: Collection[Any]) -> Any:
+        """What differentiates by copies that were made in this iteration; others, which lead out of it, are refused."""
         if not all(map(self._is_own, results)) or not all(
             self._is_own(source) and source._position in self._copies for source in sources
         ):
             self.has_refused = True
             refuse("a derivative by what was there before an iteration of a loop", "Write the loop in Python.")
+        return super().derivatives_of(results, sources)
 
     def _note(self, leaf: Any, positions: dict[int, int]) -> Any:
         """Number the position of what was made in the iteration."""

@@ -331,7 +331,7 @@ def _parts_of(tape: Tape, decided: Decided) -> _Parts:
     return found
 
 
-def derivatives_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list[Any]]:
+def jacobian_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list[Any]]:
     """The derivatives of all results of a decision, by another decision, whose parts compute tangents too.
 
     Args:

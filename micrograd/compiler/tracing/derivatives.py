@@ -27,7 +27,7 @@ from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.colours import coloured, star_coloured
-from micrograd.compiler.tracing.decisions import adjoint_of_scan, derivatives_of, tangents_of_scan
+from micrograd.compiler.tracing.decisions import adjoint_of_scan, jacobian_of, tangents_of_scan
 from micrograd.compiler.tracing.dependence import Cones, Dependence
 from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
@@ -377,7 +377,7 @@ class Derivatives:
             adjoint_of_scan(self.tape, decided, dependence, found)
             return
         reads = [position for position in decided.operands_of(0) if dependence.equal[position] in dependence]
-        rows = derivatives_of(self.tape, decided, reads)
+        rows = jacobian_of(self.tape, decided, reads)
         for position, row in zip(reads, rows, strict=True):
             first = dependence.equal[position]
             for result, slope in zip(decided.made, row, strict=True):
@@ -391,7 +391,7 @@ class Derivatives:
             tangents_of_scan(self.tape, decided, found)
             return
         reads = [position for position in decided.operands_of(0) if position in found]
-        rows = derivatives_of(self.tape, decided, reads)
+        rows = jacobian_of(self.tape, decided, reads)
         for number in sorted({number for position in reads for number in found[position]}):
             moving = [
                 (found[position][number], row)

@@ -62,8 +62,8 @@ def _as_the_tape(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    *("compared", "symbol", "array", "refused", "number_read", "gradient_read", "closure_given", "take", "copies"),
-    *("reaches", "number_of", "adjoints", "jacobian", "write_iterations", "sparse_entries", "tangents"),
+    *("compared", "symbol", "array", "refused", "take", "copies"),
+    *("reaches", "number_of", "write_iterations", "derivatives_of"),
 ):
     setattr(DetachedTape, _name, _as_the_tape(_name))
 

@@ -68,7 +68,7 @@ from micrograd.engine.tracer import Tracer
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Sequence
     from types import ModuleType
 
     from micrograd.compiler.tracing.largest import Reading
@@ -476,18 +476,6 @@ class Tape(Tracer):
         """Say that this use of numbers cannot be written down."""
         refuse(what, instead)
 
-    def number_read(self) -> NoReturn:
-        """Say that the number of a Value would be frozen."""
-        refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
-
-    def gradient_read(self) -> NoReturn:
-        """Say that the gradient of a Value would be frozen."""
-        refuse("reading the gradient of a Value", "Read it outside of the function, and pass it as an argument.")
-
-    def closure_given(self) -> NoReturn:
-        """Say that a closure works on numbers, which are not known yet."""
-        refuse("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
-
     def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at a position that is not known yet."""
         if not isinstance(index, Symbol):
@@ -578,30 +566,9 @@ class Tape(Tracer):
             self.operations.append(primitives.detach, position) if self.as_floats else position, FloatSymbol
         )
 
-    def check_sources(self, results: Collection[Any], sources: Collection[Any]) -> None:
-        """Refuse derivatives that this tape cannot write; it can write all of them."""
-
-    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """The gradients of a symbol; see derivatives.py."""
-        self.check_sources([root], wanted or ())
-        return self.derivatives(self).adjoints(root, wanted, create_graph)
-
-    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-        """For each output its gradients by the inputs."""
-        self.check_sources(outputs, inputs)
-        return self.derivatives(self).jacobian(outputs, inputs, create_graph)
-
-    def sparse_entries(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], symmetric: bool
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
-        """The gradients of outputs by the inputs that each depends on: rows, columns, and they."""
-        self.check_sources(outputs, inputs)
-        return self.derivatives(self).sparse_entries(outputs, inputs, symmetric)
-
-    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
-        """For each direction the tangents of symbols."""
-        self.check_sources(outputs, [value for given in directions for value in given])
-        return self.derivatives(self).tangents(outputs, directions, create_graph)
+    def derivatives_of(self, results: Collection[Any], sources: Collection[Any]) -> Any:
+        """What differentiates any symbols on this tape; see derivatives.py."""
+        return self.derivatives(self)
 
     def _look_into_maps(self) -> None:
         """End a trace in which a function is written once for many iterations: it has to be written out."""
