@@ -61,11 +61,9 @@ def _as_the_tape(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in (
-    *("compared", "symbol", "array", "refused", "take", "copies"),
-    *("reaches", "number_of", "write_iterations", "derivatives_of"),
-):
-    setattr(DetachedTape, _name, _as_the_tape(_name))
+for _name in vars(Tracer).keys() - vars(DetachedTape).keys():  # all else that a tracer is asked
+    if not _name.startswith("_"):
+        setattr(DetachedTape, _name, _as_the_tape(_name))
 
 
 class LoudTape(DetachedTape):
