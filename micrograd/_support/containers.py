@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from copy import copy
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd._support.checks import Operand, are_all, is_array, real_number
@@ -76,6 +77,26 @@ def remade(container: Any, items: list[Any]) -> Any:
     for key, item in zip(base.keys(container), items, strict=True):
         base.__setitem__(result, key, item)
     return _with_attributes(result, container)
+
+
+def shape_of(nested: Any) -> tuple[int, ...] | None:
+    """The shape of an array, or of lists and tuples of equal lengths; () of a number, and None of anything else.
+
+    Example:
+        >>> shape_of([[1.0, 2], [3, 4.0], (5, 6)]), shape_of(7.0), shape_of([]), shape_of([[1.0], [2.0, 3.0]])
+        ((3, 2), (), (0,), None)
+    """
+    if is_array(nested):
+        return tuple(nested.shape)
+    shape: tuple[int, ...] = ()
+    parts = [nested]
+    while parts and all(isinstance(part, (list, tuple)) or (is_array(part) and part.ndim) for part in parts):
+        lengths = set(map(len, parts))
+        if len(lengths) > 1:
+            return None
+        shape += (*lengths,)
+        parts = list(chain.from_iterable(parts))
+    return None if any(issubclass(kind, (list, tuple, dict)) for kind in set(map(type, parts))) else shape
 
 
 def base_of(container: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.checks import are_all, is_array
+from micrograd._support.containers import shape_of
 from micrograd.compiler.guards.structure import (
     ARRAY,
     MIXED,
@@ -30,7 +31,7 @@ from micrograd.compiler.guards.structure import (
     is_result,
     parts_of,
 )
-from micrograd.compiler.numbers import part_of, shape_of_floats, taken
+from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.tracing.promotion import is_dtype
 from micrograd.compiler.tracing.symbols import is_plain
 from micrograd.engine.primitive import CONSTANT
@@ -358,21 +359,11 @@ def shapes_of(function: Callable[..., Any], arguments: Structure) -> list[tuple[
     names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     names += [f"argument {position}" for position in range(len(names) + 1, len(positional) + 1)]
     given = [*zip(names, positional, strict=False), *named.items()]
-    found = [(name, _shape(argument)) for name, argument in given]
+    found = [(name, shape_of_all(argument, Structure(argument).count())) for name, argument in given]
     return [(name, shape) for name, shape in found if 0 not in shape]
 
 
-def _shape(item: Any) -> tuple[int, ...]:
-    """The shape of nested numbers; where their rows are of several lengths, how many there are."""
-    if is_array(item):
-        return tuple(item.shape)
-    if isinstance(item, (list, tuple)) and item:
-        if shape := shape_of_floats(item):
-            return shape
-        shapes = {()} if _NUMBERS.issuperset(map(type, item)) else {_shape(part) for part in item}
-        if len(shapes) == 1:
-            return (len(item), *shapes.pop())
-    return () if is_leaf(item) else (len(Structure(item).leaves),)
-
-
-_NUMBERS = {float, int, Value}
+def shape_of_all(nested: Any, count: int) -> tuple[int, ...]:
+    """The shape of something with so many numbers in it: that of a row where it has none, or holds other things."""
+    shape = shape_of(nested)
+    return (count,) if shape is None or math.prod(shape) != count else shape

@@ -27,7 +27,7 @@ from micrograd.compiler.backends.c.formulas import MATH_H
 from micrograd.compiler.backends.c.functions import Pattern, Source
 from micrograd.compiler.backends.c.memory import Name
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.calling.boundary import number_of
+from micrograd.compiler.calling.boundary import number_of, shape_of_all
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
@@ -155,7 +155,7 @@ def _source(
     special = Specialised(TracedSource(function, structure, takes_decisions=True), _PLAIN, disable)
     if not special.results.kinds:
         raise ValueError(f"{special.name} computes nothing from its arguments: there is nothing to export")
-    count, leaves = len(special.values), len(structure.leaves)
+    count, leaves = len(special.values), structure.count()
     if len(special.results.kinds) == 1:  # its gradients by plain numbers, too
         special.want([*(i for i in special.wanted.tolist() if i < count), *range(count, count + leaves)])
     results = [*zip(special.result.leaves, special.results.outputs, strict=True)]
@@ -231,25 +231,11 @@ def _named_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], n
     found, start = [], 0
     texts = bound[: len(arguments)] or [f"argument_{number}" for number in range(len(arguments))]
     for text, item in [*zip(texts, arguments, strict=True), *named.items()]:
-        size = len(Structure(item).leaves)
+        size = Structure(item).count()
         if size:
-            found.append(Name(text, text, _shape(item, size), start, size))
+            found.append(Name(text, text, shape_of_all(item, size), start, size))
         start += size
     return found
-
-
-def _shape(item: Any, size: int) -> tuple[int, ...]:
-    """The shape of a number, an array, or equally long lists; of anything else, that of a row."""
-    if is_array(item) and item.ndim:
-        return tuple(item.shape)
-    if not isinstance(item, (list, tuple, dict)) and size == 1:
-        return ()
-    shape: list[int] = []
-    parts = [item]
-    while parts and all(isinstance(part, (list, tuple)) for part in parts) and len({len(part) for part in parts}) == 1:
-        shape.append(len(parts[0]))
-        parts = [inner for part in parts for inner in part]
-    return tuple(shape) if len(parts) == size else (size,)
 
 
 def _named_parameters(function: Callable[..., Any], values: Sequence[Value]) -> list[Name]:
@@ -317,9 +303,9 @@ def _named_results(special: Specialised, name: str) -> tuple[list[Name], list[Pa
     patterns: list[Pattern] = []
     start = 0
     for number, part in enumerate(nested if several else [nested]):
-        size = len(Structure(part, returned=True).leaves)
+        size = Structure(part, returned=True).count()
         title = f"part {number} of the result" if several else "the result"
-        shape = _shape(part, size)
+        shape = shape_of_all(part, size)
         if isinstance(part, Assembled):
             matrix = part.assemble([np.zeros(size)])
             rows, columns = matrix.shape

@@ -17,8 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from micrograd._support.checks import is_array
-from micrograd._support.containers import base_of, own_attributes
+from micrograd._support.containers import base_of, own_attributes, shape_of
 from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_checks import check_jax
 from micrograd.compiler.backends.jax.jax_reads import NO_POSITION
@@ -49,7 +48,7 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     origin = Origin(values_by_name(function, trained))
 
     taken, frozen = len(arguments), [value for value in special.values if not value.requires_grad]
-    counts = [len(special.values), *(len(Structure(argument).leaves) for argument in arguments)]
+    counts = [len(special.values), *(Structure(argument).count() for argument in arguments)]
     _, *of_arguments = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
     number = {value: position for position, value in enumerate(special.values)}
     named = [[number.get(value, NO_POSITION) for value in array.flat] for array in origin.values.values()]
@@ -111,14 +110,13 @@ def _checked(parameters: Mapping[str, Any], origin: Origin) -> list[Any]:
 
 def _numbers(example: Any, given: Any, what: str) -> list[Any]:
     """The numbers of an argument as flat arrays, in the order in which the example has its numbers."""
-    found = Structure(example)
-    if not found.leaves:
-        if 0 in (_shape(example) or ()) and getattr(given, "shape", None) == _shape(example):
+    found, shape = Structure(example), shape_of(example)
+    if not found.count():
+        if 0 in (shape or ()) and getattr(given, "shape", None) == shape:
             return []  # there are no numbers in that array
         if Structure(given).key != found.key:
             raise ValueError(f"{what} is part of the program, which was made for {example!r:.60}, not {given!r:.60}")
         return []
-    shape = _shape(example)
     if hasattr(given, "shape") or shape == ():
         array = jnp.asarray(given, dtype=float)
         if array.shape != shape:
@@ -133,21 +131,6 @@ def _numbers(example: Any, given: Any, what: str) -> list[Any]:
         pairs = enumerate(zip(example, given, strict=True))
         return [part for position, (item, other) in pairs for part in _numbers(item, other, f"{what}[{position}]")]
     raise ValueError(f"{what} must look like the example, {example!r:.60}, not {given!r:.60}")
-
-
-def _shape(example: Any) -> tuple[int, ...] | None:
-    """The shape of a number, an array, or lists of equal lengths; None of anything else."""
-    if is_array(example):
-        return tuple(example.shape)
-    if not isinstance(example, (list, tuple)):
-        return None if isinstance(example, dict) else ()
-    if not example:
-        return (0,)
-    shapes = {_shape(item) for item in example}
-    if len(shapes) != 1 or None in shapes:
-        return None
-    (shape,) = shapes
-    return (len(example), *(shape or ()))
 
 
 def _array(like: Any, parts: list[Any]) -> Any:

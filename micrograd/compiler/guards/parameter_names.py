@@ -14,13 +14,14 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import is_array
-from micrograd._support.containers import base_of
+from micrograd._support.containers import base_of, shape_of
 from micrograd._support.saved_state import Parameterised
 from micrograd.compiler.guards.code_names import nested_in
 from micrograd.compiler.guards.libraries import is_foreign
@@ -108,23 +109,14 @@ class _Traversal:
 
     def _rectangle(self, item: Any) -> Any:
         """The array of nested lists of parameters, each there once; None if it is anything else."""
-        if not isinstance(item, (list, tuple)) and not is_array(item):
+        if not (shape := shape_of(item)):
             return None
-        shape: list[int] = []
         parts = [item]
-        while parts and all(isinstance(part, (list, tuple)) or (is_array(part) and part.ndim) for part in parts):
-            lengths = {len(part) for part in parts}
-            if len(lengths) > 1:
-                return None
-            shape += lengths
-            parts = [inner for part in parts for inner in part]
-        if (
-            not parts
-            or not all(map(self._is_parameter, parts))
-            or (self._read.isdisjoint(parts) and not self._is_inside)
-        ):
+        for _ in shape:
+            parts = list(chain.from_iterable(parts))
+        if not parts or not all(map(self._is_parameter, parts)) or len(set(parts)) < len(parts):
             return None
-        return _array(parts).reshape(shape) if len(set(parts)) == len(parts) else None
+        return _array(parts).reshape(shape) if self._is_inside or not self._read.isdisjoint(parts) else None
 
 
 def _array(values: list[Value]) -> Any:

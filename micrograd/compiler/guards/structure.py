@@ -243,6 +243,10 @@ class Structure:
         """The numbers and Values, one by one."""
         return [leaf for holds, run in self.runs for leaf in (_elements(run) if holds is ARRAY else run)]
 
+    def count(self) -> int:
+        """How many there are."""
+        return sum(run.size if holds is ARRAY else len(run) for holds, run in self.runs)
+
     def operands(self) -> list[Value]:
         """The Values that gradients flow to."""
         found: list[Value] = []
