@@ -35,7 +35,7 @@ from micrograd.engine.tracer import tracer_on_top
 _EQUALITIES = (np.equal, np.not_equal)
 
 # The operators that NumPy's own numbers ask for, with their reflections
-_OPERATORS: dict[Any, Any] = {
+OPERATORS: dict[Any, Any] = {
     np.add: (operator.add, "__radd__"),
     np.subtract: (operator.sub, "__rsub__"),
     np.multiply: (operator.mul, "__rmul__"),
@@ -151,7 +151,7 @@ def of_single(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     """What a method or an operator of a single Value gives, as the most frequent functions do; None for others."""
     if len(inputs) == 1:
         return getattr(inputs[0], ufunc.__name__)() if ufunc.__name__ in METHODS and _is_single(inputs[0]) else None
-    functions = _OPERATORS.get(ufunc)
+    functions = OPERATORS.get(ufunc)
     if functions is None or not (_is_single(inputs[0]) and _is_single(inputs[1])):
         return None
     if issubclass(type(inputs[0]), np.generic):  # which has brought us here

@@ -1,8 +1,7 @@
 """Calling: what users hold of a compiled function, and what it does at each call.
 
 function.py         the compiled function
-kept.py             its programs, by the structure of their arguments
-cache_info.py       how much of all that is kept
+kept.py             its programs, by the structure of their arguments, and how much of all that is kept
 boundary.py         the numbers of arguments as one array, and results made of outputs
 specialise.py       a function traced for one structure of its arguments
 of_rows.py          the same for many rows, from a few of them

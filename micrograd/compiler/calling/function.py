@@ -26,9 +26,8 @@ from micrograd._support.checks import required_count
 from micrograd._support.locks import new_lock
 from micrograd._support.saved_state import Parameterised
 from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral, node_of_call
-from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.kept import ROOM, CacheInfo, Kept, forget_native_code
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.of_rows import ManyRows

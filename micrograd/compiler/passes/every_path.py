@@ -76,8 +76,7 @@ class _Answering(Questions):
             _refuse_many()
         if number == len(self._answers):
             self._answers.append(True)
-        answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
-        self._ask(answer, self._closeness(answer), float(self._answers[number]), "")
+        self._ask_truth(position, is_bool, self._answers[number])
         return self._answers[number]
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> int:

@@ -94,8 +94,7 @@ class _Forced(Questions):
         if len(self.snapshots) == self._most:
             raise UnlikeError
         found = self._answer(len(self.snapshots))
-        answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
-        self._ask(answer, self._closeness(answer), float(found), "")
+        self._ask_truth(position, is_bool, found)
         look = Look(self._tape)
         self.snapshots.append(_snapshot(look, self._tape, [look.frame(frame) for frame in _frames()]))
         self._exactness = {}

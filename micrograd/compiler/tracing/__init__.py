@@ -22,7 +22,6 @@ colours.py         the columns of a sparse Jacobian that one direction computes 
 outline.py         what a function does to whole arrays, to find whether it does the same to any number of rows
 plain_loops.py     the loops in Python in an outline
 variables.py       what is in the variables of a function, to find whether it does the same again
-updates.py         the update of an optimiser
 body.py            what one iteration of such a vmap writes down
 """
 

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 
 class DetachedTape(Tracer):
-    """What writes on a tape under no_grad: no gradient flows through the results."""
+    """What writes on a tape under no_grad: no gradient flows through the results.
 
-    remembers = False
+    Args:
+        tape: the tape.
+        remembers: whether a derivative is asked for on purpose: then it writes as the tape does.
+    """
 
-    def __init__(self, tape: Tracer) -> None:
-        self.tape = tape
+    def __init__(self, tape: Tracer, remembers: bool = False) -> None:
+        self.tape, self.remembers = tape, remembers
 
     @property
     def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
@@ -34,7 +37,7 @@ class DetachedTape(Tracer):
         if not self.is_open:
             return passed_over(primitive, operands)
         result = self.tape.apply(primitive, *operands)
-        return result if is_plain(result) else self.tape.apply(primitives.detach, result)
+        return result if self.remembers or is_plain(result) else self.tape.apply(primitives.detach, result)
 
     def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
         """What the tape gives; no gradient flows through it, unless this remembers."""
@@ -45,11 +48,13 @@ class DetachedTape(Tracer):
         return DetachedTape(self.tape)
 
     def under_derivative(self) -> Recorder | None:
-        """One that writes as the tape does: a derivative is asked for on purpose."""
-        return LoudTape(self.tape)
+        """One that remembers, unless this does."""
+        return None if self.remembers else DetachedTape(self.tape, remembers=True)
 
     def numbers_taken(self, output: Any) -> None:
-        """They are constants, as all results are."""
+        """Let the tape take note, if this remembers; else they are constants, as all results are."""
+        if self.remembers:
+            self.tape.numbers_taken(output)
 
 
 def _as_the_tape(name: str) -> Callable[..., Any]:
@@ -64,20 +69,3 @@ def _as_the_tape(name: str) -> Callable[..., Any]:
 for _name in vars(Tracer).keys() - vars(DetachedTape).keys():  # all else that a tracer is asked
     if not _name.startswith("_"):
         setattr(DetachedTape, _name, _as_the_tape(_name))
-
-
-class LoudTape(DetachedTape):
-    """What writes on a tape where a derivative is asked for under no_grad."""
-
-    remembers = True
-
-    def numbers_taken(self, output: Any) -> None:
-        """Let the tape take note."""
-        self.tape.numbers_taken(output)
-
-    def apply(self, primitive: Primitive, *operands: Any) -> Any:
-        """Write an operation down."""
-        return self.tape.apply(primitive, *operands)
-
-    def under_derivative(self) -> None:
-        """It is the one."""

@@ -46,7 +46,7 @@ from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import recorder_on_top, using
 from micrograd.engine.tracer import Tracer
 from micrograd.engine.value import Value
-from micrograd.engine.value_arrays import IDENTITIES
+from micrograd.engine.value_arrays import IDENTITIES, OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,8 +145,7 @@ class LanesTape(Tracer):
     def recorder(self) -> Tracer:
         """What writes for all lanes in the place of the recorder in use."""
         recorder = recorder_on_top()
-        tape: Any = self
-        return type(recorder)(tape) if isinstance(recorder, DetachedTape) else self
+        return DetachedTape(self, recorder.remembers) if isinstance(recorder, DetachedTape) else self
 
 
 class _Checked:
@@ -270,15 +269,9 @@ def _layout_of_reduced(array: Array, settings: dict[str, Any]) -> Array:
 
 # What NumPy is asked for
 
-_ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-}
+_ARITHMETIC = ("add", "subtract", "multiply", "divide")
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    **_ARITHMETIC,
-    "power": operator.pow,
+    **{ufunc.__name__: function for ufunc, (function, _) in OPERATORS.items()},
     "negative": operator.neg,
     "absolute": operator.abs,
     "square": lambda x: x * x,

@@ -120,9 +120,12 @@ class Questions:
     def truth(self, position: int, is_bool: bool) -> bool:
         """Whether the number at a position is not 0; a bool is 1 or 0."""
         number = self._number(position)
-        answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
-        self._ask(answer, self._closeness(answer), float(number != 0), self._text_of_truth(position, number))
+        self._ask_truth(position, is_bool, number != 0, self._text_of_truth(position, number))
         return number != 0
+
+    def _ask_truth(self, position: int, is_bool: bool, truth: bool, text: str = "") -> None:
+        answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
+        self._ask(answer, self._closeness(answer), float(truth), text)
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> int:
         """The int of the number at a position: by int, round, math.floor or math.ceil."""

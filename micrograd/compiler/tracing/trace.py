@@ -161,3 +161,29 @@ def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
                 f"the attribute {next(iter(attributes))!r} of {what} is set: a compiled function runs once, on "
                 "symbols, so at later calls nothing would be set. Set it outside of the function"
             )
+
+
+def trace_of_update(update: Callable[..., Any], states: int) -> Trace:
+    """The trace of an update for one parameter.
+
+    Args:
+        update: of an optimiser.
+        states: how many numbers it keeps for a parameter.
+
+    Returns:
+        The trace. Its inputs are the parameter, the gradient, the learning rate and the state; its outputs are the next
+        parameter and the next state.
+
+    Example:
+        >>> import micrograd as mg
+        >>> trace = trace_of_update(mg.optim.SGD([mg.Value(1.0)], momentum=0.9).update, 1)
+        >>> [primitive.name for primitive in trace.operations.primitives]
+        ['input', 'input', 'input', 'input', 'literal', 'mul', 'add', 'mul', 'sub']
+    """
+    tape = Tape()
+    with tracing(tape):
+        symbols = [tape.input(number) for number in range(3 + states)]
+        parameter, gradient, rate, *state = symbols
+        number, following = update(parameter, gradient, tuple(state), rate)
+        results = [tape.position(result) for result in (number, *following)]
+    return tape.trace([[symbol._position for symbol in symbols]], results)

@@ -20,7 +20,7 @@ from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import Access, Kernel, Loop, Map, Program, Reduction, Segment, Singles
 from micrograd.compiler.passes.normalise import normalise
-from micrograd.compiler.tracing.updates import trace_of_update
+from micrograd.compiler.tracing.trace import trace_of_update
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.graph import Graph

@@ -24,7 +24,7 @@ from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, con
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded, stored, summed
 from micrograd.compiler.ir.entries import LITERAL
-from micrograd.compiler.tracing.updates import trace_of_update
+from micrograd.compiler.tracing.trace import trace_of_update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
