@@ -186,7 +186,7 @@ def from_jax(parameters: Any) -> None:
         2.5
     """
     _need_jax("from_jax")
-    from micrograd.compiler.calling.jax_parameters import write_back
+    from micrograd.compiler.calling.pure_function import write_back
 
     write_back(parameters)
 

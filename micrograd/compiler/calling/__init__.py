@@ -11,8 +11,7 @@ quick.py            calls with plain floats, for which nothing is looked up agai
 nested_lists.py     the numbers of nested lists, read at once
 call.py             the primitive of a compiled function's result
 last_call.py        the last call as a Value, for a page that opens it
-pure_function.py    a pure function of JAX made of a function of Values
-jax_parameters.py   the parameters of such a function: arrays by name
+pure_function.py    a pure function of JAX made of a function of Values, and its parameters: arrays by name
 export.py           a program as a file of C
 native.py           the native function of a program
 picture.py          a picture of a program

@@ -1,11 +1,15 @@
 """From a scalar program to a pure function of JAX: its program, with the Values that it reads as parameters.
 
-    function, parameters = to_jax(loss, 0.5)
-    jax.grad(function)(parameters, 0.5)
+    function, parameters = mg.to_jax(loss, 0.5)        # loss(x) reads the parameters of a model
+    parameters["model.layers.0.neurons.0.w"]           # an array
+    gradients = jax.grad(function)(parameters, 0.5)
+    parameters = jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradients)
+    mg.from_jax(parameters)                            # the Values have these numbers now
 
 The function is traced once, and its program is lowered as the JAX backend does it. What the program reads is handed
 over as arrays: each of the parameters, and one of each argument. So whoever maps over an argument, as jax.vmap does,
-computes with it alone side by side, and the gradient of a parameter is an array of its own.
+computes with it alone side by side, and the gradient of a parameter is an array of its own. To JAX, parameters are a
+pytree: what jax.tree.map, jax.grad and Optax make of them are Parameters of the same Values.
 """
 
 from __future__ import annotations
@@ -21,15 +25,96 @@ from micrograd._support.containers import base_of, own_attributes, shape_of
 from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_checks import check_jax
 from micrograd.compiler.backends.jax.jax_reads import NO_POSITION
-from micrograd.compiler.calling.jax_parameters import Origin, Parameters
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.tracing.questions import ROUNDING
 from micrograd.compiler.tracing.source import Source
+from micrograd.engine.commit import commit, setting
+from micrograd.engine.stored import changing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from micrograd.compiler.numbers import Floats
+
+
+class Origin:
+    """Where parameters come from: the Values by name, as object arrays."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def numbers(self) -> dict[str, Floats]:
+        """The numbers of the Values as they are now."""
+        arrays = self.values.items()
+        return {name: np.array([value.data for value in each.flat]).reshape(each.shape) for name, each in arrays}
+
+    def checked(self, parameters: Mapping[str, Any], as_array: Callable[..., Any]) -> dict[str, Any]:
+        """Parameters as arrays, which have the shapes of the Values."""
+        arrays = {name: as_array(parameters[name], dtype=float) for name in self.values}
+        for name, values in self.values.items():
+            if arrays[name].shape != values.shape:
+                raise ValueError(f"parameter {name!r} must have the shape {values.shape}, not {arrays[name].shape}")
+        return arrays
+
+
+class Parameters(dict[str, Any]):
+    """Arrays by name, which know whose numbers they are. A copy and a pickle of them are plain dicts.
+
+    Args:
+        arrays: by name.
+        origin: the Values.
+    """
+
+    def __init__(self, arrays: Mapping[str, Any], origin: Origin) -> None:
+        super().__init__(arrays)
+        self.origin = origin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def _flattened(parameters: Parameters) -> tuple[Iterable[Any], Any]:
+    return parameters.values(), (parameters.origin, tuple(parameters))
+
+
+def _flattened_with_keys(parameters: Parameters) -> tuple[Iterable[tuple[Any, Any]], Any]:
+    return [(jax.tree_util.DictKey(key), array) for key, array in parameters.items()], _flattened(parameters)[1]
+
+
+def _unflattened(about: Any, arrays: Iterable[Any]) -> Parameters:
+    origin, keys = about
+    return Parameters(dict(zip(keys, arrays, strict=True)), origin)
+
+
+jax.tree_util.register_pytree_with_keys(Parameters, _flattened_with_keys, _unflattened, _flattened)
+
+
+def write_back(parameters: Any) -> None:
+    """Give the Values the numbers of parameters: all of them, or none where anything is wrong.
+
+    Raises:
+        TypeError: if they do not come from to_jax.
+        ValueError: if an array is missing, or has another shape or a number that is not finite.
+    """
+    if not isinstance(parameters, Parameters):
+        raise TypeError(
+            f"from_jax takes the parameters that to_jax gave, or what JAX made of them, not "
+            f"{type(parameters).__name__}: a plain dict does not know which Values it stands for"
+        )
+    expected = parameters.origin.values
+    if parameters.keys() != expected.keys():
+        names = ", ".join(sorted(map(repr, parameters.keys() ^ expected.keys())))
+        raise ValueError(f"the parameters do not fit: {names} missing or unknown")
+    values, numbers = list[Any](), list[float]()
+    for name, array in parameters.origin.checked(parameters, np.asarray).items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"parameter {name!r} has a number that is not finite")
+        values += expected[name].ravel().tolist()
+        numbers += array.ravel().tolist()
+    with changing(values):
+        commit(setting(values, "_data", numbers))
 
 
 def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], Parameters]:
@@ -99,13 +184,7 @@ def _checked(parameters: Mapping[str, Any], origin: Origin) -> list[Any]:
     if not hasattr(parameters, "keys") or parameters.keys() != origin.values.keys():
         names = ", ".join(map(repr, origin.values)) or "none"
         raise ValueError(f"the parameters must be arrays by name, as to_jax gave them: {names}; not {parameters!r:.80}")
-    arrays = []
-    for name, values in origin.values.items():
-        array = jnp.asarray(parameters[name], dtype=float)
-        if array.shape != values.shape:
-            raise ValueError(f"parameter {name!r} must have the shape {values.shape}, not {array.shape}")
-        arrays.append(array.ravel())
-    return arrays
+    return [array.ravel() for array in origin.checked(parameters, jnp.asarray).values()]
 
 
 def _numbers(example: Any, given: Any, what: str) -> list[Any]:
