@@ -17,6 +17,7 @@ from micrograd.contexts.no_grad import Everything, quiet
 from micrograd.engine.applying import record
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import Recorder, RecorderContext
+from micrograd.engine.tracer import Tracer
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ class detect_anomaly(RecorderContext):  # noqa: N801  # used as a function is, a
 
     def recorder(self, outer: Recorder | None) -> Recorder:
         """A detector around the outer recorder. Inside another detector, it replaces that one."""
+        if isinstance(outer, Tracer):
+            outer.refused(
+                "looking at results", "Write `with mg.detect_anomaly():` around the call, which then runs eagerly."
+            )
         return _Detector(outer.inner if isinstance(outer, _Detector) else outer)
 
 

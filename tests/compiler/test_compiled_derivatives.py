@@ -197,14 +197,17 @@ def test_an_index_that_is_a_value_is_refused_inside_too(backend):
             function(Value(1.5))
 
 
-def test_a_number_that_is_read_under_detect_anomaly_is_refused_inside(backend):
+def test_to_detect_anomalies_is_refused_inside_and_works_around_a_call(backend):
     def f(x):
         with mg.detect_anomaly():
-            return mg.value_and_grad(lambda y: x)(3.0)[0]
+            return x * x
 
-    assert f(Value(2.0)).data == 2.0
-    with pytest.raises(mg.TraceError, match="would freeze a number"):
+    fast = mg.compile(lambda x: x * x, backend=backend)
+    with mg.detect_anomaly(), pytest.raises(FloatingPointError, match=r"gives inf"):
+        fast(Value(1e200))
+    with pytest.raises(mg.TraceError, match=r"looking at results would freeze .*detect_anomaly.*around the call"):
         mg.compile(f, backend=backend)(Value(2.0))
+    assert (f(Value(2.0)) * 1.0).data == 4.0  # the refusal has left nothing behind
 
 
 def pendulum(steps):
