@@ -90,21 +90,21 @@ def scan(
     take = sequences.through(inputs, 0, "inputs")
     iterations = on_top(_iterations)
     every = None if checkpoint is None else required_count(checkpoint, "checkpoint")
-    keeps_some = every is not None and iterations is not None and iterations.keeps_some()
+    in_blocks = None if every is None or iterations is None else iterations.blocks()
     if length is not None:
-        rows = None if keeps_some else rows_in_use()
+        rows = None if in_blocks else rows_in_use()
         given = required_count(length, "length")
         sequences.lengths["length"] = given if rows is None else len(rows.given(range(given)))
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
-    if not keeps_some and (other := rows_in_use()) is not None:
+    if not in_blocks and (other := rows_in_use()) is not None:
         other.goes_through(count)
     if iterations is not None and (found := iterations.handed_on(step, state, take, count, reverse)) is not None:
         return found
     order = range(count)[::-1] if reverse else range(count)
-    if iterations is not None and keeps_some and every is not None and count >= 2 * every:
-        state, outputs = iterations.in_blocks(partial(_handed_on, step), state, take, order, every)
+    if in_blocks is not None and every is not None and count >= 2 * every:
+        state, outputs = in_blocks(partial(_handed_on, step), state, take, order, every)
     else:
         remember = observed_iterations(step, "scan iteration", (state, inputs))
         iteration = step if iterations is None else iterations.of(step, count)
@@ -228,8 +228,8 @@ def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any]
     """
     _check_function(then, "cond")
     _check_function(otherwise, "cond")
-    if (iterations := on_top(_iterations)) is not None and iterations.leave(predicate):
-        return iterations.chosen(predicate, (then, otherwise), operands)
+    if (iterations := on_top(_iterations)) is not None and (program := iterations.deciding(predicate)) is not None:
+        return program.chosen(predicate, (then, otherwise), operands)
     return then(*operands) if predicate else otherwise(*operands)
 
 
@@ -255,8 +255,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """
     for branch in branches:
         _check_function(branch, "switch")
-    if (iterations := on_top(_iterations)) is not None and len(branches) > 0 and iterations.leave(index):
-        return iterations.switched(index, branches, operands)
+    iterations = on_top(_iterations) if len(branches) > 0 else None
+    if iterations is not None and (program := iterations.deciding(index)) is not None:
+        return program.switched(index, branches, operands)
     number = int(index)
     if not number <= index <= number:
         raise ValueError(f"an index must be whole, not {index!r:.80}")
@@ -301,8 +302,8 @@ def while_loop(
     iterations = on_top(_iterations)
     while True:
         holds = condition(_copied(state))
-        if iterations is not None and iterations.leave(holds):
-            return iterations.repeated(condition, body, _copied(state), None if most is None else most - count)
+        if iterations is not None and (program := iterations.deciding(holds)) is not None:
+            return program.repeated(condition, body, _copied(state), None if most is None else most - count)
         if not holds:
             return state
         if count == most:
@@ -351,38 +352,12 @@ class Iterations(ContextEntry):
         """The last state of a scan and its outputs; None where the iterations are run."""
         return None
 
-    def keeps_some(self) -> bool:
-        """Whether a program may keep some of the states of a scan, and compute the others again."""
+    def blocks(self) -> Callable[..., tuple[Any, list[Any]]] | None:
+        """What runs a scan where a program keeps the states between blocks only: in_blocks of decisions.py, or None."""
         raise NotImplementedError
 
-    def in_blocks(
-        self, run: Callable[..., Any], state: Any, take: Take, order: range, size: int
-    ) -> tuple[Any, list[Any]]:
-        """The last state of a scan and all outputs, where states between blocks are kept.
-
-        Args:
-            run: gives the state and the output of each iteration, for a state, what gives items, and their numbers.
-            state: the first one.
-            take: gives the item of each iteration.
-            order: the numbers of these.
-            size: how many iterations a block has.
-        """
-        raise NotImplementedError
-
-    def leave(self, number: Any) -> bool:
-        """Whether a decision on a number is left to a program."""
-        raise NotImplementedError
-
-    def chosen(self, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-        """What cond returns where a program decides."""
-        raise NotImplementedError
-
-    def switched(self, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-        """What switch returns where a program decides."""
-        raise NotImplementedError
-
-    def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
-        """What while_loop returns where a program decides."""
+    def deciding(self, number: Any) -> Any:
+        """What a program decides by on a number, with methods for cond, switch and while_loop; None in Python."""
         raise NotImplementedError
 
 

@@ -3,6 +3,11 @@
 A program also answers the questions of its function, such as ``if x > 0``. If an answer differs from that of the trace,
 the results and all later answers are void. Then a program runs that has the same answers up to there and then the new
 one. Where there is none, the function is traced for this call.
+
+    lambda x: x if x > 0 else -x
+    fast(2.0)      is traced: the path with the answer 1, whose result is x
+    fast(-3.0)     runs that path, which answers 0: so the path with the answer 0 is traced, whose result is -x
+    fast(-4.0)     runs the path with the answer 0, which was the last one
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ each block begins with, and computes the block again.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -59,6 +60,13 @@ class _Parts(NamedTuple):
 
     functions: Sequence[Callable[..., Any]]
     kinds: Sequence[type[Symbol]]
+
+
+class Deciding:
+    """What a tape records where ``mg.cond``, ``mg.switch`` and ``mg.while_loop`` leave a decision to the program."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.chosen, self.switched, self.repeated = (partial(each, tape) for each in (chosen, switched, repeated))
 
 
 def chosen(tape: Tape, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
@@ -131,7 +139,16 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
 def in_blocks(
     tape: Tape, run: Callable[..., Any], state: Any, take: Callable[[int], Any], order: range, size: int
 ) -> tuple[Any, list[Any]]:
-    """The last state of ``mg.scan`` and all outputs, where the program keeps the states between blocks; see there."""
+    """The last state of ``mg.scan`` and all outputs, where the program keeps the states between blocks.
+
+    Args:
+        tape: where the scan is recorded.
+        run: gives the state and the output of each iteration, for a state, what gives items, and their numbers.
+        state: the first one.
+        take: gives the item of each iteration.
+        order: the numbers of these.
+        size: how many iterations a block has.
+    """
     with tape.following_errors():
         first, item, outputs = returned(state), returned(take(order[0])), list[Structure]()
         if not first.leaves:

@@ -15,20 +15,21 @@ there before, which a recording cannot know.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from micrograd._support.handlers import is_of_handler
 from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, plain_rows, told
-from micrograd.compiler.tracing.decisions import chosen, in_blocks, repeated, switched
+from micrograd.compiler.tracing.decisions import Deciding, in_blocks
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Iterations, taking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from micrograd.engine.value import Value
 
@@ -104,32 +105,15 @@ class TracedOnce(Iterations):
         finally:
             self._keeps_all = before
 
-    def keeps_some(self) -> bool:
-        """Whether a program may keep some of the states of a scan, and compute the others again."""
+    def blocks(self) -> Callable[..., tuple[Any, list[Any]]] | None:
+        """What runs a scan whose states are kept between blocks only, where a program may compute the others again."""
         tape = _tape_that_decides()
-        return tape is not None and tape.may_follow and not self._keeps_all
+        return None if tape is None or not tape.may_follow or self._keeps_all else partial(in_blocks, tape)
 
-    def in_blocks(
-        self, run: Callable[..., Any], state: Any, take: Callable[[int], Any], order: range, size: int
-    ) -> tuple[Any, list[Any]]:
-        """The last state of a scan and all outputs, where states between blocks are kept."""
-        return in_blocks(cast("Tape", _tape_that_decides()), run, state, take, order, size)
-
-    def leave(self, number: Any) -> bool:
-        """Whether a tape records for a program that decides on numbers."""
-        return isinstance(number, Symbol) and _tape_that_decides() is not None
-
-    def chosen(self, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-        """What cond returns where a program decides."""
-        return chosen(cast("Tape", _tape_that_decides()), predicate, branches, operands)
-
-    def switched(self, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-        """What switch returns where a program decides."""
-        return switched(cast("Tape", _tape_that_decides()), index, branches, operands)
-
-    def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
-        """What while_loop returns where a program decides."""
-        return repeated(cast("Tape", _tape_that_decides()), condition, body, state, limit)
+    def deciding(self, number: Any) -> Deciding | None:
+        """What a program decides by, if a tape records for one that decides on numbers."""
+        tape = _tape_that_decides() if isinstance(number, Symbol) else None
+        return None if tape is None else Deciding(tape)
 
 
 def _tape_that_decides() -> Tape | None:

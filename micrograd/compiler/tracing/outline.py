@@ -412,13 +412,13 @@ class _OneIteration(Iterations):
         """Nothing: ``at_once`` has the results of all iterations."""
         return []
 
-    def keeps_some(self) -> bool:
-        """Whether a program may keep some of the states of a scan: it has no outline then."""
-        return _tape().fail("checkpoints")
+    def blocks(self) -> NoReturn:
+        """What runs a scan in blocks: it has no outline."""
+        _tape().fail("checkpoints")
 
-    def leave(self, number: Any) -> bool:
-        """Whether a decision on a number is left to a program: that has no outline."""
-        return _tape().fail("a decision") if is_unknown(number) else False
+    def deciding(self, number: Any) -> None:
+        """Give up, if a program would decide on a number: that has no outline."""
+        return _tape().fail("a decision") if is_unknown(number) else None
 
     def at_once(self, run: Callable[[Any], Any], item: Callable[[int], Any], count: int, axis: Any) -> Any:
         """What all iterations of vmap give, put together."""
