@@ -114,7 +114,7 @@ class TestPositions:
         assert allocate(program).kernels == program.kernels
 
     def test_tables_move_row_by_row(self):
-        rows = Access(0, 0, 1, row_table=np.array([B, A]))
+        rows = Access(0, 0, 1, table=np.array([B, A])[:, None, None])
         pairs = Access(table=np.stack([A + np.arange(SIZE), B + np.arange(SIZE)], axis=1)[None])
         kernels = [
             of(exp, E, 0),

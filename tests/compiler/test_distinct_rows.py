@@ -17,10 +17,15 @@ from tests.compiler.test_scattered import LETTERS, drawn, program_of, sums_of
 pytestmark = needs_cc
 
 
+def by_rows(starts):
+    """The index map of rows that start there."""
+    return Access(table=starts[:, None, None])
+
+
 @pytest.mark.parametrize("is_in_order", [False, True])
 def test_sums_by_a_table_of_few_different_rows_are_added_up_row_by_row_first(is_in_order):
     text = np.array(drawn(200, 3))
-    kernel = Added(600, 1, Access(row_table=LETTERS[text].ravel()), -2.0, (Access(20, 1),), is_in_order)
+    kernel = Added(600, 1, Access(table=LETTERS[text].reshape(-1, 1, 1)), -2.0, (Access(20, 1),), is_in_order)
     (block,), program = by_distinct_rows([Block(1, (kernel,))], program_of(700), Sequences())
     if is_in_order:
         assert (block.kernels, program.size) == ((kernel,), 700)
@@ -35,7 +40,7 @@ def test_sums_by_a_table_of_few_different_rows_are_added_up_row_by_row_first(is_
 @pytest.mark.parametrize("iterations", [1, 5])
 def test_what_a_table_of_few_different_rows_names_is_copied_first(iterations):
     text = np.array(drawn(200, 3))
-    parts = Segment(0.5, 1, Access(row_table=LETTERS[text].ravel()), Access(20, 1))
+    parts = Segment(0.5, 1, Access(table=LETTERS[text].reshape(-1, 1, 1)), Access(20, 1))
     kernel = Reduction(600, 1, Access(700, 1), (parts,))
     (block,), program = by_distinct_rows([Block(iterations, (kernel,))], program_of(1300), Sequences())
     if iterations > 1:
@@ -50,10 +55,10 @@ def test_what_a_table_of_few_different_rows_names_is_copied_first(iterations):
 @pytest.mark.parametrize(
     "kernel",
     [
-        Reduction(300, 2, Access(900, 2, 1), (Segment(1.0, 1, Access(row_table=np.arange(300) % 7), None),)),
-        Reduction(300, 1, Access(900, 1), (Segment(1.0, 2, Access(row_table=np.arange(300) % 7), None),)),
-        Reduction(600, 1, Access(900, 1), (Segment(1.0, 1, Access(row_table=np.arange(600) ** 2 % 601), None),)),
-        Reduction(521, 1, Access(900, 1), (Segment(1.0, 1, Access(row_table=np.arange(521) ** 2 % 499), None),)),
+        Reduction(300, 2, Access(900, 2, 1), (Segment(1.0, 1, by_rows(np.arange(300) % 7), None),)),
+        Reduction(300, 1, Access(900, 1), (Segment(1.0, 2, by_rows(np.arange(300) % 7), None),)),
+        Reduction(600, 1, Access(900, 1), (Segment(1.0, 1, by_rows(np.arange(600) ** 2 % 601), None),)),
+        Reduction(521, 1, Access(900, 1), (Segment(1.0, 1, by_rows(np.arange(521) ** 2 % 499), None),)),
     ],
     ids=["columns", "terms", "no rows that come again", "a prime number of rows"],
 )
@@ -73,7 +78,7 @@ def test_which_row_each_is_is_said_once_for_tables_of_the_same_text(interleaved)
         second = np.stack([second + 100, letters[text[1:-1][::-1]]], axis=1)
     second = second.ravel()
     kernels = [
-        Reduction(len(table), 1, Access(start, 1), (Segment(1.0, 1, Access(row_table=table), None),))
+        Reduction(len(table), 1, Access(start, 1), (Segment(1.0, 1, Access(table=table.reshape(-1, 1, 1)), None),))
         for start, table in ((300, first), (1600, second))
     ]
     sequences = Sequences()

@@ -95,7 +95,7 @@ def test_rows_of_uneven_lengths(precision, lanes, tmp_path):
 )
 def test_rows_that_are_evenly_apart_but_for_a_few(starts, counts):
     """A sum is divided there, so that most of it is a product of matrices."""
-    a, b = Access(row_table=np.array(starts), term_step=1), Access(200, column_step=1, term_step=2)
+    a, b = Access(table=np.array(starts)[:, None, None], term_step=1), Access(200, column_step=1, term_step=2)
     kernel = Reduction(len(starts), 2, Access(100, 2, 1), (Segment(1.0, 9, a, b),))
     parts = in_even_rows(kernel)
     assert [part.rows for part in parts] == counts
@@ -103,7 +103,7 @@ def test_rows_that_are_evenly_apart_but_for_a_few(starts, counts):
         shape, whole = (2, 9 if number else 1), [kernel.target, *kernel.accesses][number]
         found = [[part.target, *part.accesses][number].positions(part.rows, *shape) for part in parts]
         np.testing.assert_array_equal(np.concatenate(found), whole.positions(kernel.rows, *shape))
-    assert len(parts) == 1 or all(access.row_table is None for part in parts for access in part.accesses)
+    assert len(parts) == 1 or all(access.table is None for part in parts for access in part.accesses)
 
 
 def attention(x, *weights):
@@ -203,7 +203,7 @@ def pairs(kernels):
 
 
 def test_rows_stay_one_by_one_where_no_length_of_rows_makes_them_alike():
-    uneven = Access(row_table=np.arange(1088) ** 2 % 997)
+    uneven = Access(table=np.arange(1088)[:, None, None] ** 2 % 997)
     kernel = Reduction(1088, 1, Access(9000, 1), (Segment(1.0, 1, uneven, None),))
     assert in_even_rows(kernel) == [kernel]
 

@@ -115,15 +115,15 @@ def test_a_table_of_few_different_rows_is_short(precision, tmp_path):
     assert "for (int step = 0; step < 3" in file.source
 
 
-@pytest.mark.parametrize("target", [Access(9000, 1), Access(row_table=9000 + np.arange(1200) ** 2)])
+@pytest.mark.parametrize("target", [Access(9000, 1), Access(table=9000 + np.arange(1200)[:, None, None] ** 2)])
 def test_every_third_row_shares_a_table(target):
     """What is read of each of 400 vectors are its last two numbers and its first one, in this order."""
     which = 3 * np.array(drawn(400, 50))
-    read = Access(row_table=(which[:, None] + [1, 2, 0]).ravel())
-    even = Access(row_table=(6 * np.arange(400)[:, None] + [2, 0, 1]).ravel())
+    read = Access(table=(which[:, None] + [1, 2, 0]).reshape(-1, 1, 1))
+    even = Access(table=(6 * np.arange(400)[:, None] + [2, 0, 1]).reshape(-1, 1, 1))
     kernel = Reduction(1200, 1, target, (Segment(1.0, 1, Access(7, row_step=2), read), Segment(1.0, 1, even, None)))
     parts = in_even_rows(kernel)
-    if target.row_table is not None:  # whose every third row is no table more than a number
+    if target.table is not None:  # whose every third row is no table more than a number
         assert parts == [kernel]
         return
     assert [(part.rows, part.columns) for part in parts] == [(400, 1)] * 3

@@ -101,7 +101,7 @@ def _remarks(kernel: Kernel | Loop | Singles, executable: Executable) -> list[st
     pace = executable.pace(kernel)
     if pace is Pace.IN_PYTHON:
         return [_IN_PYTHON.format(kernel.kind)]
-    if any(access.table is not None and access.table[0].size > 1 for access in kernel.accesses):
+    if any(access.gathers for access in kernel.accesses):
         return [_GATHERS]
     if pace is Pace.ONE_BY_ONE:
         return [_FEW_NUMBERS if max(kernel.columns, kernel.terms) < _FEW else _LIES_APART]

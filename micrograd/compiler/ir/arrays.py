@@ -83,5 +83,5 @@ def touched(kernel: Kernel | Loop | Singles) -> list[Touched]:
 def _reach(access: Access, kernel: Kernel | Singles, terms: int, iterations: int) -> tuple[Integers, Integers]:
     """The first and the last index of each row of an operand, or of some of its elements, in all iterations."""
     before, after = access.reach((kernel.rows, kernel.columns, terms), iterations)
-    starts = np.array([access.base]) if access.any_table is None else access.any_table.ravel()
+    starts = np.array([access.base]) if access.table is None else access.table.ravel()
     return starts + before, starts + after

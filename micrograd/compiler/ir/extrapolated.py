@@ -269,7 +269,7 @@ def _array(rows: _Rows, arrays: Sequence[Any]) -> Any:
     if len(growing) > 1 or min(shape) < 0:
         raise UnlikeRowsError(f"arrays of shapes {[each.shape for each in arrays]}")
     flat = [np.moveaxis(each, growing[0], 0).ravel() for each in arrays]
-    made = _by_runs(rows, flat) if first.ndim == 1 else None
+    made = _by_runs(rows, flat) if len(first) == first.size else None
     if made is None:
         made = _row_by_row(rows, flat)
     if made is None:

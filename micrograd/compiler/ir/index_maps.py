@@ -139,9 +139,7 @@ def _access(positions: Positions, rows: int, columns: int) -> Access:
     starts, iteration_step = positions.starts[::columns], positions.iteration_step
     column_step, term_step = step(positions.starts[:columns]), step(positions.steps)
     if not are_even(starts):
-        return Access(
-            0, 0, column_step, term_step, row_table=np.ascontiguousarray(starts), iteration_step=iteration_step
-        )
+        return Access(0, 0, column_step, term_step, np.ascontiguousarray(starts)[:, None, None], iteration_step)
     return Access(int(starts[0]), step(starts), column_step, term_step, iteration_step=iteration_step)
 
 

@@ -44,12 +44,12 @@ class Access:
 
     Attributes:
         base: where the first is.
-        row_step: how far apart rows are, unless there is a table.
+        row_step: how far apart rows are.
         column_step: how far apart columns are.
         term_step: how far apart terms are.
-        row_table: where each row starts, in place of base and row_step.
-        table: where each term of each row starts, of shape (rows, 1, terms), in place of base, row_step
-            and term_step; or where each element is, of shape (rows, columns, terms), in place of all of them.
+        table: where each row starts, of shape (rows, 1, 1), in place of base and row_step; or where each term of each
+            row starts, of shape (rows, 1, terms), in place of term_step, too; or where each element is, of shape
+            (rows, columns, terms), in place of all of them.
         iteration_step: how far all of it moves at each iteration of the loop that the kernel is in.
     """
 
@@ -57,7 +57,6 @@ class Access:
     row_step: int = 0
     column_step: int = 0
     term_step: int = 0
-    row_table: Integers | None = None
     table: Integers | None = None
     iteration_step: int = 0
 
@@ -66,13 +65,12 @@ class Access:
         offset = iteration * self.iteration_step
         if not offset:
             return self
-        row_table, table = (None if found is None else found + offset for found in (self.row_table, self.table))
-        return replace(self, base=self.base + offset, row_table=row_table, table=table)
+        return replace(self, base=self.base + offset, table=None if self.table is None else self.table + offset)
 
     @property
-    def any_table(self) -> Integers | None:
-        """Its table, of rows or of elements."""
-        return self.row_table if self.table is None else self.table
+    def gathers(self) -> bool:
+        """Whether its table says more than where rows start."""
+        return self.table is not None and self.table.shape[1:] != (1, 1)
 
     def reach(self, shape: tuple[int, int, int], iterations: int = 1) -> tuple[int, int]:
         """How far before and after its base, or a number of its table, elements are at most.
@@ -82,7 +80,7 @@ class Access:
             iterations: of the loop that it is in.
         """
         before = after = 0
-        row_step = self.row_step if self.any_table is None else 0
+        row_step = self.row_step if self.table is None else 0
         for step, count in zip((row_step, self.column_step, self.term_step), shape, strict=True):
             before, after = before + min(0, step * (count - 1)), after + max(0, step * (count - 1))
         far = self.iteration_step * (iterations - 1)
@@ -96,18 +94,12 @@ class Access:
     @property
     def has_terms_in_vectors(self) -> bool:
         """Whether several terms can be read at a time."""
-        return self.term_step in (0, 1) and self.table is None
+        return self.term_step in (0, 1) and not self.gathers
 
     def positions(self, rows: int, columns: int, terms: int) -> Integers:
         """The positions of all elements, of shape (rows, columns, terms)."""
-        if self.table is not None:
-            return self.table + self.column_step * np.arange(columns)[None, :, None]
-        starts = self.base + self.row_step * np.arange(rows) if self.row_table is None else self.row_table
-        return (
-            starts[:, None, None]
-            + self.column_step * np.arange(columns)[None, :, None]
-            + self.term_step * np.arange(terms)[None, None, :]
-        )
+        starts = self.base + self.row_step * np.arange(rows)[:, None, None] if self.table is None else self.table
+        return starts + self.column_step * np.arange(columns)[:, None] + self.term_step * np.arange(terms)
 
 
 @dataclass(frozen=True)
@@ -206,7 +198,7 @@ class Reduction(_Reading):
 
     def _is_product_of_matrices(self) -> bool:
         return all(
-            any(factor.column_step == 0 and factor.table is None for factor in (part.first, part.second) if factor)
+            any(factor.column_step == 0 and not factor.gathers for factor in (part.first, part.second) if factor)
             for part in self.segments
             if part.second is not None
         )
@@ -321,12 +313,13 @@ class Singles(_Reading):
     @property
     def target(self) -> Access:
         """The index map of the results."""
-        return Access(row_table=self.targets)
+        return Access(table=self.targets[:, None, None])
 
     @property
     def reads(self) -> list[tuple[Access, int]]:
         """The index map of all that is read."""
-        return [(Access(row_table=np.concatenate([self.first, self.second[self.second >= 0]])), 1)]
+        found = np.concatenate([self.first, self.second[self.second >= 0]])
+        return [(Access(table=found[:, None, None]), 1)]
 
     def moved(self, positions: Integers) -> Singles:
         """The same where each position of the buffer is another one."""
@@ -510,7 +503,7 @@ class Program:
             counts[key] += iterations
             scalars[key] += iterations * kernel.rows * kernel.columns * kernel.terms
             flops[key] += iterations * kernel.flops
-            gathers[key] += iterations * sum(access.table is not None for access in kernel.accesses)
+            gathers[key] += iterations * sum(access.gathers for access in kernel.accesses)
         rows = [["kernel", "rows x columns x terms", "times", "scalars", "flops", "gathers"]]
         rows += [
             [kind, shape, *(f"{table[kind, shape]:,}" for table in (counts, scalars, flops, gathers))]

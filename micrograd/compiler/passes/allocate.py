@@ -173,6 +173,4 @@ def _moved(kernel: Kernel | Loop | Singles, shifts: Sequence[Integers]) -> Kerne
 def _further(access: Access, far: Integers) -> Access:
     if access.table is not None:
         return replace(access, table=access.table + far.reshape(access.table.shape))
-    if access.row_table is not None:
-        return replace(access, row_table=access.row_table + far)
     return replace(access, base=access.base + int(far[0]))

@@ -159,7 +159,7 @@ def _map(each: _Each) -> Map:
 
 def _step(access: Access, each: _Each) -> int | None:
     """How far apart neighbours are, row after row; None where they are not evenly apart."""
-    if access.any_table is not None:
+    if access.table is not None:
         return None
     if each.columns == 1:
         return access.row_step
@@ -172,10 +172,10 @@ def _in_shape(access: Access, each: _Each, columns: int) -> Access | None:
     step = _step(access, each)
     if step is not None:
         return Access(access.base, step * columns, step)
-    if access.table is not None or columns < _FEWEST or each.columns % columns:
+    if access.gathers or columns < _FEWEST or each.columns % columns:
         return None
-    starts = access.positions(each.rows, each.columns, 1)[:, ::columns, 0]
-    return Access(column_step=access.column_step, row_table=starts.ravel())
+    starts = access.positions(each.rows, each.columns, 1)[:, ::columns]
+    return Access(column_step=access.column_step, table=starts.reshape(-1, 1, 1))
 
 
 def _reads(reader: _Each, access: Access, maker: _Each) -> bool:
@@ -187,4 +187,4 @@ def _reads(reader: _Each, access: Access, maker: _Each) -> bool:
 
 def _are_the_same(access: Access, other: Access) -> bool:
     """Whether two index maps without tables lead to the same numbers."""
-    return access.any_table is None and other.any_table is None and access == other
+    return access.table is None and other.table is None and access == other

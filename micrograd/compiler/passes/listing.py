@@ -73,5 +73,5 @@ def _of_kernel(kernel: Kernel) -> str:
 def _where(access: Access) -> str:
     steps = ("r", access.row_step), ("c", access.column_step), ("t", access.term_step), ("i", access.iteration_step)
     moves = [f"{step}{name}" for name, step in steps if step]
-    start = str(access.base) if access.any_table is None else "table"
+    start = str(access.base) if access.table is None else "table"
     return f"[{' + '.join([start, *moves])}]"

@@ -124,7 +124,7 @@ class _Chosen:
         for access in (kernel.target, *kernel.accesses):
             number = int(self._arrays.at(np.array(access.base)))
             step = access.row_step if kernel.rows > 1 else access.column_step
-            is_even = access.any_table is None
+            is_even = access.table is None
             if is_even and step * self._samples == self._sizes[number]:
                 found.append(number)
         return found

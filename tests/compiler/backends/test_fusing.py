@@ -95,7 +95,7 @@ class TestFused:
     @pytest.mark.parametrize("is_first", [True, False])
     def test_what_is_the_same_in_a_row_stays_so(self, is_first, monkeypatch):
         rows = Access(Y, 1, 0)
-        table = Access(0, 0, 1, row_table=np.array([5, 0, 7, 60, 3, 3, 9, 11]))
+        table = Access(0, 0, 1, table=np.array([5, 0, 7, 60, 3, 3, 9, 11])[:, None, None])
         many = of(mul, A if is_first else B, X if is_first else A, rows, shape=(8, 12))
         other = of(exp, B if is_first else A, A if is_first else X)
         again = of(add, C, B, table, shape=(8, 12))

@@ -47,7 +47,7 @@ def operand(rng, end, rows, columns, terms):
         return Access(0, table=np.array([rng.randrange(end) for _ in range(size)]).reshape(rows, columns, terms))
     if rng.random() < 0.3:
         starts = np.array([rng.randrange(end - size) for _ in range(rows)])
-        return Access(0, 0, rng.choice([0, 1]), rng.choice([0, 1]), row_table=starts)
+        return Access(0, 0, rng.choice([0, 1]), rng.choice([0, 1]), table=np.array(starts).reshape(-1, 1, 1))
     steps = rng.choice([(columns * terms, terms, 1), (0, 1, columns), (1, 0, 0), (0, 0, 0)])
     return Access(rng.randrange(end - size), *steps)
 

@@ -20,11 +20,10 @@ BETWEEN, UNTOUCHED = 5, 0.12345  # so many positions before and after what a ker
 
 
 def position(access, row, column, term):
+    start = access.base + access.row_step * row
     if access.table is not None:
-        if access.table.shape[1] == 1:
-            return access.table[row, 0, term] + access.column_step * column
-        return access.table[row, column, term]
-    start = access.base + access.row_step * row if access.row_table is None else access.row_table[row]
+        columns, terms = access.table.shape[1:]
+        start = access.table[row, column % columns, term % terms]
     return start + access.column_step * column + access.term_step * term
 
 
@@ -78,7 +77,7 @@ def operand(rng, layout, rows, columns, terms):
     }[layout]
     if layout == "rows":
         starts = np.array([rng.randrange(GIVEN - columns - terms) for _ in range(rows)])
-        return Access(0, 0, column_step, term_step, row_table=starts)
+        return Access(0, 0, column_step, term_step, table=np.array(starts).reshape(-1, 1, 1))
     if layout == "tables":
         starts = [rng.randrange(GIVEN - 3 * columns) for _ in range(rows * terms)]
         return Access(0, column_step=column_step, table=np.array(starts).reshape(rows, 1, terms))
@@ -94,7 +93,7 @@ def target(rng, rows, columns, end, even):
         return Access(0, table=positions.reshape(rows, columns, 1))
     if rng.random() < 0.5:
         return Access(end, 1, rows)
-    return Access(0, 0, 1, row_table=end + columns * np.array(rng.sample(range(rows), rows)))
+    return Access(0, 0, 1, table=end + columns * np.array(rng.sample(range(rows), rows))[:, None, None])
 
 
 def check(kernels, numbers, end, backend):
@@ -159,7 +158,10 @@ def factors_of_a_product(rng, rows, terms, side_by_side):
     of_terms = {"columns": rng.choice([0, 1, 7]), "terms": 1}[side_by_side]
     starts = np.array([rng.randrange(GIVEN // 2) for _ in range(rows)])
     of_rows = rng.choice(
-        [Access(rng.randrange(50), rng.choice([1, terms, 5]), 0, of_terms), Access(0, 0, 0, of_terms, row_table=starts)]
+        [
+            Access(rng.randrange(50), rng.choice([1, terms, 5]), 0, of_terms),
+            Access(0, 0, 0, of_terms, table=np.array(starts).reshape(-1, 1, 1)),
+        ]
     )
     return rng.sample([of_columns, of_rows], 2)
 
@@ -195,7 +197,7 @@ def large_product(rng, end):
         of_columns = Access(rng.randrange(50), 0, rng.choice([terms, 3]), 1)
         of_rows = Access(rng.randrange(50), rng.choice([terms, 0, 5]), 0, 1)
         if rng.random() < 0.5:
-            of_rows = Access(0, 0, 0, 1, row_table=np.array(rng.sample(range(GIVEN // 2), rows)))
+            of_rows = Access(0, 0, 0, 1, table=np.array(rng.sample(range(GIVEN // 2), rows))[:, None, None])
         segments.append(Segment(rng.choice([1.0, -1.0, 0.5]), terms, *rng.sample([of_columns, of_rows], 2)))
     return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
 
@@ -241,7 +243,7 @@ def operand_of_one_column(rng, layout, rows, terms):
         return Access(0, table=np.array([rng.randrange(GIVEN) for _ in range(rows * terms)]).reshape(rows, 1, terms))
     if layout in ("rows", "squares"):
         starts = np.array([rng.randrange(GIVEN - 2 * terms) for _ in range(rows)])
-        return Access(0, term_step=1 if layout == "squares" else term_step, row_table=starts)
+        return Access(0, term_step=1 if layout == "squares" else term_step, table=np.array(starts).reshape(-1, 1, 1))
     return Access(base, {"beside": 1, "still": 0, "apart": 3}[layout], 0, term_step)
 
 

@@ -214,11 +214,11 @@ def _table_of(kernel: Item) -> tuple[Integers, list[_Rows]] | None:
     if kernel.columns > 1 or not isinstance(kernel, (Added, Reduction, Map)):
         return None
     if isinstance(kernel, Added):
-        tables = [] if kernel.is_in_order else [kernel.target.row_table]
-    elif any(access.table is not None or terms > 1 for access, terms in kernel.reads):
+        tables = [] if kernel.is_in_order else [kernel.target.table]
+    elif any(access.gathers or terms > 1 for access, terms in kernel.reads):
         return None
     else:
-        tables = [access.row_table for access in kernel.accesses]
+        tables = [access.table for access in kernel.accesses]
     found = [(table, rows) for table in tables if table is not None and (rows := _rows_of(table))]
     return found[0] if len(found) == 1 else None
 
@@ -236,7 +236,7 @@ def _parts(kernel: Any, table: Integers, rows: _Rows, start: int) -> Iterator[It
         yield added(of_rows, [positions(access) for access in kernel.factors], kernel.coefficient)
         yield added(rows.distinct.ravel(), [own], 1.0)
         return
-    read = [of_rows if access.row_table is table else positions(access) for access in kernel.accesses]
+    read = [of_rows if access.table is table else positions(access) for access in kernel.accesses]
     count, columns, *made = _accesses([positions(kernel.target), *read])
     given = iter(made)
     yield _copy(own, rows.distinct.ravel())

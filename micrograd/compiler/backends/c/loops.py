@@ -303,7 +303,7 @@ def manner(kernel: Reduction) -> str:
         return "one by one"
     for name, fits, columns in (("multiply", _is_row, COLUMNS), ("multiply_dots", _is_dots, LANES)):
         long = [part for part in kernel.segments if part.terms > 1]
-        shaped = kernel.rows >= ROWS and kernel.columns >= columns and kernel.target.any_table is None
+        shaped = kernel.rows >= ROWS and kernel.columns >= columns and kernel.target.table is None
         if shaped and kernel.target.column_step == 1 and long and all(map(fits, long)):
             return name
     return "side by side" if _is_wide(kernel) else "one by one"
@@ -312,7 +312,7 @@ def manner(kernel: Reduction) -> str:
 def _is_row(part: Segment) -> bool:
     """Whether the columns of a matrix lie side by side, and all rows have their terms at the same distances."""
     a, b = sorted(part.factors, key=lambda access: access.column_step)[:2] if part.second else (part.first,) * 2
-    if a.column_step or b.column_step != 1 or any(access.row_table is not None for access in part.factors):
+    if a.column_step or b.column_step != 1:
         return False
     tables = [access.table is not None and lookup_in(access.table) for access in (a, b)]
     (_, a_term), (b_row, b_term) = (
@@ -326,7 +326,7 @@ def _is_row(part: Segment) -> bool:
 def _is_dots(part: Segment) -> bool:
     """Whether the terms of both matrices lie side by side."""
     a, b = part.first, part.second
-    if b is None or a.any_table is not None or b.any_table is not None:
+    if b is None or a.table is not None or b.table is not None:
         return False
     a, b = (a, b) if a.column_step == 0 else (b, a)
     return a.column_step == 0 != b.column_step and b.row_step == 0 and a.term_step == b.term_step == 1
@@ -348,7 +348,7 @@ def calls(kernel: Reduction, operands: Sequence[Use]) -> list[bool]:
 def _is_dot(kernel: Reduction, part: Segment, factors: Sequence[Use]) -> bool:
     """Whether the terms of a segment, which is computed one by one, are evenly apart, and enough for a call."""
     least = _LONG if len(kernel.segments) <= _LOOPS else _FEWEST
-    tables = any(use.access.table is not None or use.is_number for use in factors)
+    tables = any(use.access.gathers or use.is_number for use in factors)
     return not kernel.largest and part.terms >= least and not tables
 
 

@@ -444,7 +444,7 @@ class Lookup(NamedTuple):
 
 def lookup_of(use: Use) -> Lookup | None:
     """The table of an operand."""
-    return None if use.access.any_table is None else lookup_in(use.access.any_table)
+    return None if use.access.table is None else lookup_in(use.access.table)
 
 
 def lookup_in(table: Integers) -> Lookup:

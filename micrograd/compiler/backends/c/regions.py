@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from micrograd.compiler.ir.index_maps import are_even
+from micrograd.compiler.ir.index_maps import are_even, step
 from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment, Singles, Take, written_out
 from micrograd.compiler.numbers import distinct
 
@@ -71,7 +71,7 @@ class Words:
     @property
     def target(self) -> Access:
         """The index map of all positions, so that all are in one array."""
-        return Access(row_table=self.words[self.is_position])
+        return Access(table=self.words[self.is_position][:, None, None])
 
     @property
     def reads(self) -> list[tuple[Access, int]]:
@@ -80,9 +80,8 @@ class Words:
 
     def changed(self, change: Callable[[Access], Access]) -> Words:
         """The same with another index map."""
-        words, positions = self.words.copy(), change(self.target).row_table
-        assert positions is not None
-        words[self.is_position] = positions
+        words = self.words.copy()
+        words[self.is_position] = change(self.target).positions(self.rows, 1, 1).ravel()
         return replace(self, words=words)
 
 
@@ -150,7 +149,7 @@ class Use(NamedTuple):
     def is_number(self) -> bool:
         """Whether it is one number, the same for all results and iterations."""
         access, (rows, columns, terms) = self.access, self.shape
-        if access.any_table is not None:
+        if access.table is not None:
             return False
         across = (access.row_step and rows > 1) or (access.column_step and columns > 1)
         return not (across or (access.term_step and terms > 1) or (access.iteration_step and self.iterations > 1))
@@ -159,10 +158,10 @@ class Use(NamedTuple):
         """How far it moves from one row, column or term to the next, but for what a table says."""
         access, (rows, columns, terms) = self.access, self.shape
         if axis == "row":
-            return access.row_step if rows > 1 and access.any_table is None else 0
+            return access.row_step if rows > 1 and access.table is None else 0
         if axis == "column":
             return access.column_step if columns > 1 else 0
-        return access.term_step if terms > 1 and access.table is None else 0
+        return access.term_step if terms > 1 else 0
 
     def mark(self, marks: Booleans) -> None:
         """Set the marks of all of its positions."""
@@ -182,7 +181,7 @@ class Use(NamedTuple):
     def reach(self) -> tuple[int, int]:
         """The first and the last position, in all iterations."""
         before, after = self.access.reach(self.shape, self.iterations)
-        if (table := self.access.any_table) is None:
+        if (table := self.access.table) is None:
             return self.access.base + before, self.access.base + after
         return int(table.min()) + before, int(table.max()) + after
 
@@ -222,20 +221,20 @@ def in_even_rows(kernel: Item) -> Sequence[Item]:
         return parts
     if isinstance(kernel, Reduction) and not kernel.is_in_order and kernel.rows * kernel.columns == 1:
         return [replace(kernel, segments=tuple(chain.from_iterable(map(in_even_terms, kernel.segments))))]
-    tables = [access.row_table for access in (kernel.target, *kernel.accesses) if access.row_table is not None]
-    if not tables or any(access.table is not None for access in kernel.accesses):
+    tables = _row_tables(kernel)
+    if tables is None:
         return [kernel]
-    starts = even_parts(np.stack(tables))
+    starts = even_parts(tables)
     is_long_sum = isinstance(kernel, Reduction) and not (kernel.is_in_order or kernel.largest)
     is_large = len(starts) * _MANY <= kernel.rows >= _LARGE
     if not is_large and not (is_long_sum and len(starts) <= _PARTS):
-        return in_threads(kernel) or [kernel]
+        return in_threads(kernel, tables) or [kernel]
     return [_rows(kernel, slice(*ends)) for ends in pairwise([*starts, kernel.rows])]
 
 
 def in_even_terms(part: Segment) -> Sequence[Segment]:
     """The terms of a single sum as some segments whose terms are evenly apart, if there are few of these."""
-    if all(access.table is None for access in part.factors):
+    if not any(access.gathers for access in part.factors):
         return [part]
     starts = even_parts(np.stack([access.positions(1, 1, part.terms).ravel() for access in part.factors]))
     if len(starts) * _MANY > part.terms:
@@ -262,14 +261,12 @@ def in_columns(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
 
     So a table that moves numbers of a loop, some of each iteration, has these of one iteration only.
     """
-    reads, count = [kernel.target, *kernel.accesses], kernel.rows
-    tables = [access.row_table for access in reads if access.row_table is not None]
+    stacked, count = _row_tables(kernel), kernel.rows
     is_simple = kernel.columns == 1 and all(terms == 1 for _, terms in kernel.reads)
-    if count < _LARGE or not tables or not is_simple or any(access.table is not None for access in reads):
+    if count < _LARGE or stacked is None or not is_simple:
         return []
-    stacked = np.stack(tables)
     for period in (number for number in range(_SHORT, _PERIOD + 1) if count % number == 0 and number * _MANY <= count):
-        uneven = (np.diff(stacked.reshape(len(tables), -1, period), 2, axis=1) != 0).any(axis=0)
+        uneven = (np.diff(stacked.reshape(len(stacked), -1, period), 2, axis=1) != 0).any(axis=0)
         first = _IRREGULAR if uneven[:_IRREGULAR].any() else 0
         even = ~uneven[first:].any(axis=0)
         if 2 * even.sum() > period:
@@ -302,15 +299,20 @@ def _columns(
     return replace(kernel.changed(part), rows=count, columns=width)
 
 
-def in_threads(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
+def _row_tables(kernel: Reduction | Map) -> Integers | None:
+    """The tables of where rows start, one below the other; None where there are none, or a table says more."""
+    accesses = kernel.target, *kernel.accesses
+    tables = [access.table.ravel() for access in accesses if access.table is not None]
+    return None if not tables or any(access.gathers for access in accesses) else np.stack(tables)
+
+
+def in_threads(kernel: Reduction | Map, tables: Integers) -> Sequence[Reduction | Map]:
     """A kernel of many rows as some of every second, third ... row, if these have the same tables; none if not.
 
     So the cross products of 1,000 vectors, some of which a table names, need a table with 1,000 entries, not 3,000.
     """
-    tables = [access.row_table for access in (kernel.target, *kernel.accesses) if access.row_table is not None]
-    stacked = np.stack(tables)
     for period in (number for number in range(2, _SHORT + 1) if kernel.rows % number == 0 and kernel.rows >= _LARGE):
-        found = stacked.reshape(len(tables), -1, period)
+        found = tables.reshape(len(tables), -1, period)
         is_same = (found - found[:, :, :1] == found[:, :1] - found[:, :1, :1]).all()
         if is_same and (np.diff(found[:, :, 0], 2, axis=1) != 0).any():
             return [_rows(kernel, slice(first, None, period)) for first in range(period)]
@@ -322,14 +324,14 @@ def _rows(kernel: Reduction | Map, chosen: slice) -> Reduction | Map:
     rows = range(kernel.rows)[chosen]
 
     def part(access: Access) -> Access:
-        if access.row_table is None:
+        if access.table is None:
             return replace(
                 access, base=access.base + rows.start * access.row_step, row_step=rows.step * access.row_step
             )
-        starts = access.row_table[chosen]
+        starts = access.table[chosen].ravel()
         if are_even(starts):
-            return replace(access, base=int(starts[0]), row_step=int(np.diff(starts[:2]).sum()), row_table=None)
-        return replace(access, row_table=starts)
+            return replace(access, base=int(starts[0]), row_step=step(starts), table=None)
+        return replace(access, table=access.table[chosen])
 
     return replace(kernel.changed(part), rows=len(rows))
 
@@ -377,7 +379,7 @@ def is_scalar(kernel: Item) -> bool:
     """Whether a kernel computes one number of numbers at fixed positions."""
     if not isinstance(kernel, (Map, Reduction)) or kernel.rows * kernel.columns > 1:
         return False
-    tables = any(access.any_table is not None for access, _ in kernel.reads)
+    tables = any(access.table is not None for access, _ in kernel.reads)
     return not tables and (isinstance(kernel, Map) or all(part.terms == 1 for part in kernel.segments))
 
 
@@ -530,7 +532,7 @@ def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int
 
     def change(use: Use) -> Access:
         access = use.access
-        lane = at.get(access.base) if access.any_table is None else None
+        lane = at.get(access.base) if access.table is None else None
         if lane is None or not lane.allows(use):
             return access
         base = lane.state if use.block != lane.block else access.base
@@ -601,20 +603,19 @@ def _moved(use: Use, positions: Integers) -> Access | None:
     """An index map where each number is at another position; None if these are not evenly apart."""
     access, (rows, columns, terms) = use.access, use.shape
 
-    def step(table: Integers, far: int, count: int) -> int:
+    def apart(table: Integers, far: int, count: int) -> int:
         start = int(table.flat[0])
         return int(positions[start + far] - positions[start]) if far and count > 1 else 0
 
-    table = access.any_table
+    table = access.table
     starts = np.array([access.base]) if table is None else table
     moved = Access(
         int(positions[access.base]) if table is None else 0,
-        step(starts, access.row_step, rows) if table is None else 0,
-        step(starts, access.column_step, columns),
-        0 if access.table is not None else step(starts, access.term_step, terms),
-        None if access.row_table is None else positions[access.row_table],
-        None if access.table is None else positions[access.table],
-        step(starts, access.iteration_step, use.iterations),
+        apart(starts, access.row_step, rows) if table is None else 0,
+        apart(starts, access.column_step, columns),
+        apart(starts, access.term_step, terms),
+        None if table is None else positions[table],
+        apart(starts, access.iteration_step, use.iterations),
     )
     after = use._replace(access=moved)
     far = access.iteration_step and moved.iteration_step * np.arange(use.iterations)[:, None]

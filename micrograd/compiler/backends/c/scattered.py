@@ -248,12 +248,12 @@ class _Group:
 def _characters(kernel: Item) -> int:
     """How many a kernel takes, about."""
     accesses_ = [kernel.target, *(access for access, _ in kernel.reads)]
-    sizes = [lookup_in(access.any_table).numbers.size for access in accesses_ if access.any_table is not None]
-    if isinstance(kernel, Added) and not kernel.is_in_order and kernel.target.row_table is not None:
-        sizes[0] = min(sizes[0], fewer_numbers(kernel.target.row_table))
+    sizes = [lookup_in(access.table).numbers.size for access in accesses_ if access.table is not None]
+    if isinstance(kernel, Added) and not kernel.is_in_order and kernel.target.table is not None:
+        sizes[0] = min(sizes[0], fewer_numbers(kernel.target.table))
     return _LOOP + _OPERAND * len(kernel.reads) + _ENTRY * sum(sizes)
 
 
 def _is_uneven(kernel: Item) -> bool:
     """Whether a table says where the terms of a kernel are."""
-    return any(access.table is not None for access, _ in kernel.reads)
+    return any(access.gathers for access, _ in kernel.reads)

@@ -222,7 +222,7 @@ class NativeExecutable(Executable):
 
     def _positions(self, rows: int, access: Access, shape: Shape, code: Code) -> list[int]:
         """The address of an operand's table, and its steps along columns, terms and, in a loop, iterations."""
-        if (table := access.any_table) is None:
+        if (table := access.table) is None:
             table = access.base + access.row_step * np.arange(rows)
         if shape.table == FOURS:
             table = table[:, ::SAME]

@@ -216,14 +216,14 @@ def is_turned(kernel: Kernel) -> bool:
         return False
     if kernel.rows < WIDE or kernel.rows * kernel.terms < _gathered(kernel):
         return False
-    is_even = kernel.target.row_step == 1 and kernel.target.any_table is None
+    is_even = kernel.target.row_step == 1 and kernel.target.table is None
     return is_even and not has_many_segments(kernel)
 
 
 def _step_of_columns(access: Access, turned: bool = False) -> int | None:
     """How far apart columns are, if they are the same or lie side by side."""
     if turned:
-        in_vectors = access.row_step in (0, 1) and access.any_table is None
+        in_vectors = access.row_step in (0, 1) and access.table is None
         return access.row_step if in_vectors else None
     return access.column_step if access.has_columns_in_vectors else None
 
@@ -234,7 +234,9 @@ def _step_of_terms(access: Access) -> int | None:
 
 
 def _table(access: Access) -> str:
-    return ROWS if access.table is None else TERMS if access.table.shape[1] == 1 else ELEMENTS
+    if access.table is None or not access.gathers:
+        return ROWS
+    return TERMS if access.table.shape[1] == 1 else ELEMENTS
 
 
 def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
@@ -243,7 +245,7 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
     target = kernel.target
     # Where terms are side by side in a vector, the target's step is that along the columns, if these are many.
     are_many = kernel.columns >= TOGETHER and kernel.rows * kernel.columns >= _MANY_RESULTS
-    step = 1 if are_many and target.column_step == 1 and target.table is None else None
+    step = 1 if are_many and target.column_step == 1 and not target.gathers else None
     first = Shape(_table(target), step) if along == "terms" else _shape(target, along)
     in_blocks = _is_product(kernel, along)
     return (first, *(_shape(access, along, in_blocks) for access in kernel.accesses))
@@ -287,7 +289,7 @@ def _is_product(kernel: Kernel, along: str) -> bool:
     if is_turned(kernel):
         return False
     if along == "terms":
-        is_even = kernel.columns >= TOGETHER and kernel.target.column_step == 1 and kernel.target.table is None
+        is_even = kernel.columns >= TOGETHER and kernel.target.column_step == 1 and not kernel.target.gathers
         if not is_even:
             return False
     return along != "" and all(
@@ -324,7 +326,7 @@ def _is_packed(kernel: Reduction, along: str) -> bool:
 
 def _stays(access: Access) -> str:
     """Where an operand's numbers are the same."""
-    along_rows = access.any_table is None and access.row_step == 0
+    along_rows = access.table is None and access.row_step == 0
     return ALONG_ROWS * along_rows + ALONG_COLUMNS * (access.column_step == 0 and _table(access) != ELEMENTS)
 
 

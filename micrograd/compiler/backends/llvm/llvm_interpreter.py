@@ -152,7 +152,7 @@ def _calls(kernel: Map, primitives: dict[Primitive, int]) -> list[int]:
 
 def _positions(access: Access, rows: int, columns: int, terms: int) -> list[int]:
     """The positions of all elements of an operand, those of a result side by side."""
-    if rows * columns * terms == 1 and access.any_table is None:
+    if rows * columns * terms == 1 and access.table is None:
         return [access.base]
     return access.positions(rows, columns, terms).ravel().tolist()
 

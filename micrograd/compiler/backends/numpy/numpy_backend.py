@@ -142,7 +142,7 @@ class NumpyExecutable(Executable):
             first: whether terms are the first axis, and not the last.
         """
         shape = (rows, columns) if terms is None else (rows, columns, terms)
-        if access.any_table is None:
+        if access.table is None:
             steps = (access.row_step, access.column_step, access.term_step)[: len(shape)]
             view = as_strided(self.buffer[access.base :], shape, [self.dtype.itemsize * step for step in steps])
             view = np.moveaxis(view, -1, 0) if first else view
@@ -152,7 +152,7 @@ class NumpyExecutable(Executable):
         return lambda: self.buffer[positions]
 
     def _store(self, access: Access, rows: int, columns: int) -> Callable[[Floats], None]:
-        if access.any_table is None:
+        if access.table is None:
             target = self._view(access, rows, columns)()
 
             def store(result: Floats) -> None:
@@ -226,9 +226,9 @@ class NumpyExecutable(Executable):
             x, y = self._view(first, rows, columns), self._view(second, rows, columns)
             return lambda: coefficient * x() * y()
         for one, other in ((first, second), (second, first)):
-            if one.table is None and other.table is None and not one.column_step:
+            if not (one.gathers or other.gathers or one.column_step):
                 x = self._view(one, rows, 1, terms)
-                if not other.row_step and other.row_table is None:  # a product of two matrices
+                if not other.row_step and other.table is None:  # a product of two matrices
                     y = self._view(other, 1, columns, terms)
                     return lambda: coefficient * np.matmul(x().squeeze(1), y().squeeze(0).T)
                 y = self._view(other, rows, columns, terms)
