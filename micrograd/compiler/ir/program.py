@@ -99,7 +99,7 @@ class Access:
     def positions(self, rows: int, columns: int, terms: int) -> Integers:
         """The positions of all elements, of shape (rows, columns, terms)."""
         starts = self.base + self.row_step * np.arange(rows)[:, None, None] if self.table is None else self.table
-        return starts + self.column_step * np.arange(columns)[:, None] + self.term_step * np.arange(terms)
+        return starts + (self.column_step * np.arange(columns)[:, None] + self.term_step * np.arange(terms))
 
 
 @dataclass(frozen=True)

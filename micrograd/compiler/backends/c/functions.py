@@ -17,6 +17,7 @@ from micrograd.compiler.backends.c.regions import (
     blocks_of,
     compressed,
     contracted,
+    even_parts,
     evened,
     in_parts,
     local_positions,
@@ -274,7 +275,7 @@ def _copied_out(memory: Memory, home: str, positions: Integers) -> list[str]:
 
 def _copies(memory: Memory, target: str, targets: Integers, source: str, sources: Integers) -> list[str]:
     """The lines that copy elements of one array to another."""
-    runs = _runs(targets, sources)
+    runs = [*pairwise([*even_parts(np.stack([targets, sources])), len(targets)])]
     if len(runs) > _FEW and len(runs) * _LONG > len(targets):
         to, of = (indexed(found, "index", memory.tables) for found in (targets, sources))
         return copied(len(targets), f"{target}[{to}]", f"{source}[{of}]")
@@ -291,16 +292,3 @@ def _stretches(positions: Integers) -> list[tuple[int, int]]:
     marks = {0, len(positions)}
     marks.update(mark for start, end in pairwise(ends) if end - start >= _TABLE for mark in (start, end))
     return [*pairwise(sorted(marks))]
-
-
-def _runs(targets: Integers, sources: Integers) -> list[tuple[int, int]]:
-    """Stretches in which both are evenly apart."""
-    runs, start = [], 0
-    steps = np.stack([np.diff(targets), np.diff(sources)]).T.tolist()
-    while start < len(targets):
-        end = start + 1
-        while end < len(targets) and steps[end - 1] == steps[start]:
-            end += 1
-        runs.append((start, end))
-        start = end
-    return runs

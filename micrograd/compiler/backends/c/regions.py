@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from micrograd.compiler.ir.index_maps import are_even, step
+from micrograd.compiler.ir.index_maps import access_of_one, are_even, step
 from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment, Singles, Take, written_out
 from micrograd.compiler.numbers import distinct
 
@@ -241,9 +241,7 @@ def in_even_terms(part: Segment) -> Sequence[Segment]:
         return [part]
 
     def some(access: Access, start: int, end: int) -> Access:
-        first, *others = access.positions(1, 1, part.terms).ravel()[start:end].tolist()
-        step = others[0] - first if others else 0
-        return Access(first, term_step=step, iteration_step=access.iteration_step)
+        return access_of_one(access.positions(1, 1, part.terms)[0, 0, start:end].tolist(), access.iteration_step)
 
     return [
         replace(
@@ -290,7 +288,7 @@ def _columns(
     def part(access: Access) -> Access:
         positions = access.positions(kernel.rows, 1, 1).reshape(-1, period)[slice(*rows), slice(*columns)]
         positions = positions[::-1] if falls else positions
-        down, right = (int(np.diff(positions[:2, :1], axis=0).sum()), int(np.diff(positions[:1, :2]).sum()))
+        down, right = step(positions[:, 0]), step(positions[0])
         even = positions[0, 0] + down * np.arange(count)[:, None] + right * np.arange(width)
         if (positions == even).all():
             return Access(int(positions[0, 0]), down, right, iteration_step=access.iteration_step)
