@@ -30,7 +30,7 @@ from jax.custom_derivatives import SymbolicZero
 from micrograd._support.callers import warn_user
 from micrograd._support.checks import Operand
 from micrograd.compiler.backends.shared.array_functions import functions_of
-from micrograd.compiler.backends.shared.python_calls import in_python
+from micrograd.compiler.backends.shared.python_calls import Raised, in_python
 from micrograd.compiler.backends.shared.written import Written
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.operations import Operations
@@ -253,7 +253,7 @@ PLAIN = Functions(forward, lambda function, _: function)  # quicker to trace, wh
 DIFFERENTIABLE = Functions(differentiable, _with_slope_of)
 
 
-class Caught(list[BaseException]):
+class Caught(Raised):
     """What primitives have raised while they were called back, in a run of what was traced inside of it.
 
     XLA would make an error of its own of it. So the run goes on with NaN, and whoever runs it raises the first.
@@ -264,13 +264,6 @@ class Caught(list[BaseException]):
 
     def __exit__(self, *_: object) -> None:
         _caught.reset(self._token)
-
-    def check(self) -> None:
-        """Raise the first, and forget all of them."""
-        if self:
-            first = self[0]
-            self.clear()
-            raise first
 
 
 _caught: ContextVar[Caught | None] = ContextVar("caught", default=None)

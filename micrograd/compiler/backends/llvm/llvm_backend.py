@@ -48,7 +48,7 @@ from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module
 from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
-from micrograd.compiler.backends.shared.python_calls import in_python
+from micrograd.compiler.backends.shared.python_calls import Raised, in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take, unrolled, written_out
 from micrograd.compiler.passes.lists import NATIVE
 from micrograd.optim import native
@@ -74,7 +74,7 @@ class NativeExecutable(Executable):
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
-        self.raised: list[BaseException] = []
+        self.raised = Raised()
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._engines: list[Any] = []  # and so must its functions
@@ -89,7 +89,7 @@ class NativeExecutable(Executable):
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
         self._run(*self._call)
         if self.raised:
-            self.raise_what_was_raised()
+            self.raised.check()
 
     def between_calls(self) -> list[Callable[[], object]]:
         """For each stretch of kernels between calls of functions outside of the program a call that runs it."""
@@ -111,13 +111,6 @@ class NativeExecutable(Executable):
             return Pace.ONE_BY_ONE
         return Pace.IN_VECTORS if vector_of(kernel)[0] else Pace.ONE_BY_ONE
 
-    def raise_what_was_raised(self) -> None:
-        """Raise the first error of the Python functions that native code has called."""
-        if self.raised:
-            error = self.raised[0]
-            self.raised.clear()
-            raise error
-
     def _call_of(self, rows: Integers) -> tuple[Any, ...]:
         """What the runner of some rows of the table is called with."""
         addresses = map(ctypes.c_void_p, (self.buffer.ctypes.data, rows.ctypes.data))
@@ -125,7 +118,7 @@ class NativeExecutable(Executable):
 
     def _run_rows(self, *call: Any) -> None:
         self._run(*call)
-        self.raise_what_was_raised()
+        self.raised.check()
 
     def _of_neighbours(self, kernels: Sequence[Kernel | Loop | Singles]) -> list[tuple[_Function, int]]:
         """The steps of some kernels: one of small neighbours."""
@@ -250,7 +243,7 @@ class PartExecutable(NativeExecutable):
         return steps
 
 
-def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
+def _callback(primitive: Primitive, operands: int, raised: Raised) -> Any:
     """A primitive's forward function in Python, to be called from native code."""
     return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(in_python(primitive, raised))
 

@@ -119,7 +119,7 @@ class NativeBatches(Batches):
         losses: list[float] = plan.losses.tolist()
         self._plan = plan
         for run in self._runs:
-            run.raise_what_was_raised()
+            run.raised.check()
         return losses
 
     def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:

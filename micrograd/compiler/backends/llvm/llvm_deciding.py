@@ -28,6 +28,7 @@ from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, run_table, runner
 from micrograd.compiler.backends.llvm.llvm_writer import Loops
 from micrograd.compiler.backends.shared.deciding import ZERO, Check, Choose, Move, Run, RunOfRegion, Unwind
+from micrograd.compiler.backends.shared.python_calls import Raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -45,7 +46,7 @@ class NativeRun(RunOfRegion):
     def prepared(self, plan: Plan) -> Callable[[], object]:
         """What runs a plan: one call into native code, and what it raised."""
         self._kept: list[Any] = []
-        self._raised: list[BaseException] = []
+        self._raised = Raised()
         self._unlinked: list[tuple[Integers, list[str]]] = []
         self._shared: dict[int, Integers] = {}  # what a loop and its way back have in common, by their states
         table = self._table(plan)
@@ -62,12 +63,9 @@ class NativeRun(RunOfRegion):
 
         def call() -> None:
             run(*arguments)
-            if self._raised:
-                error = self._raised[0]
-                self._raised.clear()
-                raise error
+            self._raised.check()
             for each in raising:
-                each.raise_what_was_raised()
+                each.raised.check()
 
         return call
 

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
-def in_python(primitive: Primitive, raised: list[BaseException] | None = None) -> Callable[..., float]:
+class Raised(list[BaseException]):
+    """What Python functions have raised while native code or XLA called them."""
+
+    def check(self) -> None:
+        """Raise the first, and forget all of them."""
+        if self:
+            first = self[0]
+            self.clear()
+            raise first
+
+
+def in_python(primitive: Primitive, raised: Raised | None = None) -> Callable[..., float]:
     """A primitive's forward function of floats, as a backend calls it.
 
     Args:
