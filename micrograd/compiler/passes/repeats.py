@@ -27,6 +27,8 @@ from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.passes.alike import different_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
 
@@ -139,7 +141,8 @@ class Stretches(NamedTuple):
     def of(graph: Graph, levels: Integers) -> Stretches | None:
         """Those of a graph; None if there are none."""
         count = int(levels.max(initial=0)) + 1
-        if count < _FEWEST_LEVELS or not _periodic(np.bincount(levels)):  # what repeats has as many nodes each time
+        # what repeats has as many nodes each time
+        if count < _FEWEST_LEVELS or next(_overlapping(np.bincount(levels)), None) is None:
             return None
         kinds = _kinds(graph, _made_by(graph)[0], np.bincount(graph.terms.owner, minlength=graph.size))
         nodes = np.flatnonzero(graph.is_made())
@@ -253,29 +256,29 @@ def _periodic(described: Integers) -> list[tuple[int, int, int]]:
 
     Where several overlap, the longest one is taken, and of equally long ones that with the shortest iterations.
     """
-    found = [np.zeros((3, 0), dtype=np.int64)]
-    for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_ITERATIONS) + 1):
-        # of levels that are the same an iteration later, a stretch has enough in a row for three of these positions
-        stride = max(1, period * (FEWEST_ITERATIONS - 1) // 4)
-        some = described[:-period:stride] == described[period::stride]
-        if not (some[2:] & some[1:-1] & some[:-2]).any():
-            continue
-        same = described[:-period] == described[period:]
-        changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
-        starts, stops = changes[::2], changes[1::2]
-        iterations = (stops - starts) // period + 1
-        enough = (iterations >= FEWEST_ITERATIONS) & (iterations * period >= _FEWEST_LEVELS)
-        found.append(np.stack([starts, np.full(len(starts), period), iterations])[:, enough])
-    candidates = np.concatenate(found, axis=1)
-    order = np.lexsort((candidates[1], -candidates[1] * candidates[2]))
-    taken = np.zeros(len(described), dtype=bool)
-    chosen = []
-    for first, period, iterations in candidates.T[order].tolist():
-        stretch = slice(first, first + period * iterations)
-        if not taken[stretch].any():
-            taken[stretch] = True
+    taken, chosen = bytearray(len(described)), []
+    longest_first = sorted(_overlapping(described), key=lambda found: (-found[1] * found[2], found[1]))
+    for first, period, iterations in longest_first:
+        end = first + period * iterations
+        if taken.find(1, first, end) < 0:
+            taken[first:end] = b"\1" * (end - first)
             chosen.append((first, period, iterations))
     return sorted(chosen)
+
+
+def _overlapping(described: Integers) -> Iterator[tuple[int, int, int]]:
+    """The same of all stretches, which may overlap, by their periods."""
+    for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_ITERATIONS) + 1):
+        fewest = period * (FEWEST_ITERATIONS - 1)  # levels that are the same an iteration later, in a row
+        stride = max(1, fewest // 4)  # at such a distance, a stretch has at least three of them
+        if b"\1\1\1" not in (described[:-period:stride] == described[period::stride]).tobytes():
+            continue
+        same = (described[:-period] == described[period:]).tobytes() + b"\0"
+        fewest = max(fewest, _FEWEST_LEVELS - period)
+        end, row = 0, b"\1" * fewest
+        while (first := same.find(row, end)) >= 0:
+            end = same.index(b"\0", first)
+            yield first, period, (end - first) // period + 1
 
 
 def _counted(counts: Integers) -> Integers:
