@@ -151,6 +151,34 @@ def test_reductions_of_all_layouts(layouts, largest, many, backend):
     check(*drawn(make, count, 1), backend)
 
 
+COUNTS = [12, 31, 33, 70, 511, 512, 543, 1100]  # of terms
+
+
+@pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
+@pytest.mark.parametrize("segments", [1, 2, 9])
+def test_few_results_of_any_number_of_terms_have_one_code(segments, largest, backend):
+    def make(terms, end):
+        factors = Access(terms, 7, 1, 1), None if largest else Access(2 * terms, 3, 1, 1)
+        counts = [terms] * (segments - 1) + [terms - 3]
+        parts = tuple(Segment(1.0 + number % 2, count, *factors) for number, count in enumerate(counts))
+        return Reduction(2, 1, Access(end, 1, 1), parts, largest)
+
+    kernels = [make(terms, GIVEN + BETWEEN + 7 * place) for place, terms in enumerate(COUNTS)]
+    assert len({code_of(kernel).name for kernel in kernels}) == 1
+    numbers = np.random.default_rng(1).normal(size=GIVEN).tolist()
+    check(kernels, numbers, GIVEN + BETWEEN + 7 * len(kernels), backend)
+
+
+@pytest.mark.parametrize("terms", [40, 600])
+def test_few_results_in_a_loop_move_at_each_iteration(terms, backend):
+    factors = Access(0, 0, 0, 1, iteration_step=3), Access(1000, 0, 0, 1, iteration_step=5)
+    loop = Loop(3, (Reduction(1, 1, Access(2000, 1, 1, iteration_step=1), (Segment(1.0, terms, *factors),)),))
+    numbers = np.random.default_rng(0).normal(size=2000)
+    assert code_of(loop.kernels[0]).width == (8 if terms == 40 else 32)
+    found = run([loop], numbers, 2003, backend)
+    assert found == pytest.approx(run(loop.unrolled(), numbers, 2003, backend), rel=1e-12)
+
+
 def factors_of_a_product(rng, rows, terms, side_by_side):
     """One that is the same in all rows, and one that is the same in all columns."""
     step = {"columns": (1, rng.choice([19, 40])), "terms": (rng.choice([terms, 0, 3]), 1)}[side_by_side]

@@ -30,6 +30,7 @@ from micrograd.compiler.backends.llvm.llvm_codes import (
     SAME,
     code_of,
     has_many_segments,
+    is_long,
     sorted_segments,
     vector_of,
 )
@@ -192,11 +193,11 @@ class NativeExecutable(Executable):
                 table = np.array([self._segment(kernel.rows, part, factors, code) for part in parts], dtype=np.int64)
                 self._kept.append(table)
                 numbers += [len(parts), table.ctypes.data]
-            return np.array(numbers, dtype=np.int64)
+            return np.array([*numbers, is_long(kernel)], dtype=np.int64)
         for access, shape in zip(kernel.accesses, shapes, strict=True):
             numbers += self._positions(kernel.rows, access, shape, code)
         if isinstance(kernel, Reduction):
-            numbers += [part.terms for part in kernel.segments]
+            numbers += [*(part.terms for part in kernel.segments), is_long(kernel)]
         elif isinstance(kernel, Take):
             numbers.append(kernel.terms)
         elif not native_name(kernel.primitive):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 WIDE, _NARROW = 8, 4  # numbers in a vector
+FOUR_VECTORS = 4 * WIDE  # the width of a code that adds up the terms of few results in four vectors, or in one
 _WRITTEN_OUT = 4  # segments of a reduction that have a loop each
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
 _MANY_TERMS = 512  # of few results: four vectors are added up beside one another (a sum of 16,577: 2.2 to 0.9 us)
@@ -126,7 +127,7 @@ def code_of(kernel: Kernel, most: int = _BLOCK) -> Code:
         most: how many rows of a product the processor has registers for.
     """
     along, width = vector_of(kernel)
-    turning = any(access.iteration_step for access in (kernel.target, *kernel.accesses))
+    turning = _is_turning(kernel)
     shapes, turned = _shapes(kernel, along), along != "" and is_turned(kernel)
     if isinstance(kernel, Map):
         return Code("map", along, width, shapes, turning=turning, turned=turned, primitive=kernel.primitive)
@@ -188,8 +189,9 @@ def vector_of(kernel: Kernel) -> tuple[str, int]:
     in_order = isinstance(kernel, Reduction) and kernel.is_in_order
     side_by_side = all(access.has_terms_in_vectors for access in operands)
     if not in_order and terms >= _NARROW and (side_by_side or terms >= _LONG):
-        if side_by_side and kernel.rows * kernel.columns < TOGETHER and _shortest(kernel) >= _MANY_TERMS:
-            return "terms", 4 * WIDE
+        are_few = terms >= WIDE and kernel.rows * kernel.columns < TOGETHER
+        if side_by_side and are_few and (is_long(kernel) or not _is_turning(kernel)):  # one code for any number
+            return "terms", FOUR_VECTORS
         return "terms", WIDE if terms >= WIDE else _NARROW
     if along_columns and (turned or any(in_vectors)) and kernel.rows * kernel.columns * terms >= _gathered(kernel):
         return "columns", WIDE if columns >= WIDE else _NARROW
@@ -201,9 +203,15 @@ def _gathered(kernel: Kernel) -> int:
     return _GATHERED_CALLS if isinstance(kernel, Map) else _GATHERED
 
 
-def _shortest(kernel: Map | Reduction) -> int:
-    """How many terms the shortest segment of a kernel has."""
-    return min(part.terms for part in kernel.segments) if isinstance(kernel, Reduction) else kernel.terms
+def is_long(kernel: Map | Reduction) -> bool:
+    """Whether the terms of few results are added up in four vectors: those of each segment are many."""
+    counts = [part.terms for part in kernel.segments] if isinstance(kernel, Reduction) else [kernel.terms]
+    return min(counts) >= _MANY_TERMS
+
+
+def _is_turning(kernel: Kernel) -> bool:
+    """Whether operands move at each iteration of a loop."""
+    return any(access.iteration_step for access in (kernel.target, *kernel.accesses))
 
 
 def is_turned(kernel: Kernel) -> bool:

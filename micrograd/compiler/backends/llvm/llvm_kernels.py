@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, SQUARES, TOGETHER, WIDE
+from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, FOUR_VECTORS, SQUARES, TOGETHER, WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import (
     DOUBLE,
     FLOAT,
@@ -85,6 +85,9 @@ class _Writer(KernelWriter):
             elif self.code.along == "terms" and self.code.turned:
                 with self.blocks(self.columns, self.code.width) as column:
                     self._vectors_of_terms(column, self.code.width)
+            elif self.code.width == FOUR_VECTORS:
+                with self.loop(integer(0), self.columns, 1) as column:
+                    self._of_few(column)
             elif self.code.along == "terms":
                 done = integer(0)
                 if self.code.shapes[0].step:  # results that lie side by side are stored together
@@ -164,6 +167,30 @@ class _Writer(KernelWriter):
             self._store(column, self.both(folded, *rests))
             return
         self._store(column, self.both(folded, self.together(rests)))
+
+    def _of_few(self, column: Any) -> None:
+        """A sum, or maximum, that is one of few: of four vectors of terms, if it is long; else of one."""
+        builder = self.builder
+        many = self.argument(self.extra + len(self.code.parts) * (1 + self.code.many))  # 1 if it is long, else 0
+        is_long = builder.icmp_signed("!=", many, integer(0))
+
+        def include(sums: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
+            ends = [builder.mul(builder.sdiv(terms, integer(size)), integer(size)) for size in (FOUR_VECTORS, WIDE)]
+            of_four = builder.mul(ends[0], many)
+            of_one = builder.select(is_long, of_four, ends[1])
+            begin, after = integer(0), []
+            for end, width, total in zip((of_four, of_one, terms), (FOUR_VECTORS, WIDE, 1), sums, strict=True):
+                vector = self.splat(coefficient, width)
+                with self.loop(begin, end, width, [total]) as (term, found):
+                    self.carry(self._terms(found, factors, [column], term, terms, width, vector))
+                after += self.carried
+                begin = end
+            return after
+
+        nothing = [self.splat(self.nothing, width) for width in (FOUR_VECTORS, WIDE, 1)]
+        four, one, rest = self.over_segments(nothing, include)
+        total = builder.select(is_long, self.narrowed(four, FOUR_VECTORS, WIDE), one)
+        self._store(column, self.both(self.folded([total]), rest))
 
     def _with_terms(self, sums: list[Any], coefficient: Any, factors: Any, columns: Any, terms: Any) -> list[Any]:
         """The sums of vectors of a segment's terms, and of those that are left, for several columns."""

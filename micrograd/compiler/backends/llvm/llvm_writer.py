@@ -273,16 +273,20 @@ class KernelWriter(Loops):
 
     def folded(self, vectors: list[Any]) -> Any:
         """Fold each of one, four or eight vectors into a number; those of several are a vector."""
-        count, width = len(vectors), self.code.width
+        count, width = len(vectors), vectors[0].type.count
         for size in (1, 2, 4):
             if len(vectors) > 1:
                 vectors = [self.both(*pair) for pair in self._exchanged(vectors, size)]
-        (total,) = vectors
+        total = self.narrowed(vectors[0], width, count)
+        return total if count > 1 else self.builder.extract_element(total, integer(0))
+
+    def narrowed(self, total: Any, width: int, count: int) -> Any:
+        """A vector of so many numbers folded, half onto half, into one of fewer."""
         while width > count:
             width //= 2
             low, high = range(width), range(width, 2 * width)
             total = self.both(self.picked(total, total, low), self.picked(total, total, high))
-        return total if count > 1 else self.builder.extract_element(total, integer(0))
+        return total
 
     def transposed(self, rows: list[Any]) -> list[Any]:
         """The columns of a square of vectors, or of some squares side by side."""
