@@ -22,7 +22,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -281,23 +281,18 @@ class ManyRows:
                 if not reached.is_current():
                     raise
                 looked = self._looked(given, size, other, reached)
-            sizes, arguments, looks, goes_in, known, parts, floats = looked
-            cut = [Structure(each) for each in arguments[1:]]
+            sizes, known = looked.sizes, looked.known
+            cut = [Structure(each) for each in looked.arguments[1:]]
             key = size if cut[0].key == given.key else None, *(each.key for each in cut)
             few_rows = self._known.get(key)
-            if few_rows is None or not few_rows.are_of(parts):
+            if few_rows is None or not few_rows.are_of(looked.outlines):
                 traces()
                 _LOG.debug("%r is traced for %d of %d rows", function, sizes[0], size)
-                few_rows = _Few(
-                    sizes,
-                    [
-                        self._special(_OtherRows(size, count, looks if known else None, goes_in), each, known)
-                        for count, each in zip(sizes, cut, strict=True)
-                    ],
-                    parts,
-                )
+                others = [_OtherRows(size, count, looked.looks if known else None, looked.goes_in) for count in sizes]
+                programs = [self._special(rows, each, known) for rows, each in zip(others, cut, strict=True)]
+                few_rows = _Few(sizes, programs, looked.outlines)
             made_of_few = _OfRows(
-                few_rows, size, floats, given, [numbers for *_, numbers in known], partial(self._make, given)
+                few_rows, size, looked.floats, given, [numbers for *_, numbers in known], partial(self._make, given)
             )
             self._known[key] = few_rows
             self._known.move_to_end(key)
@@ -313,12 +308,8 @@ class ManyRows:
                 reached.put_back(whole=True)
         return made_of_few
 
-    def _looked(self, given: Structure, size: int, sizes: list[int], reached: ClosedOver) -> tuple[Any, ...]:
+    def _looked(self, given: Structure, size: int, sizes: list[int], reached: ClosedOver) -> _Looked:
         """What outlines show of all rows, and of some sizes.
-
-        Returns:
-            The sizes; the arguments for all rows and for each size; how known numbers are looked at; whether that goes
-            into loops in Python; the known numbers; the outlines of the sizes; and the floats that depend on rows.
 
         Raises:
             OutlineError, UnlikeRowsError: if the function does not do the same to any number of rows.
@@ -335,7 +326,7 @@ class ManyRows:
         floats = floats_of(parts, whole)
         if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
             raise OutlineError("another number of rows is another program")
-        return sizes, arguments, looks, goes_in, known, parts, floats
+        return _Looked(sizes, arguments, looks, goes_in, known, parts, floats)
 
     def _outlines(
         self,
@@ -367,6 +358,28 @@ class ManyRows:
         if not is_same(rows.known, known):
             raise UnlikeRowsError("other known numbers")
         return special
+
+
+class _Looked(NamedTuple):
+    """What outlines show of a function.
+
+    Attributes:
+        sizes: how many rows are traced: three numbers of them.
+        arguments: those for all rows, and then for each of the sizes.
+        looks: looks at known numbers.
+        goes_in: whether loops in Python are looked into.
+        known: the known numbers that are as many as the rows.
+        outlines: of the sizes.
+        floats: which float stands for three that depend on the number of rows; see floats_of.
+    """
+
+    sizes: list[int]
+    arguments: list[Any]
+    looks: _Looks
+    goes_in: bool
+    known: list[Any]
+    outlines: list[Any]
+    floats: dict[tuple[float, ...], float]
 
 
 class _Few:
