@@ -50,7 +50,7 @@ def assert_as_eager(function, leaves, *arguments, mapped=True, backend="llvm", *
 class TestOneProgram:
     def test_neither_runs_of_the_body_nor_kernels_grow_with_the_number_of_items(self, capsys):
         found = []
-        for count in (100, 300):  # of more, an outline is looked at, as the function names sum
+        for count in (100, 250):  # of more, an outline is looked at, as the function names sum
             tell = lambda x: print("ran") or mg.tanh(x) * x  # noqa: E731, T201
             fast = mg.compile(lambda xs, tell=tell: sum(mg.vmap(tell)(xs)), backend="llvm")
             fast([0.5] * count)
@@ -658,8 +658,8 @@ class TestErrors:
 class TestMemory:
     def test_a_loop_that_does_not_fit_is_refused_before_it_is_written(self, monkeypatch):
         monkeypatch.setattr(iterations, "bytes_there", lambda: 1e5)
-        seen = mg.compile(lambda x: mg.scan(lambda s, _: (mg.sin(s) * 0.5, None), x, length=300)[0])
-        with pytest.raises(MemoryError, match="300 iterations of 2 operations each, traced one by one, take about"):
+        seen = mg.compile(lambda x: mg.scan(lambda s, _: (mg.sin(s) * 0.5, None), x, length=250)[0])
+        with pytest.raises(MemoryError, match="250 iterations of 2 operations each, traced one by one, take about"):
             seen(1.0)
         monkeypatch.undo()
         assert seen(1.0) == pytest.approx(0.0)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("micrograd")
 # Of fewer, one trace takes no longer than three. An iteration of mg.scan, or of a loop in Python, is traced by itself;
 # rows of arrays and of mg.vmap are traced at once.
-FEWEST_ROWS, FEWEST_ITERATIONS = 1024, 384
+FEWEST_ROWS, FEWEST_ITERATIONS = 1024, 256
 # From 40 to 63 rows are traced; or from 72 to 95, where as many columns of an array, or iterations of a loop, look
 # like rows. So 1 / rows is no power of two, by which a product is no quotient, and there are more than 32 iterations,
 # which some passes look for.
