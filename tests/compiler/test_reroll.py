@@ -10,6 +10,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.ir.program import Access, Reduction, Segment
+from micrograd.compiler.passes import repeats
 
 
 def kernels(f, *arguments):
@@ -233,3 +234,28 @@ def test_distances_that_grow_are_not_taken_for_even_ones():
         ):
             eager, compiled = values(partial(f, positions=positions), x)
             assert eager == compiled
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stretches_of_levels_that_repeat_are_those_found_level_by_level(seed):
+    draw = random.Random(seed)
+    levels = []
+    for _ in range(draw.randrange(1, 5)):
+        levels += [draw.randrange(3) for _ in range(draw.randrange(1, 30))] * draw.randrange(1, 20)
+        levels += [draw.randrange(5) for _ in range(draw.choice([0, 1, 40]))]
+    expected = []
+    for period in range(1, len(levels) // repeats.FEWEST_ITERATIONS + 1):
+        begin = 0
+        for level in range(len(levels) - period + 1):
+            if level == len(levels) - period or levels[level] != levels[level + period]:
+                count = (level - begin) // period + 1
+                if count >= repeats.FEWEST_ITERATIONS and count * period >= 16:
+                    expected.append((begin, period, count))
+                begin = level + 1
+    assert [*repeats._overlapping(np.array(levels))] == expected
+    chosen, taken = repeats._periodic(np.array(levels)), np.zeros(len(levels), dtype=int)
+    for first, period, count in chosen:
+        taken[first : first + period * count] += 1
+    assert set(chosen) <= set(expected)
+    assert taken.max() <= 1
+    assert all(taken[first : first + period * count].any() for first, period, count in expected)
