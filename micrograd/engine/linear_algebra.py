@@ -754,6 +754,8 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
         raise ValueError(f'trans must be 0 or "N", or 1 or "T" for the transposed triangle, not {trans!r:.80}')
     if unit_diagonal:
         a = np.where(np.eye(a.shape[-1], dtype=bool), 1.0, a)
+    if b.shape[-2:][:1] != a.shape[-1:]:
+        raise ValueError(f"solve_triangular takes as many rows in b as in a, not shapes {a.shape} and {b.shape}")
     is_transposed = trans in (1, "T")
     return _of_columns(TRIANGULAR[bool(lower) != is_transposed], _t(a) if is_transposed else a, b)
 
