@@ -11,11 +11,20 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType, TracebackType
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
+_SITE_PACKAGES = tuple(_LIBRARY + name for name in ("site-packages", "dist-packages"))
 
 
 def calling_line() -> tuple[CodeType, int]:
-    """The innermost line of the user's program that is running. Lines of NumPy, which calls back, do not count."""
-    frame = calling_frame()
+    """The innermost line of the user's program that is running.
+
+    Lines of NumPy and of Python's library, which call back, do not count if there is another one.
+    """
+    innermost = calling_frame()
+    outer: FrameType | None = innermost
+    while outer is not None and (_is_of_library(outer) or not _is_of_user(outer)):
+        outer = outer.f_back
+    frame = outer or innermost
     return frame.f_code, frame.f_lineno
 
 
@@ -46,6 +55,11 @@ def raising_instruction(traceback: TracebackType | None) -> tuple[CodeType, int]
 def is_of_package(frame: FrameType) -> bool:
     """Whether a frame runs code of this package."""
     return frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def _is_of_library(frame: FrameType) -> bool:
+    path = frame.f_code.co_filename
+    return path.startswith(("<frozen ", _LIBRARY)) and not path.startswith(_SITE_PACKAGES)
 
 
 def _is_of_user(frame: FrameType) -> bool:

@@ -3,8 +3,10 @@
 import itertools
 import linecache
 import re
+import statistics
 import sys
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -256,3 +258,12 @@ def test_a_number_in_an_object_that_is_returned_is_refused(make):
             mg.compile(lambda x: (make(x), x * 2))(given)
         assert "argument" not in str(error.value)
         assert "compiled function returns" in str(error.value) or "as a key, or in a set" in str(error.value)
+
+
+def test_lines_of_pythons_library_do_not_count():
+    fast = mg.compile(lambda xs: statistics.fmean(xs), backend="numpy")
+    with pytest.raises(mg.TraceError, match=r"test_words\.py:\d+"):
+        fast([1.0, 2.0])
+    with ThreadPoolExecutor(1) as pool:  # in which no line is the user's
+        error = pool.submit(mg.compile(statistics.fmean, backend="numpy"), [1.0, 2.0]).exception()
+    assert "statistics.py:" in str(error)
