@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from functools import partial
 
 import numpy as np
@@ -754,3 +755,25 @@ def test_the_gradient_of_a_large_factor_goes_block_by_block():
     up, down = (np.vdot(np.tril(np.linalg.cholesky(a + step * along)), weights) for step in (1e-4, -1e-4))
     assert np.vdot(slopes, along) == pytest.approx((up - down) / 2e-4, rel=1e-6)
     assert not np.triu(slopes, 1).any()
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (5,), (2, 3), (4, 1)], ids=str)
+def test_right_hand_sides_of_another_length_are_refused(shape):
+    message = re.escape(f"as many rows in b as in a, not shapes (3, 3) and {shape}")
+    solvers = (
+        partial(mg.solve_triangular, SYMMETRIC, lower=True),
+        partial(mg.solve_triangular, mg.array(SYMMETRIC)),
+        mg.compile(partial(mg.solve_triangular, mg.array(SYMMETRIC)), backend="numpy"),
+        mg.compile(lambda b: mg.cho_solve((SYMMETRIC, True), b), backend="numpy"),
+    )
+    for solve in solvers:
+        with pytest.raises(ValueError, match=message):
+            solve(np.ones(shape))
+
+
+@pytest.mark.parametrize("name", ["qr", "eigh", "svd", "slogdet"])
+def test_several_results_of_plain_numbers_are_arrays_of_floats(name):
+    function = getattr(np.linalg, name)
+    expected, found = function(SYMMETRIC), mg.compile(function, backend="numpy")(SYMMETRIC)
+    assert type(found) is type(expected)
+    assert [np.asarray(x).dtype for x in found] == [np.float64] * len(expected)

@@ -3,6 +3,7 @@ to convert.
 """
 
 import enum
+import re
 import warnings
 from collections import defaultdict
 from decimal import Decimal
@@ -394,3 +395,84 @@ def test_derivatives_by_numbers_of_numpy_are_plain_numbers_as_eagerly(dtype, bac
     agree(lambda x: mg.grad(lambda z: z * z * 1.0)(x[0]), x, backend=backend)
     agree(lambda x: mg.grad(lambda z: (z * z).sum() * 1.0)(x), x, backend=backend)
     agree(lambda x: mg.value_and_grad(lambda z: z * z * 1.0)(x[1]), x, backend=backend)
+
+
+INTEGERS = [np.array([1, 2, 3]), np.array([1, 2, 3], dtype=np.int8)]
+
+
+def with_item(make, index, item):
+    """A function that puts something into an array that it makes of another."""
+
+    def function(a):
+        made = make(a)
+        made[index] = item(a)
+        return made
+
+    return function
+
+
+@pytest.mark.parametrize("a", [*INTEGERS, np.array([1.0, 2.0, 3.0]), np.array([True, False, True])], ids=str)
+@pytest.mark.parametrize("index", [0, [0, 2], slice(1, None)], ids=str)
+@pytest.mark.parametrize("item", [1.5, -2.0, 2, True], ids=str)
+@pytest.mark.parametrize("make", [np.copy, np.zeros_like, np.ones_like, lambda a: np.full_like(a, 7), lambda a: a * a])
+def test_numbers_are_put_into_an_array_as_its_dtype_has_them(make, item, index, a):
+    function = with_item(make if make is not np.copy else lambda a: a.copy(), index, lambda a: item)
+    expected, found = function(a), mg.compile(function, backend="numpy")(a)
+    assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+
+
+@pytest.mark.parametrize("a", INTEGERS, ids=lambda a: a.dtype.name)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a, b: b.__setitem__(0, a[0] * 1.5),
+        lambda a, b: b.__setitem__([0, 1], [a[0] / 2, 1]),
+        lambda a, b: b.__setitem__(slice(1), a[:1] * 1.5),
+        lambda a, b: b.fill(a[0] / 2),
+        lambda a, b: np.add.at(b, [0, 0], 1.5),
+        lambda a, b: np.put(b, [0], 1.5),
+        lambda a, b: np.full_like(b, a[0] / 2),
+    ],
+)
+def test_a_float_that_an_array_of_integers_would_cut_is_refused(change, a):
+    for make in (lambda a: a.copy(), np.zeros_like, np.empty_like):
+        fast = mg.compile(lambda a, make=make: [b := make(a), change(a, b)][:1], backend="numpy")
+        with pytest.raises(TraceError, match=r"a float put into an array of integers .*Write x.astype\(float\)"):
+            fast(a)
+        assert fast(a.astype(float))[0].dtype == float
+
+
+@pytest.mark.parametrize("change", ["b *= 1.5", "b /= b", "b[1:] += 0.5", "b **= 0.5", "np.multiply(b, 0.5, out=b)"])
+def test_results_that_an_array_of_integers_has_no_room_for_raise_as_eagerly(change):
+    def function(a):
+        b = a.copy()
+        exec(change, {"b": b, "np": np})
+        return b
+
+    fast = mg.compile(function, backend="numpy")
+    for a in INTEGERS:
+        with pytest.raises(TypeError) as expected:
+            function(a)
+        with pytest.raises(type(expected.value), match=re.escape(str(expected.value))):
+            fast(a)
+    assert fast(np.array([1.0, 4.0])).tolist() == function(np.array([1.0, 4.0])).tolist()
+
+
+def test_arrays_that_are_made_like_others_have_their_dtype():
+    function = lambda a: [a * 2, np.full_like(a, 7.5), np.ones_like(a), np.zeros_like(a, dtype=float)]  # noqa: E731
+    for a in (*INTEGERS, np.array([0.5, 1.5])):
+        expected, found = function(a), mg.compile(function, backend="numpy")(a)
+        assert [(x.dtype, x.tolist()) for x in found] == [(x.dtype, x.tolist()) for x in expected]
+    halves = mg.compile(lambda a: np.full_like(a, 7) / 2 + a, backend="numpy")(np.array([0.5]))
+    assert halves.tolist() == [4.0]
+    of_values = mg.compile(lambda a: with_item(np.zeros_like, 0, lambda a: 1.5)(a) + a, backend="numpy")
+    assert mg.numbers(of_values(mg.array([1.0, 2.0]))).tolist() == [2.5, 2.0]
+
+
+def test_a_number_beside_arrays_of_another_shape_raises_as_eagerly():
+    for join in (np.concatenate, np.stack, np.vstack):
+        function = lambda a, b, join=join: join([a, b])  # noqa: E731
+        with pytest.raises(ValueError, match="must") as expected:
+            function(np.eye(3), np.float64(2.0))
+        with pytest.raises(ValueError, match=re.escape(str(expected.value))):
+            mg.compile(function, backend="numpy")(np.eye(3), np.float64(2.0))

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import signal
 import threading
 import warnings
 
@@ -605,3 +606,86 @@ def test_gradients_flow_through_calls_of_arrays_beside_decisions(backend, rounds
         eager.backward()
         assert result.data == pytest.approx(eager.data, rel=1e-12)
         assert given.grad == pytest.approx(expected.grad, rel=1e-10)
+
+
+class RefusedError(Exception):
+    """An error of the user's."""
+
+
+def raise_of(x):
+    raise RefusedError(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        raise_of,
+        lambda x: raise_of(x) if x < 0 else x,
+        lambda x: mg.dot(x, x),
+        lambda x: mg.vmap(mg.sin)(x),
+        lambda x: mg.scan(lambda s, y: (s + y, s), 0.0, x),
+        lambda x: mg.losses.cross_entropy(x, 1),
+        lambda x: np.full(2, x).nothing,
+    ],
+)
+def test_errors_show_the_numbers_of_the_call_and_no_symbols(function):
+    for x in (-1.5, np.float64(-2.5), Value(-3.0)):
+        with pytest.raises((RefusedError, TypeError, AttributeError)) as expected:
+            function(x)
+        fast = mg.compile(function, backend="numpy")
+        for call in (fast, fast, fast.explain):
+            with pytest.raises(type(expected.value)) as found:
+                call(x)
+            assert type(found.value) is type(expected.value)
+            assert str(found.value) == str(expected.value)
+        with pytest.raises(type(expected.value)) as found:
+            fast(x)
+        assert found.value.__context__ is None
+
+
+def test_what_a_function_changes_before_it_raises_is_changed_once():
+    calls = []
+
+    def refuses(x):
+        calls.append(len(calls))
+        raise RefusedError(x)
+
+    with pytest.raises(RefusedError):
+        mg.compile(refuses)(1.0)
+    assert calls == [0]
+
+
+def test_an_error_that_comes_only_from_symbols_is_raised():
+    def on_symbols(x):
+        if type(x) is not float:
+            raise RefusedError("no float")
+        return x
+
+    fast = mg.compile(on_symbols)
+    for call in (fast, fast.explain):
+        with pytest.raises(RefusedError, match="no float"):
+            call(1.0)
+
+
+@pytest.mark.parametrize("decides", [False, True])
+def test_what_a_handler_of_a_signal_raises_ends_the_call(decides):
+    calls = []
+
+    def late(*_):
+        raise TimeoutError("too late")
+
+    def interrupted(x):
+        calls.append(x)
+        if decides and x > 0:
+            x = x * 2
+        if len(calls) == 1:
+            signal.raise_signal(signal.SIGALRM)
+        return x
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        with pytest.raises(TimeoutError, match="too late"):
+            mg.compile(interrupted)(1.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(calls) <= 1

@@ -170,14 +170,16 @@ class CompiledFunction(Generic[P, R]):
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         if needs_graphs():
             return self.function(*arguments, **named)  # a program's gradients are numbers
-        given = Structure.of_call(arguments, named)
+        given, undecided = Structure.of_call(arguments, named), None
         try:
             with self._lock:
                 special, found = self._found(given, recorder is None or recorder.remembers)
         except UndecidedError as error:
+            undecided = error
+        if undecided is not None:
             result = self.function(*arguments, **named)  # mostly it raises, too
-            if isinstance(error.__cause__, TraceError):
-                raise error.__cause__ from None
+            if undecided.raised is not None and not undecided.may_return:
+                raise undecided.raised from None
             return result
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
             result = self.function(*arguments, **named)
@@ -514,8 +516,14 @@ class CompiledFunction(Generic[P, R]):
                 return last, given
             if not (arguments or named) and _needs_arguments(self.function):
                 raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
-            special = self._specialise(given)
-            return self._on_its_path(special, given, False)[0] if special.questions else special, given
+            try:
+                special = self._specialise(given)
+                return self._on_its_path(special, given, False)[0] if special.questions else special, given
+            except UndecidedError as error:
+                undecided = error
+            if undecided.raised is not None:
+                self.function(*arguments, **named)  # mostly it raises, too
+            raise undecided.raised or undecided from None
 
     def _specialised(self, given: Structure, **told: Any) -> Specialised:
         return Specialised(self._source(given, **told), self._backend, self._disable, self._verify)

@@ -34,6 +34,7 @@ from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
+from micrograd.compiler.tracing.questions import UndecidedError
 from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import AbandonedError, FollowedError
 from micrograd.engine.storage import Stored
@@ -204,7 +205,8 @@ class Specialised:
                 error.has_changed = not self.closed_over.is_current()
                 if not error.has_changed:
                     raise
-            self.closed_over.put_back(whole=isinstance(error, AbandonedError) or source.asked > 0)
+            runs_again = isinstance(error, (AbandonedError, UndecidedError)) or source.asked > 0
+            self.closed_over.put_back(whole=runs_again)
             raise
         self.closed_over.notice_new_attributes()
         if source.asked and not self.closed_over.is_current():

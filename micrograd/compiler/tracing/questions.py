@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd._support.callers import calling_frame
+from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.refusals import TraceError, running_line
 from micrograd.compiler.guards.words import running_expression
 from micrograd.compiler.ir.entries import (
@@ -51,7 +52,17 @@ _EXACT, _ROUNDED_ONCE, _ROUNDED = range(3)
 
 
 class UndecidedError(TraceError):
-    """The function raises where it decides on numbers: it is to run eagerly, and raises what it raises then."""
+    """The function is to run eagerly, and raises what it raises then.
+
+    Args:
+        message: why.
+        raised: what the function raised on symbols, if it did.
+        may_return: whether the result counts if nothing is raised then, because other numbers may have decided.
+    """
+
+    def __init__(self, message: str, raised: Exception | None = None, may_return: bool = True) -> None:
+        super().__init__(message)
+        self.raised, self.may_return = raised, may_return
 
 
 class Question(NamedTuple):
@@ -109,13 +120,20 @@ class Questions:
 
     @contextmanager
     def undecided_by_errors(self) -> Iterator[None]:
-        """Errors on one of several paths become an UndecidedError: eagerly, their messages show this call's numbers."""
+        """Errors become an UndecidedError: eagerly, their messages show this call's numbers, and not symbols.
+
+        Refusals do so on one of several paths only.
+        """
         try:
             yield
         except Exception as error:
-            if not self._asked or isinstance(error, UndecidedError):
+            if isinstance(error, (UndecidedError, MemoryError)) or is_of_handler(error):
                 raise
-            raise UndecidedError(str(error)) from error
+            is_refusal = isinstance(error, TraceError)
+            if is_refusal and not self._asked:
+                raise
+            may_return = bool(self._asked) and not is_refusal
+            raise UndecidedError("the function raises an error", error, may_return) from error
 
     def truth(self, position: int, is_bool: bool) -> bool:
         """Whether the number at a position is not 0; a bool is 1 or 0."""

@@ -87,7 +87,7 @@ class SymbolArray(ValueArray):
         if is_of_bools(self) and not is_of_bools(item):
             item = _each(truth, np.array(plain(item), dtype=object))
         elif not is_seen_by_library():
-            _check_room(self, item)
+            item = _fitting(self, item)
         try:
             super().__setitem__(index, item)
         except IndexError:
@@ -126,8 +126,7 @@ class SymbolArray(ValueArray):
 
     def fill(self, value: Any) -> None:
         """Put something at each index."""
-        _check_room(self, value)
-        self[...] = value
+        self[...] = _fitting(self, value)
 
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
@@ -201,6 +200,8 @@ def arranged(result: Any) -> Any:
         return result.view(SymbolArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
+    if hasattr(kind, "_make"):  # such as that of np.linalg.qr
+        return kind._make(map(arranged, result))
     return result
 
 
@@ -248,6 +249,8 @@ def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings
     if (result := _in_lanes(ufunc, method, inputs, settings)) is not None:
         return result
     name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
+    if method == "at" and ufunc.nin == 2:
+        _check_room(operands[0], operands[2])
     if ufunc is np.divmod and not any(map(_has_values, operands)):
         return np.floor_divide(*inputs, **settings), np.remainder(*inputs, **settings)
     if method in ("__call__", "outer"):
@@ -277,6 +280,8 @@ def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
+        if method == "__call__" and all(kind_of(plain(x)) is not None for x in (*operands, *out)):
+            _compute_eagerly(ufunc, _stand_in(operands), _stand_in({**settings, "out": tuple(map(plain, out))}))
         _check_out(name, out, operands, function)
         settings["out"] = tuple(map(plain, out))
     finish = None
@@ -370,6 +375,9 @@ def _compute_eagerly(function: Any, *parts: Any) -> None:
 
 def _stand_in(x: Any) -> Any:
     """Ones in the place of symbols, in nested lists, tuples and dicts."""
+    if is_unknown(x):
+        kind = kind_of_number(x)
+        return kind.type(1) if is_dtype(kind) else kind(1)
     if isinstance(x, dict):
         return {name: _stand_in(part) for name, part in x.items()}
     if isinstance(x, (list, tuple)):
@@ -480,21 +488,65 @@ def _copyto(to: Any, array: Any, casting: str = "same_kind", where: Any = True) 
     _check_room(to, array)
 
 
-def _full_like(a: Any, fill_value: Any, dtype: Any = None, *arguments: Any, **settings: Any) -> None:
-    """np.full_like goes the ordinary way, if the array has room for Values."""
-    if dtype is None:
+def _full_like(a: Any, fill_value: Any, dtype: Any = None, *arguments: Any, **settings: Any) -> Any:
+    """np.full_like of a number that is not known goes the ordinary way, if the array has room for it."""
+    if dtype is not None:
+        return None
+    if _has_symbols(fill_value):
         _check_room(a, fill_value)
+    return None if arguments or settings or _has_symbols(fill_value) else _like(np.full_like, a, fill_value)
+
+
+def _like(function: Any, a: Any, *fill_value: Any, **settings: Any) -> Any:
+    """An array like one of plain numbers, with numbers of its dtype; None if there are Values, or comparisons."""
+    kind = kind_of(a)
+    if settings or kind is None or kind is bool or not _is_array(a):
+        return None
+    made = function(_ones_like(a), *fill_value)
+    numbers = np.empty(made.shape, dtype=object)
+    # Integers of NumPy show that it has no room for fractions
+    numbers[...] = made if not _is_of_integers(kind) else np.frompyfunc(made.dtype.type, 1, 1)(made)
+    return arranged(numbers)
 
 
 def _check_room(array: Any, item: Any) -> None:
-    """Refuse to put a Value into an array of the numbers that an argument has: eagerly it keeps its number only."""
-    if (
-        _has_values(item)
-        and array is not None
-        and array.size
-        and all(is_unknown(x) and not is_value(x) and not isinstance(x, bool) for x in array.flat)
-    ):
-        refuse("a Value put into an array of numbers", "Write mg.array(x) for the array, which keeps gradients too.")
+    """Refuse to put into an array of the numbers that an argument has what it keeps a part of eagerly.
+
+    Of a Value that is its number, and in an array of integers, of a float the whole part.
+    """
+    if array is None or not array.size:
+        return
+    if _has_values(item):
+        if all(is_unknown(x) and not is_value(x) and not isinstance(x, bool) for x in array.flat):
+            instead = "Write mg.array(x) for the array, which keeps gradients too."
+            refuse("a Value put into an array of numbers", instead)
+    elif _has_floats(item) and _has_integers_only(array):
+        refuse("a float put into an array of integers", "Write x.astype(float) for the array.")
+
+
+def _fitting(array: Array, item: Any) -> Any:
+    """What is to be put into an array: in one of integers, known numbers as its dtype has them."""
+    if _has_symbols(item) or not _has_integers_only(array):
+        _check_room(array, item)
+        return item
+    numbers = np.empty(np.shape(item), kind_of(array.view(np.ndarray)))
+    numbers[...] = item
+    return numbers[()]
+
+
+def _has_floats(x: Any) -> bool:
+    """Whether there are floats among plain numbers, in nested lists and arrays."""
+    if isinstance(x, (list, tuple)):
+        return any(map(_has_floats, x))
+    kind = kind_of(x)
+    return kind is not None and kind is not bool and not _is_of_integers(kind)  # a dtype is equal to None
+
+
+def _has_integers_only(array: Array) -> bool:
+    """Whether an array is one of integers where the function is not compiled."""
+    return bool(array.size) and all(
+        is_whole(x) if is_unknown(x) and not isinstance(x, bool) else isinstance(x, np.integer) for x in array.flat
+    )
 
 
 def _find(*arguments: Any, **settings: Any) -> None:
@@ -521,6 +573,9 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),
     np.copyto: _copyto,
     np.full_like: _full_like,
+    np.zeros_like: partial(_like, np.zeros_like),
+    np.ones_like: partial(_like, np.ones_like),
+    np.empty_like: partial(_like, np.zeros_like),
     np.put: lambda a, ind, v, mode="raise": _check_room(a, v),
     np.pad: _pad,
     np.where: _where,
