@@ -67,5 +67,4 @@ def _as_the_tape(name: str) -> Callable[..., Any]:
 
 
 for _name in vars(Tracer).keys() - vars(DetachedTape).keys():  # all else that a tracer is asked
-    if not _name.startswith("_"):
-        setattr(DetachedTape, _name, _as_the_tape(_name))
+    setattr(DetachedTape, _name, _as_the_tape(_name))
