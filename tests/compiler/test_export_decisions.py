@@ -86,6 +86,22 @@ def test_a_loop_with_too_many_iterations_is_an_error(built):
         f(1.0)
 
 
+@pytest.mark.parametrize("limit", [None, 9])
+def test_what_is_not_finite_in_an_iteration_is_an_error_although_the_next_one_is_well(limit, built):
+    def f(x):
+        def body(s):
+            inverse = 1.0 / mg.where(s < 0.5, x, 1.0)
+            return mg.where(inverse > 100.0, 0.75, inverse)
+
+        return mg.while_loop(lambda s: mg.where(s >= 1.0, 0.0, 1.0) > 0.5, body, x - x, limit=limit)
+
+    file = built(f, 0.5)
+    assert file.value([0.5])[0] == f(0.5) == 2.0
+    assert [file("value_checked", [x])[0] for x in (0.5, 0.0)] == [0, 1]
+    with pytest.raises(ZeroDivisionError):
+        f(0.0)
+
+
 def test_gradients_of_a_loop_without_a_limit(built):
     def f(x):
         return mg.cond(x > 0, lambda: mg.while_loop(lambda y: y < 9.0, lambda y: y * x + 1.0, 1.0), lambda: x)

@@ -252,6 +252,7 @@ class _Calls:
         lines += [f"int {made} = 0;"] if kept or decided.limit is not None else []
         lines += [
             "for (;;) {",
+            *inside(self._failing(step)),  # the next iteration may need nothing that is not finite
             f"    {self._value(condition, 'condition', asked)}",
             "    if (next[0] == 0.0) {",
             "        break;",
@@ -266,7 +267,7 @@ class _Calls:
             lines += inside(copied(count, f"{kept}[{positions} + index]", state))
         lines += [f"    {self._value(body, 'body', read)}", *inside(copied(count, state, "next[index]"))]
         lines += [f"    {made}++;"] if kept or decided.limit is not None else []
-        return [*lines, "}", *self._failing(step)]
+        return [*lines, "}"]
 
     def loop_back(self, step: Step, number: int, kept: str) -> list[str]:
         """The same backwards: the gradients of the state are where those of the results were."""
