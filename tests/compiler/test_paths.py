@@ -564,7 +564,7 @@ REFUSED = {
     "a key": (lambda x: {x: 1.0}[x], "a number as a key.*mg.take"),
     "equality": (lambda x: W if x * W == 2 else x, "== would freeze"),
     "a text": (lambda x: f"{x:.2f}", "the text of a number"),
-    "digits": (lambda x: round(x, 2), "the int of a number"),
+    "digits": (lambda x: round(x, 2), r"round to digits.*np\.round\(x, digits\)"),
     "data": (lambda x: (x * W).data * W, r"\.data would freeze.*mg\.detach\(x\)"),
     "data of a Value outside": (lambda x: x * W.data, r"number of a Value would freeze.*mg\.detach"),
     "a float": (lambda x: math.exp(x), "the float of a number.*mg.exp"),

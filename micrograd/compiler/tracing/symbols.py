@@ -68,7 +68,9 @@ def _whole(of_number: Callable[[float], int]) -> Callable[..., Any]:
     """A method that gives the int of a symbol for this call, where the tape takes questions."""
 
     def whole(self: Symbol, *digits: Any) -> Any:
-        if digits not in _NO_DIGITS or (questions := self._tape.asked()) is None:
+        if digits not in _NO_DIGITS:
+            return refuse("round to digits", "Write np.round(x, digits), which rounds as NumPy does.")
+        if (questions := self._tape.asked()) is None:
             return refuse(THE_INT, FOR_AN_INDEX)
         if not is_plain(self):
             float_read()
