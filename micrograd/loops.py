@@ -373,8 +373,13 @@ def taking(iterations: Iterations) -> Iterator[None]:
 class Rows(ContextEntry):
     """What stands for the rows of arrays while a function is traced for another number of them."""
 
-    def given(self, known: Any) -> Any:
-        """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known."""
+    def given(self, known: Any, of_iterations: bool = False) -> Any:
+        """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known.
+
+        Args:
+            known: the range, the array or the list.
+            of_iterations: whether iterations of scan or vmap get its items.
+        """
         raise NotImplementedError
 
     def goes_through(self, count: int) -> None:
@@ -451,7 +456,7 @@ class _Sequences:
         if not isinstance(axis, int):
             raise ValueError(f"{path} is no tuple or dict, and has one axis, not {axis!r:.80}")
         if (other := rows_in_use()) is not None:
-            nested = other.given(nested)
+            nested = other.given(nested, of_iterations=True)
         if is_array(nested):
             return self._through_array(nested, axis, path)
         if not isinstance(nested, (list, range)):

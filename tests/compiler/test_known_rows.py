@@ -443,6 +443,41 @@ def test_integers_that_are_no_floats(caplog):
     assert is_traced_in_full(caplog, mg.compile(lambda: (x * SCALE).sum() * 1e-20))
 
 
+def matches_a_value(item):
+    match item:
+        case mg.Value():
+            return True
+    return False
+
+
+ASKED = {
+    "isinstance": lambda item: isinstance(item, mg.Value),
+    "type": lambda item: type(item) not in (float, np.float64),
+    "hasattr": lambda item: hasattr(item, "backward"),
+    "match": matches_a_value,
+}
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+@pytest.mark.parametrize("name", ASKED)
+def test_items_are_asked_for_their_class(name, backend):
+    is_value, array, rows = ASKED[name], numbers(ROWS), numbers(ROWS).tolist()
+
+    def times(item, x):
+        return item * x * (2.0 if is_value(item) else 3.0)
+
+    for f in (
+        lambda x: mg.scan(lambda state, item: (state + times(item, x), state), 0.0, array)[0],
+        lambda x: mg.scan(lambda state, item: (state * 0.5 + times(item, x), state), 0.0, rows)[0],
+        lambda x: mg.mean(mg.vmap(lambda item: times(item, x))(array)),
+        lambda x: mg.mean(mg.vmap(lambda item: times(item, x))(rows)) * SCALE,
+        lambda x: sum([times(item, x) for item in rows]) + sum(times(item, x) for item in array),
+        lambda x: np.sum(array * x) * (2.0 if is_value(x) and not isinstance(x, float) else 3.0),
+    ):
+        fast = mg.compile(f, backend=backend)
+        check(slopes_of(fast(2.0)), slopes_of(f(2.0)))
+
+
 @pytest.mark.parametrize("largest", [2**31 + 3, 2**40])
 def test_large_integers(largest, caplog):
     x = np.append(np.arange(ROWS - 1), largest)

@@ -32,7 +32,7 @@ from micrograd.compiler.calling.boundary import Results, shapes_of
 from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.guards.code_names import catches_errors, has_loops
+from micrograd.compiler.guards.code_names import asks_for_classes, catches_errors, has_loops, matches_classes
 from micrograd.compiler.guards.structure import ARRAY, Structure
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import shape_of_floats
@@ -435,7 +435,7 @@ class _Refusing(Rows):
         self._size = size
         self.found: list[int] = []
 
-    def given(self, known: Any) -> Any:
+    def given(self, known: Any, of_iterations: bool = False) -> Any:
         """Known numbers, or a range, that are not many."""
         if type(known) is range:
             self.goes_through(len(known))
@@ -473,11 +473,19 @@ class _Looks:
 
     def __init__(self, reached: ClosedOver) -> None:
         self._reached, self._catches = reached, catches_errors(reached.codes)
+        self._matches = matches_classes(reached.codes)
         self._seen: dict[int, tuple[Any, ...]] = {}
 
     def may_go_into_loops(self) -> bool:
         """Whether loops in Python may be looked into."""
-        return not self._catches and has_loops(self._reached.codes)
+        return not (self._catches or self._matches) and has_loops(self._reached.codes)
+
+    def may_be_items(self) -> bool:
+        """Whether iterations may get what stands for items: not where these are asked for their class unnoticed.
+
+        What stands for a number is also a Value. Where loops are looked into, so are calls that ask.
+        """
+        return self.may_go_into_loops() or not (self._matches or asks_for_classes(self._reached.codes))
 
     def at(self, known: Any) -> tuple[Any, ...]:
         """What it is: two classes and an array; nothing if there are no long rows of numbers in it."""
@@ -508,13 +516,15 @@ class _OtherRows(Rows):
         self.known: list[tuple[Any, ...]] = []
         self._stands: list[Any] = []
 
-    def given(self, known: Any) -> Any:
+    def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for known numbers, or a range, that are as many as the rows, or a few more or fewer."""
         if type(known) is range:
             is_near = known.step == 1 and abs(len(known) - self._size) <= EDGE
             return known[: len(known) - self._size + self._count] if is_near else known
         tape = tracer_on_top()
         if self._looks is None or not isinstance(tape, Tape) or not (found := self._looks.at(known)):
+            return known
+        if of_iterations and not self._looks.may_be_items():
             return known
         numbers = found[-1]
         near = [abs(length - self._size) <= EDGE for length in numbers.shape]

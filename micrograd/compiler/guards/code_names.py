@@ -162,6 +162,21 @@ def has_loops(code: CodeType) -> bool:
     return has_for or "sum" in names_in(code).of_globals
 
 
+@_in_any
+def matches_classes(code: CodeType) -> bool:
+    """Whether a pattern of a match statement has a class."""
+    return any(operation == "MATCH_CLASS" for nested in nested_in(code) for _, operation, _ in instructions(nested))
+
+
+@_in_any
+def asks_for_classes(code: CodeType) -> bool:
+    """Whether code names a function that says of what class an object is."""
+    return not _OF_CLASSES.isdisjoint(names_in(code).of_globals)
+
+
+_OF_CLASSES = frozenset(("hasattr", "isinstance", "type"))
+
+
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:
     found = {
         (nested.co_filename, line)
