@@ -268,7 +268,7 @@ class TestChoices:
             with pytest.raises(ValueError, match=r"an index must be whole, not 1\.5"):
                 chosen(1.5, 3.0)
             for index in (-1, 3):
-                with pytest.raises(IndexError, match=f"no branch {index}: switch has 3"):
+                with pytest.raises(IndexError, match=f"no branch {index}: switch was given 3"):
                     chosen(index, 3.0)
         assert mg.switch(Value(2.0), branches, 2.0) == 8.0
 

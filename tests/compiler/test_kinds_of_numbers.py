@@ -280,6 +280,7 @@ def test_empty_arrays_beside_numbers(dtype):
     empty, one = np.zeros(0, dtype), np.array([0.5])
     agree(lambda a, t, n, b: (a * n, a + t, np.maximum(a, t), a * b, b + a, t * 2.0), empty, 0.1, 3, one)
     agree(lambda a, x: ((a * x).shape, a.mean if a.size else 0, x * 2.0), empty, Value(1.0))
+    agree(lambda a, t: (np.full_like(a, t).shape, t * 2.0), empty, 0.1)
 
 
 def test_choices_between_numbers_of_numpy_and_of_python():

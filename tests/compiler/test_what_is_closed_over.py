@@ -197,6 +197,7 @@ def test_rows_of_numbers(backend):
     check(
         lambda x: x * rows[3][0] + len(rows) + sum(rows[-1][:2]) + len(rows[0]) + (rows[5] is row),
         lambda: rows[3].__setitem__(0, 7.0),
+        lambda: rows[3].__setitem__(0, float("7")),
         lambda: rows.append([1.0, 2.0]),
         lambda: rows[0].append(3.0),
         lambda: rows.__setitem__(5, row),

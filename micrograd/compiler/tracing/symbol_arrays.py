@@ -494,15 +494,16 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None, *arguments: Any, **se
         return None
     if _has_symbols(fill_value):
         _check_room(a, fill_value)
-    return None if arguments or settings or _has_symbols(fill_value) else _like(np.full_like, a, fill_value)
+    filled = partial(np.full_like, fill_value=fill_value)
+    return None if _has_symbols(fill_value) else _like(filled, a, *arguments, **settings)
 
 
-def _like(function: Any, a: Any, *fill_value: Any, **settings: Any) -> Any:
+def _like(function: Any, a: Any, *arguments: Any, **settings: Any) -> Any:
     """An array like one of plain numbers, with numbers of its dtype; None if there are Values, or comparisons."""
     kind = kind_of(a)
-    if settings or kind is None or kind is bool or not _is_array(a):
+    if arguments or settings or kind is None or kind is bool or not _is_array(a):
         return None
-    made = function(_ones_like(a), *fill_value)
+    made = function(_ones_like(a))
     numbers = np.empty(made.shape, dtype=object)
     # Integers of NumPy show that it has no room for fractions
     numbers[...] = made if not _is_of_integers(kind) else np.frompyfunc(made.dtype.type, 1, 1)(made)
