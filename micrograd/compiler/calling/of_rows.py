@@ -33,7 +33,7 @@ from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import asks_for_classes, catches_errors, has_loops, matches_classes
-from micrograd.compiler.guards.structure import ARRAY, Structure
+from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import shape_of_floats
 from micrograd.compiler.passes.stages import Made, run_stages
@@ -93,7 +93,7 @@ class _OfRows(Specialised):
         vars(self).update(vars(few[-1]))
         self._few, self._rows, self._floats, self._in_full = few_rows, size, floats, in_full
         self._known = np.concatenate([np.zeros(0), *map(np.ravel, known)])
-        self._given = _numbers_in(given)
+        self._given = given.count()
         self._graph: Made | None = None
         self.shapes = shapes_of(self._function, given)
         told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
@@ -262,7 +262,7 @@ class ManyRows:
         return [("", self._function), *((type(item).__name__, item) for item in given.objects)]
 
     def _in_full(self, given: Structure, traces: Callable[[], None]) -> Specialised:
-        count = _numbers_in(given)
+        count = given.count()
         what = f"{count:,} numbers among the arguments, traced one by one,"
         check_memory(count * BYTES_OF_AN_OPERATION, bytes_there(), what)
         traces()
@@ -546,11 +546,6 @@ class _OtherRows(Rows):
     def goes_into_loops(self, reached: ClosedOver) -> bool:
         """Whether outlines have shown what they do."""
         return self._goes_in
-
-
-def _numbers_in(given: Structure) -> int:
-    """How many numbers there are among the arguments."""
-    return sum(run.size if holds is ARRAY else len(run) for holds, run in given.runs)
 
 
 def _shape_of(known: Any) -> tuple[int, ...]:

@@ -170,11 +170,12 @@ def matches_classes(code: CodeType) -> bool:
 
 @_in_any
 def asks_for_classes(code: CodeType) -> bool:
-    """Whether code names a function that says of what class an object is."""
-    return not _OF_CLASSES.isdisjoint(names_in(code).of_globals)
+    """Whether code names a function that says of what class an object is, or who it is."""
+    return not NAMES_OF_ASKS.isdisjoint(names_in(code).of_globals)
 
 
-_OF_CLASSES = frozenset(("hasattr", "isinstance", "type"))
+ASKS = (type, isinstance, hasattr, repr, id)  # functions that say of what class an object is, or who it is
+NAMES_OF_ASKS = frozenset(each.__name__ for each in ASKS)
 
 
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:

@@ -130,8 +130,7 @@ class Comparison:
 
     def _remember(self, now: list[Any]) -> None:
         count, containers = len(self._reads), [each for _, _, each in self._reads]
-        self._before, self._got_before = now, now[count:]
-        self._pointers = _pointers(self._got_before) if can_read_pointers() else None
+        self._before, self._got = now, _Objects(now[count:])
         keys = [name if get is itemgetter else get(name) for get, name, _ in self._reads]
         self._has_same_reads.__defaults__ = (*containers, *keys, *now[:count])
 
@@ -145,10 +144,25 @@ class Comparison:
         )
 
     def _gets_the_same(self) -> bool:
-        now = joined([get() for get in self.getters])
+        return self._got.are(joined([get() for get in self.getters]))
+
+
+class _Objects:
+    """Objects, which are compared with others by identity: by their addresses, where these can be read.
+
+    Args:
+        items: the objects.
+    """
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items = items  # no other objects get these addresses
+        self._pointers = _pointers(items) if can_read_pointers() else None
+
+    def are(self, others: list[Any]) -> bool:
+        """Whether others are the same objects, in the same order."""
         if self._pointers is None:
-            return len(now) == len(self._got_before) and all(map(is_, now, self._got_before))
-        return _pointers(now) == self._pointers
+            return len(others) == len(self._items) and all(map(is_, others, self._items))
+        return _pointers(others) == self._pointers
 
 
 @lru_cache(maxsize=256)
@@ -219,7 +233,8 @@ class Rows(LongList):
     def __init__(self, rows: list[Any]) -> None:
         super().__init__(rows)
         self.written = dumps(rows, EXACT)
-        self._lengths, self._numbers = self._content()
+        self._lengths, numbers = self._content()
+        self._numbers = _Objects(numbers)
 
     def _content(self) -> tuple[list[int], list[Any]]:
         """How long the rows are, and what is in them."""
@@ -230,11 +245,11 @@ class Rows(LongList):
         if not self._has_same_pointers():
             return False
         lengths, numbers = self._content()
-        if lengths == self._lengths and _pointers(numbers) == _pointers(self._numbers):
+        if lengths == self._lengths and self._numbers.are(numbers):
             return True
         if dumps(self._items, EXACT) != self.written:
             return False
-        self._numbers = numbers  # the next comparison is quick again
+        self._numbers = _Objects(numbers)  # the next comparison is quick again
         return True
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd._support.locks import new_lock
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.code_names import NAMES_OF_ASKS
 from micrograd.compiler.guards.refusals import TraceError, refuse, refused_indices
 from micrograd.compiler.tracing import plain_loops, promotion
 from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol, Picked
@@ -47,7 +48,6 @@ _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 _PARAMETER = "_what_a_comprehension_goes_through"
 _TAKES_ROWS = ("range", "zip", "enumerate")
-_ASKS = frozenset(each.__name__ for each in plain_loops.ASKS)
 # The rows that were taken, each with its elements
 _rows: ContextVar[list[tuple[list[Any], list[Any]]]] = ContextVar("rows")
 
@@ -176,7 +176,7 @@ class _Calls(ast.NodeTransformer):
         """A call; of sum, or with a generator, another one."""
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in _ASKS:
+        if name in NAMES_OF_ASKS:
             return _call("asked", node, [node.func, *node.args], node.keywords)
         is_taken = name == "sum"
         if name == "max":  # of numbers that are read: see largest.py

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.guards.code_names import ASKS
 from micrograd.compiler.guards.structure import Same
 from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.outline import FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
@@ -80,9 +81,6 @@ def summed(function: Any, *given: Any, **settings: Any) -> Any:
         if not str(function.__module__).startswith("micrograd."):
             tape.fail("a function that is given a generator")
     return function(*given, **settings)
-
-
-ASKS = (type, isinstance, hasattr, repr, id)  # functions that say of what class an object is, or who it is
 
 
 def asked(function: Any, *given: Any, **settings: Any) -> Any:

@@ -494,8 +494,8 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None, *arguments: Any, **se
         return None
     if _has_symbols(fill_value):
         _check_room(a, fill_value)
-    filled = partial(np.full_like, fill_value=fill_value)
-    return None if _has_symbols(fill_value) else _like(filled, a, *arguments, **settings)
+        return None
+    return _like(partial(np.full_like, fill_value=fill_value), a, *arguments, **settings)
 
 
 def _like(function: Any, a: Any, *arguments: Any, **settings: Any) -> Any:
