@@ -16,7 +16,7 @@ from micrograd.compiler.passes.field import PRIME
 from micrograd.compiler.passes.interpreters import VerificationError, applied
 from micrograd.compiler.passes.lists import NATIVE
 from micrograd.compiler.passes.stages import Made, Pass, run_stages
-from micrograd.compiler.passes.verifier import check
+from micrograd.compiler.passes.verifier import Verifier
 from micrograd.compiler.tracing.source import Source
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive, composite
@@ -119,9 +119,9 @@ def test_a_program_that_reads_what_was_not_written_is_wrong():
         "reroll",
         backend_of("numpy").request(),
     ).thing
-    check("reroll", graph, program, NO_INPUTS)
+    Verifier().check("reroll", graph, program, NO_INPUTS)
     with pytest.raises(VerificationError, match=r"reroll: number \d is read before it is written"):
-        check("reroll", graph, replace(program, kernels=program.kernels[1:]), NO_INPUTS)
+        Verifier().check("reroll", graph, replace(program, kernels=program.kernels[1:]), NO_INPUTS)
 
 
 def test_an_adjoint_that_is_wrong_is_found_by_a_derivation_of_its_own(monkeypatch):

@@ -24,6 +24,7 @@ Elements: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 _BITS = 61
 PRIME = (1 << _BITS) - 1
 _P, _SHIFT, _LOW, _HALF = np.uint64(PRIME), np.uint64(_BITS), np.uint64((1 << 31) - 1), np.uint64(31)
+_ONE, _THIRTY, _LOWER = np.uint64(1), np.uint64(30), np.uint64((1 << 30) - 1)
 _POWERS = np.array([1 << exponent for exponent in range(_BITS)], dtype=np.uint64)  # 2**61 is 1
 
 
@@ -47,9 +48,8 @@ def times(x: Elements, y: Elements) -> Elements:
     """Products. Both factors are split into 30 and 31 bits, so that no partial product overflows."""
     x_high, x_low, y_high, y_low = x >> _HALF, x & _LOW, y >> _HALF, y & _LOW
     middle = x_high * y_low + x_low * y_high
-    thirty = np.uint64(30)
-    upper = (x_high * y_high << np.uint64(1)) + (middle >> thirty)
-    return _reduced(upper + ((middle & np.uint64((1 << 30) - 1)) << _HALF) + x_low * y_low)
+    upper = (x_high * y_high << _ONE) + (middle >> _THIRTY)
+    return _reduced(upper + ((middle & _LOWER) << _HALF) + x_low * y_low)
 
 
 def inverse(x: Elements) -> Elements:
@@ -67,6 +67,15 @@ def total(values: Elements, owners: Integers, size: int) -> Elements:
     low, high = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
     np.add.at(low, owners, values & _LOW)  # so that 2**33 values can be added
     np.add.at(high, owners, values >> _HALF)
+    return _together(low, high)
+
+
+def summed(values: Elements) -> Elements:
+    """The sums along the last axis."""
+    return _together((values & _LOW).sum(axis=-1), (values >> _HALF).sum(axis=-1))
+
+
+def _together(low: Elements, high: Elements) -> Elements:
     return plus(_reduced(low), times(_reduced(high), _POWERS[31:32]))
 
 
@@ -83,6 +92,11 @@ def element_of(numbers: Any) -> Elements:
     )
 
 
+# The constants of SplitMix64 (Steele, Lea and Flood 2014), which mixes the bits of a number
+_STEP, _MIXED = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
 @cache
 def _key(name: str) -> np.uint64:
     return np.uint64(random.Random(name).getrandbits(64))
@@ -90,13 +104,11 @@ def _key(name: str) -> np.uint64:
 
 def keyed(name: str, *operands: Elements) -> Elements:
     """A pseudorandom function of the operands, which stands for a primitive; the name is its key."""
-    state = np.broadcast_to(_key(name), np.broadcast_shapes(*(operand.shape for operand in operands)))
+    state: Any = _key(name)
     with np.errstate(over="ignore"):  # of single numbers, NumPy warns
         for operand in operands:
-            state = (
-                state * np.uint64(0x9E3779B97F4A7C15) + operand
-            )  # mixed as in SplitMix64 (Steele, Lea and Flood 2014)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state = state ^ (state >> np.uint64(31))
-    return _reduced(state)
+            state = state * _STEP + operand
+            for shift, factor in zip(_SHIFTS, _MIXED, strict=False):
+                state = (state ^ (state >> shift)) * factor
+            state = state ^ (state >> _SHIFTS[-1])
+        return _reduced(state)

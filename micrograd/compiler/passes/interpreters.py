@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,9 +23,9 @@ import numpy as np
 from micrograd.compiler.ir.columns import Columns
 from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM, ONE
-from micrograd.compiler.ir.program import Map, Reduction
+from micrograd.compiler.ir.program import Loop, Map, Reduction, unrolled
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.field import element_of, inverse, keyed, minus, plus, times, total
+from micrograd.compiler.passes.field import element_of, inverse, keyed, minus, plus, summed, times, total
 from micrograd.engine import primitives
 from micrograd.engine.primitive import PRIMITIVES
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.ir.graph import Applications, Graph
-    from micrograd.compiler.ir.program import Access, Kernel, Program, Take
+    from micrograd.compiler.ir.program import Kernel, Program, Singles
     from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.compiler.passes.field import Elements
     from micrograd.engine.primitive import Primitive
@@ -116,20 +117,13 @@ _EXACT: dict[Any, Callable[..., Elements]] = {
 def taken(index: Elements, elements: Elements) -> Elements:
     """What is taken from the elements, which are along the last axis."""
     coefficients = times_of_elements(index, elements.shape[-1])
-    return _summed(times(coefficients, elements))
+    return summed(times(coefficients, elements))
 
 
 def times_of_elements(index: Elements, count: int) -> Elements:
     """What each element is multiplied by where one of them is taken: 1 for that one, and else 0, in real programs."""
     from_start = plus(index, times(element_of(float(count)), applied(primitives.less, index, element_of(0.0))))
     return applied(primitives.equal, from_start[..., None], element_of(np.arange(float(count))))
-
-
-def _summed(values: Elements) -> Elements:
-    """The sums along the last axis."""
-    rows = values.reshape(-1, values.shape[-1])
-    owners = np.repeat(np.arange(len(rows)), rows.shape[1])
-    return total(rows.ravel(), owners, len(rows)).reshape(values.shape[:-1])
 
 
 def _largest(values: Elements) -> Elements:
@@ -208,7 +202,7 @@ def _of_operations(trace: Trace, primitive: Primitive, columns: list[Integers], 
     if primitive is SUM_OF_PRODUCTS:
         start, first, second = columns
         factors = [memory.read(np.array([trace.rows[row] for row in rows.tolist()])) for rows in (first, second)]
-        return plus(memory.read(start), _summed(times(*factors)))
+        return plus(memory.read(start), summed(times(*factors)))
     if primitive is TAKE:
         index, tables = columns
         return taken(memory.read(index), memory.read(np.array([trace.tables[table] for table in tables.tolist()])))
@@ -311,27 +305,45 @@ def of_program(program: Program, points: Sequence[Point], is_alone: bool) -> tup
     for point in points:
         memory.write(program.seeds, point.seeds[: len(program.seeds)])
         memory.write(program.inputs[: len(point.inputs)], point.inputs)
-        for kernel in program.unrolled():
-            positions = kernel.target.positions(kernel.rows, kernel.columns, 1).ravel()
-            memory.write(positions, _of_kernel(kernel, memory).ravel())
+        for kernel in program.kernels:
+            _run(kernel, memory)
     return memory.read(program.outputs), memory.read(np.arange(program.size)[program.gradients])
 
 
-def _of_kernel(kernel: Kernel, memory: Memory) -> Elements:
-    def read(access: Access, terms: int = 1) -> Elements:
-        return memory.read(access.positions(kernel.rows, kernel.columns, terms))
+def _run(kernel: Kernel | Loop | Singles, memory: Memory) -> None:
+    """Compute a kernel, those of all iterations of a loop, or single numbers."""
+    iterations = kernel.iterations if isinstance(kernel, Loop) else 1
+    kernels = kernel.kernels if isinstance(kernel, Loop) else [*unrolled(kernel)]
+    places = [
+        [
+            (access.positions(part.rows, part.columns, terms), access.iteration_step)
+            for access, terms in ((part.target, 1), *part.reads)
+        ]
+        for part in kernels
+    ]
+    for iteration in range(iterations):
+        for part, of_part in zip(kernels, places, strict=True):
+            target, *operands = [positions + step * iteration for positions, step in of_part]
+            memory.write(target.ravel(), _of_kernel(part, [*map(memory.read, operands)]).ravel())
 
+
+_coefficient = lru_cache(1000)(element_of)  # -0.0 and 0.0 are the same element
+
+
+def _of_kernel(kernel: Kernel, operands: list[Elements]) -> Elements:
+    """The results of a kernel, given what it reads."""
     if isinstance(kernel, Map):
-        return applied(kernel.primitive, *map(read, kernel.operands))
+        return applied(kernel.primitive, *operands)
     if not isinstance(kernel, Reduction):
-        take: Take = kernel
-        return taken(read(take.index)[..., 0], read(take.elements, take.terms))
-    shape = kernel.rows, kernel.columns
-    parts = []
+        index, elements = operands
+        return taken(index[..., 0], elements)
+    reads, parts = iter(operands), []
     for segment in kernel.segments:
-        terms = read(segment.first, segment.terms)
+        terms = next(reads)
         if segment.second is not None:
-            terms = times(terms, read(segment.second, segment.terms))
-        parts.append(np.broadcast_to(times(element_of(segment.coefficient), terms), (*shape, segment.terms)))
+            terms = times(terms, next(reads))
+        if segment.coefficient != 1.0:
+            terms = times(_coefficient(segment.coefficient), terms)
+        parts.append(np.broadcast_to(terms, (kernel.rows, kernel.columns, segment.terms)))
     together = np.concatenate(parts, axis=2)
-    return _largest(together) if kernel.largest else _summed(together)
+    return _largest(together) if kernel.largest else summed(together)

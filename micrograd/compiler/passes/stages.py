@@ -18,7 +18,7 @@ from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.effects import effect_of
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.progress import line_of
-from micrograd.compiler.passes.verifier import check
+from micrograd.compiler.passes.verifier import Verifier
 from micrograd.compiler.tracing.tape import without_collecting
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ class Pass(NamedTuple):
     make: Callable[[Any, Request], Any]
     without: Callable[[Any, Request], Any] | None = None
 
-    def of(self, thing: Any, request: Request) -> Any:
-        """What it makes of a thing, or what comes in its place where it is disabled."""
+    def of(self, thing: Any, request: Request, verifier: Verifier | None = None) -> Any:
+        """What it makes of a thing, or what comes in its place where it is disabled; the verifier knows the thing."""
         if self.without is not None and self.name in request.disabled:
             return self.without(thing, request)
         made = self.make(thing, request)
         if request.verify:
-            check(self.name, thing, made, request.wanted)
+            (verifier or Verifier()).check(self.name, thing, made, request.wanted)
         return made
 
 
@@ -100,14 +100,14 @@ class Made(NamedTuple):
 
 def run_stages(made: Made, last: str, request: Request) -> Made:
     """Run the passes that come after those that have run, up to and including the last one; say so if it takes long."""
-    thing, seconds = made.thing, dict(made.seconds)
+    thing, seconds, verifier = made.thing, dict(made.seconds), Verifier()
     effects: dict[str, Effect | None] = {**made.effects}
     passes = (*request.passes, Pass("compile", lambda program, request: request.lower(program)))
     names = [each.name for each in passes]
     with without_collecting(), line_of(request.name):
         for each in passes[len(seconds) : names.index(last) + 1]:
             begin = time.perf_counter()
-            thing = each.of(thing, request)
+            thing = each.of(thing, request, verifier)
             seconds[each.name] = time.perf_counter() - begin
             effects[each.name] = effect_of(thing)
     return Made(thing, seconds, {name: effect for name, effect in effects.items() if effect is not None})
