@@ -10,6 +10,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.calling.quick import EAGER, QuickOfArrays
+from micrograd.compiler.guards.refusals import TraceError
 
 
 def called(function, *calls):
@@ -326,6 +327,16 @@ class TestArraysOfNumbers:
             (value, slopes), (other, other_slopes) = fast(*arguments), expected(*arguments)
             assert value == pytest.approx(other, rel=1e-12)
             assert np.array(slopes) == pytest.approx(np.array(other_slopes), rel=1e-12)
+
+    def test_an_error_that_someone_keeps_makes_no_call_slower(self, fast, monkeypatch):
+        with pytest.raises(TraceError, match="float16") as kept:  # its traceback has the frames of the trace
+            mg.compile(lambda a: a[0] + a[1])(np.array([0.1, 0.2], dtype=np.float16))
+        answers = counted_calls(monkeypatch)
+        for _ in range(4):
+            fast(self.POINTS, 3.0)
+        assert len(answers) == 3
+        assert None not in answers
+        assert kept.value.__traceback__ is not None
 
     def test_calls_on_the_path_of_the_call_before_are_quick(self, monkeypatch):
         answers = counted_calls(monkeypatch)

@@ -107,8 +107,10 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Any = self._tape
         try:
-            recording = recording_in_use()
-            if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
+            in_use: Any = recording_in_use()
+            if in_use is not None:
+                in_use = in_use.recorder  # a traceback that someone keeps may keep no Recording
+            if in_use is tape and type(self) is Symbol and tape.is_open:
                 kind, position, is_repeatable = type(other), None, self._is_used
                 if kind is Symbol:
                     if other._tape is tape:
