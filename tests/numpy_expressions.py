@@ -1,7 +1,9 @@
 """Expressions of NumPy on two arrays, of Values, of numbers and mixed, and what each gives eagerly and compiled."""
 
 import math
+import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,11 +237,11 @@ def parts_of(result: Any) -> list[Any]:
     return [result]
 
 
-def differences(expression: str, numbers: str) -> list[str]:
-    """How the compiled expression differs from the eager one, for each kind of arrays."""
+def differences(expression: str, numbers: str, kinds: Iterable[str] = tuple(KINDS)) -> list[str]:
+    """How the compiled expression differs from the eager one, for each of some kinds of arrays."""
     function = eval(f"lambda x, y: {expression}", {"np": np, "mg": mg})
     fast = mg.compile(function, backend="numpy")
-    outcomes = {kind: (outcome(function, kind, numbers), outcome(fast, kind, numbers)) for kind in KINDS}
+    outcomes = {kind: (outcome(function, kind, numbers), outcome(fast, kind, numbers)) for kind in kinds}
     found = {kind: difference(*pair) for kind, pair in outcomes.items()}
     return [f"{expression}, {kind}: {what}" for kind, what in found.items() if what]
 
@@ -303,3 +305,10 @@ def _difference_of_errors(eager: Exception | None, compiled: Exception | None) -
         compiled, type(eager)
     )  # of one, NumPy has a class of its own
     return None if is_same else f"errors: {eager!r:.120} {compiled!r:.120}"
+
+
+if __name__ == "__main__":
+    for expression in [*expressions(), *of_namespace()]:
+        for numbers in NUMBERS:
+            for different in differences(expression, numbers):
+                sys.stdout.write(f"with {numbers}, {different}\n")
