@@ -647,7 +647,7 @@ class TestLimits:
         *("norm", "matrix_power", "expm", "solve_triangular", "cho_solve"),
     ],
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_near_singular_matrices_as_jax_has_them(name, data):
     """The smallest singular value is down to a millionth of the largest: error is counted in that much rounding."""

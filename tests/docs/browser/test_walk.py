@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 OFFLINE = ("ERR_INTERNET_DISCONNECTED", "Failed to load resource", "Failed to fetch")
 
 
-def test_every_chapter_is_read_run_and_left_with_reloads_and_offline_in_the_middle(open_page, server):
+def test_every_chapter_is_read_and_left_and_some_are_run_with_reloads_and_offline_in_the_middle(open_page, server):
     names = [page.stem for page in chapters.CHAPTERS]
     page = open_page(f"learn/{names[0]}.html", **PHONE, allowed=OFFLINE, service_workers="allow")
     page.locator(".cell-offline", has_text="The whole path works without a network.").wait_for()
@@ -23,8 +23,9 @@ def test_every_chapter_is_read_run_and_left_with_reloads_and_offline_in_the_midd
         page.reload()
         learner = Learner(page)
         assert "mine" in learner.cell(1).locator(".cm-content").inner_text()
-        learner.run(1)
-        assert learner.output(1) == f"chapter {number}\n"
+        if number in (1, 8, len(names)):  # each start of Python takes seconds; test_cells.py runs all cells
+            learner.run(1)
+            assert learner.output(1) == f"chapter {number}\n"
         assert faults(page) == []
         page.locator(".exercise-bar").first.wait_for()
         photograph(page, f"{name}-phone", full_page=True)
