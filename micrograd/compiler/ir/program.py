@@ -489,6 +489,11 @@ class Program:
         for kernel in self.kernels:
             yield from with_iterations(kernel)
 
+    def unrolled(self) -> Iterator[Kernel]:
+        """All kernels as they run: those of a loop once an iteration, and one for each single number."""
+        for kernel in self.kernels:
+            yield from unrolled(kernel)
+
     def explain(self) -> str:
         """The kernels as a table: by kind and shape, how many there are, and what they gather."""
         counts, scalars, flops, gathers = (Counter[tuple[str, str]]() for _ in range(4))

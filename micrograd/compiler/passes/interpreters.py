@@ -314,7 +314,7 @@ def _run(kernel: Kernel | Loop | Singles, memory: Memory) -> None:
     """Compute a kernel, those of all iterations of a loop, or single numbers."""
     iterations = kernel.iterations if isinstance(kernel, Loop) else 1
     kernels = kernel.kernels if isinstance(kernel, Loop) else [*unrolled(kernel)]
-    places = [
+    positions = [
         [
             (access.positions(part.rows, part.columns, terms), access.iteration_step)
             for access, terms in ((part.target, 1), *part.reads)
@@ -322,8 +322,8 @@ def _run(kernel: Kernel | Loop | Singles, memory: Memory) -> None:
         for part in kernels
     ]
     for iteration in range(iterations):
-        for part, of_part in zip(kernels, places, strict=True):
-            target, *operands = [positions + step * iteration for positions, step in of_part]
+        for part, of_part in zip(kernels, positions, strict=True):
+            target, *operands = [first + step * iteration for first, step in of_part]
             memory.write(target.ravel(), _of_kernel(part, [*map(memory.read, operands)]).ravel())
 
 
