@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from functools import reduce
 from inspect import signature
 from math import prod
 from pathlib import Path
@@ -32,7 +31,7 @@ from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.passes.lists import COMMON, disabled_passes
+from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.tracing.source import Source as TracedSource
 
@@ -191,7 +190,7 @@ def _source(
     source = Source(
         name,
         texts.get("", _title(special, name)),
-        [reduce(lambda made, each: each.of(made, request), PASSES[len(COMMON) :], program) for program in programs],
+        [_PLAIN.after_own_passes(program, request) for program in programs],
         [_positions(program, count, order, leaves, "seeds" in names) for program in programs]
         or [{"inputs": count + np.arange(leaves), "parameters": order}],
         np.array([-1 if output is None else output for output in special.results.outputs]),

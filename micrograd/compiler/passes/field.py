@@ -93,8 +93,8 @@ def element_of(numbers: Any) -> Elements:
 
 
 # The constants of SplitMix64 (Steele, Lea and Flood 2014), which mixes the bits of a number
-_STEP, _MIXED = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_STEP, _LAST_SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(31)
+_ROUNDS = (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB))
 
 
 @cache
@@ -108,7 +108,7 @@ def keyed(name: str, *operands: Elements) -> Elements:
     with np.errstate(over="ignore"):  # of single numbers, NumPy warns
         for operand in operands:
             state = state * _STEP + operand
-            for shift, factor in zip(_SHIFTS, _MIXED, strict=False):
+            for shift, factor in _ROUNDS:
                 state = (state ^ (state >> shift)) * factor
-            state = state ^ (state >> _SHIFTS[-1])
+            state = state ^ (state >> _LAST_SHIFT)
         return _reduced(state)

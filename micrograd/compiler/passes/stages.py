@@ -45,13 +45,13 @@ class Pass(NamedTuple):
     make: Callable[[Any, Request], Any]
     without: Callable[[Any, Request], Any] | None = None
 
-    def of(self, thing: Any, request: Request, verifier: Verifier | None = None) -> Any:
-        """What it makes of a thing, or what comes in its place where it is disabled; the verifier knows the thing."""
+    def of(self, thing: Any, request: Request, verifier: Verifier) -> Any:
+        """What it makes of a thing, or what comes in its place where it is disabled."""
         if self.without is not None and self.name in request.disabled:
             return self.without(thing, request)
         made = self.make(thing, request)
         if request.verify:
-            (verifier or Verifier()).check(self.name, thing, made, request.wanted)
+            verifier.check(self.name, thing, made, request.wanted)
         return made
 
 

@@ -73,7 +73,7 @@ class Verifier:
             VerificationError: if an output or a gradient differs, or a number is read before it is written.
         """
         are_programs = all(isinstance(thing, Trace | Columns | Graph | Program) for thing in (before, after))
-        if are_programs and after is not before:  # no program changes
+        if are_programs and after is not before:  # the same program computes the same
             try:
                 self._check(before, after, wanted)
             except VerificationError as error:
@@ -93,9 +93,9 @@ class Verifier:
         ]
         is_alone = not isinstance(before, Program)  # then the pass before has shown that it reads nothing else
         *_, (common, seeds) = points
-        sizes, last = [len(common), len(seeds)], self._last  # which say what the points are
+        sizes, last = [len(common), len(seeds)], self._last  # the sizes say what the points are
         expected: list[tuple[Elements, Elements]] = []
-        if last is not None and last[0] is before and last[1] == sizes:
+        if copies == 1 and last is not None and last[0] is before and last[1] == sizes:
             expected.append(last[2])
         else:
             for copy in range(copies):

@@ -23,6 +23,7 @@ from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.numbers import Floats
 from micrograd.compiler.passes.lists import COMMON
 from micrograd.compiler.passes.stages import Request
+from micrograd.compiler.passes.verifier import Verifier
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.shared.deciding import RunOfRegion
@@ -85,6 +86,13 @@ class Backend:
             arrays=self.arrays,
         )
 
+    def after_own_passes(self, program: Program, request: Request) -> Program:
+        """A program of the passes of all backends, after those of this backend only."""
+        verifier = Verifier()
+        for each in self.passes[len(COMMON) :]:
+            program = each.of(program, request, verifier)
+        return program
+
     def run_of(self, program: Program, buffer: Floats | None = None, disabled: frozenset[str] = frozenset()) -> Run:
         """A run of a program, after the passes of this backend only.
 
@@ -93,9 +101,7 @@ class Backend:
             buffer: the buffer to run it in, if it shares one with others.
             disabled: the names of the passes that do not run.
         """
-        request, kernels = self.request("", disabled), program
-        for each in self.passes[len(COMMON) :]:
-            kernels = each.of(kernels, request)
+        kernels = self.after_own_passes(program, self.request("", disabled))
         run = self.lower(kernels) if buffer is None else self.lower(kernels, buffer)
         if isinstance(run, Executable):
             run.program = program
