@@ -304,7 +304,8 @@ def test_some_expressions(expression):
     assert differences(expression, "signs") == []
 
 
-# Each expression meets all kinds of arrays and all numbers; all pairs of them: python -m tests.numpy_expressions.
+# Each expression meets all kinds of arrays and all numbers, but not all pairs of these. One of the namespace meets two
+# kinds of arrays. With python -m tests.numpy_expressions, all of them meet all.
 
 
 @pytest.mark.slow

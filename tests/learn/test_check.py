@@ -532,7 +532,7 @@ class TestWhatNeverEnds:
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.3)
             assert mg.learn.check("1.2", 2.0)
-            while not rung:  # pause() would wait for ever for an alarm that has rung just before
+            while not rung:  # pause() would wait for ever if another thread were given the alarm
                 time.sleep(0.01)
             assert rung == [True]
         finally:
