@@ -123,7 +123,7 @@ def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
         if is_unknown(target):
             target = primitives.where(primitives.equal(target, 1.0) + primitives.equal(target, -1.0), target, math.nan)
         elif real_number(target) not in (-1.0, 1.0):
-            raise ValueError(f"a target of the hinge loss must be -1 or 1, not {target!r}")
+            raise ValueError(f"a target of the hinge loss must be the plain number -1 or 1, not {target!r}")
         return primitives.relu(1 - target * score)
 
     return _mean("hinge", margin, _pairs(scores, targets))
@@ -182,7 +182,7 @@ def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None, weights: 
             target = primitives.where((target < 0) + (target > 1), math.nan, target)
             return target * of_1(logit) + (1 - target) * of_0(logit)
         if (probability := real_number(target)) is None or not 0 <= probability <= 1:
-            raise ValueError(f"a target of the binary cross-entropy must be from 0 to 1, not {target!r}")
+            raise ValueError(f"a target of the binary cross-entropy must be a plain number from 0 to 1, not {target!r}")
         if probability == 1:
             return of_1(logit)
         if probability == 0:
