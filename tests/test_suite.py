@@ -38,9 +38,9 @@ SIZES = {
 NAMES = [*SIZES]
 
 
-def tiny(name):
-    """A program that takes milliseconds."""
-    made, arguments = getattr(import_module(f"programs.{name}"), name), list(SIZES[name])
+def tiny(name, sizes=None):
+    """A program that takes milliseconds, unless it is told other sizes."""
+    made, arguments = getattr(import_module(f"programs.{name}"), name), list(sizes or SIZES[name])
     if name == "transformer":
         arguments[1] = import_module("programs.transformer").Shape(*arguments[1])
     return made(*arguments)

@@ -13,6 +13,7 @@ import pytest
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler named cc")
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+WATCHED = ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")  # what is not optimised is compiled sooner
 _NUMBERS = count()
 
 

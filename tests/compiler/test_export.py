@@ -15,7 +15,7 @@ import micrograd as mg
 from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.primitive import composite
 from tests import strategies
-from tests.compiler.c_files import STRICT, Built, needs_cc
+from tests.compiler.c_files import STRICT, WATCHED, Built, needs_cc
 from tests.folders import ROOT
 from tests.test_suite import NAMES, eager, tiny
 
@@ -197,7 +197,7 @@ def test_twenty_thousand_similar_numbers_are_a_loop(built):
 def irregular(x):
     """Sums and products of numbers here and there, with hardly two alike."""
     pick, numbers = random.Random(5), list(x)
-    for _ in range(700):
+    for _ in range(150):
         count = pick.choice([2, 2, 3, 12])
         terms = [pick.choice(numbers) * pick.choice(numbers) * pick.choice([1.0, -1.0, 0.5]) for _ in range(count)]
         total = sum(terms) if pick.random() < 0.5 else terms[0] - terms[1]
@@ -210,7 +210,7 @@ def irregular(x):
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("many", "precision"), [(100, "float64"), (100, "float32"), (30_000, "float64")])
 def test_an_irregular_program_is_statements_or_a_table(many, precision, built, monkeypatch):
-    """Some thousands are in several functions; tens of thousands would keep a compiler busy for minutes."""
+    """Thousands are in several functions; tens of thousands would keep a compiler busy for minutes."""
     monkeypatch.setattr("micrograd.compiler.backends.c.words._MANY", many)
     x = [0.3, -0.7, 1.1, 0.9, -1.3]
     file = built(irregular, x, precision=precision)
@@ -628,7 +628,7 @@ def products(x):
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("name", ["swing", "crossing", "register", "network", "hessian", "sparse", "large", "products"])
-def test_sanitizers_find_nothing(name, precision, tmp_path):
+def test_sanitizers_find_nothing(name, precision, tmp_path, monkeypatch):
     """Each array is just as long as the header says, and the compiler watches each access."""
     random.seed(3)
     net = mg.nn.MLP(3, [20, 20, 1], activation="tanh")
@@ -657,12 +657,9 @@ def test_sanitizers_find_nothing(name, precision, tmp_path):
         main = main.replace("GRADIENTS\n", f"{real} *gradients = malloc(sizeof({real}) * G_GRADIENTS);\n")
         calls += f" if (g_checked(inputs, outputs, gradients{work['G_WORK']})) return 1; free(gradients);"
     (tmp_path / "main.c").write_text(main.replace("GRADIENTS\n", "\n").replace("CALLS", calls))
-    watched = "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-fno-omit-frame-pointer"
-    environment = {"ASAN_OPTIONS": "detect_leaks=0"}
-    with pytest.MonkeyPatch.context() as patch:
-        for key, text in environment.items():
-            patch.setenv(key, text)
-        printed = [float(line) for line in run(tmp_path, "main.c", "g.c", flags=watched).split()]
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
+    watched = *WATCHED, "-fsanitize=address", "-g", "-fno-omit-frame-pointer"
+    printed = [float(line) for line in run(tmp_path, "main.c", "g.c", flags=watched).split()]
     expected = function(*(np.array(x) if isinstance(x, list) else x for x in arguments))
     expected = (
         expected.data
@@ -692,13 +689,11 @@ def test_threads_call_it_at_the_same_time(built):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rk-1000", "lstm"])
-def test_a_thousand_steps_have_60_kb(name, tmp_path, monkeypatch):
-    """Runge and Kutta's; and a network that reads 1,024 letters, which are in the file."""
+@pytest.mark.parametrize(("name", "sizes"), [("runge_kutta", (1000,)), ("lstm", (2, 128, 4))])
+def test_many_steps_have_60_kb(name, sizes, tmp_path, monkeypatch):
+    """A thousand of Runge and Kutta's; and a network that reads 128 letters, which are in the file."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
-    from programs import PROGRAMS
-
-    program = PROGRAMS[name]
+    program = tiny(name, sizes)
     numbers, given = program.data()
     fast = mg.compile(lambda weights: program.scalars(weights, given))
     source, _ = fast.export(tmp_path / "steps.c", mapped(mg.Value, numbers))
@@ -708,19 +703,28 @@ def test_a_thousand_steps_have_60_kb(name, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", NAMES)
-def test_the_programs_of_the_suite(name, built, monkeypatch):
+def test_the_programs_of_the_suite(name, tmp_path, monkeypatch):
+    """Their numbers, also where the compiler watches each access, and a page of the stack at most."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
+    monkeypatch.chdir(tmp_path)  # where some compilers write how large the stack is
     program = tiny(name)
     numbers, given = program.data()
-    weights = mapped(mg.Value, numbers)
-    flags = "-fsanitize=undefined", "-fno-sanitize-recover"
-    file = built(lambda weights: program.scalars(weights, given), weights, flags=flags)
+    fast = mg.compile(lambda weights: program.scalars(weights, given))
+    paths = fast.export(tmp_path / "f_0.c", mapped(mg.Value, numbers))
     inputs = flat(numbers)
     expected, slopes = eager(program)
-    value, gradients = file.both(inputs)
-    assert file.value(inputs)[0] == pytest.approx(expected, rel=1e-12)
-    assert value[0] == pytest.approx(expected, rel=1e-12)
-    np.testing.assert_allclose(gradients, slopes, rtol=1e-11, atol=1e-12)
+    for flags in (WATCHED, ("-fstack-usage",)):
+        file = Built(paths, flags)
+        value, gradients = file.both(inputs)
+        assert file.value(inputs)[0] == pytest.approx(expected, rel=1e-12)
+        assert value[0] == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(gradients, slopes, rtol=1e-11, atol=1e-12)
+    lines = [line for path in tmp_path.glob("*.su") for line in path.read_text().splitlines()]
+    if not lines:
+        pytest.skip("this C compiler does not measure stacks")
+    sizes = {line.split()[0].rpartition(":")[2]: int(line.split()[1]) for line in lines}
+    called = max(sizes.pop("f_0"), sizes.pop("f_0_value"))
+    assert 0 < called + sum(sorted(sizes.values())[-3:]) <= 4096  # one function calls another, which may call two more
 
 
 def mapped(function, nested):
@@ -738,7 +742,7 @@ def flat(nested):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=strategies.programs())
 def test_any_program(program, tmp_path):
     file = Built(mg.compile(program).export(tmp_path / "f_0.c", *program.inputs))

@@ -1,8 +1,7 @@
-"""Exported programs of many kernels: products of matrices, functions that kernels share, parts, and the stack."""
+"""Exported programs of many kernels: products of matrices, functions that kernels share, and parts."""
 
 import itertools
 import re
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,9 +10,7 @@ import micrograd as mg
 from micrograd.compiler.backends.c.memory import Tables
 from micrograd.compiler.backends.c.regions import in_even_rows
 from micrograd.compiler.ir.program import Access, Reduction, Segment
-from tests.compiler.c_files import STRICT, Built, needs_cc
-from tests.folders import ROOT
-from tests.test_suite import NAMES, tiny
+from tests.compiler.c_files import WATCHED, Built, needs_cc
 
 pytestmark = [needs_cc, pytest.mark.slow]
 
@@ -59,7 +56,7 @@ LANES = {
     "as many as this processor has": ("-O3", "-march=native"),
     "two or four": (),
     "one": ("-U__SSE2__", "-U__ARM_NEON"),
-    "watched": ("-fsanitize=undefined", "-fno-sanitize-recover"),
+    "watched": WATCHED,
 }
 
 
@@ -73,7 +70,7 @@ def test_any_number_of_lanes_gives_the_same_sums(lanes, tmp_path):
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
-    ("precision", "lanes"), [("float32", "as many as this processor has"), *(("float64", lanes) for lanes in LANES)]
+    ("precision", "lanes"), [("float64" if number else "float32", lanes) for number, lanes in enumerate(LANES)]
 )
 def test_rows_of_uneven_lengths(precision, lanes, tmp_path):
     """Each letter attends to those before it, so that sums have 1, 2, 3 ... terms, and tables lead to them."""
@@ -220,27 +217,6 @@ def test_a_table_that_is_a_part_of_another_one_is_not_written():
     tables.name(np.concatenate([[0], ones]))
     tables.name(256 * ones)  # whose bytes are those of the last table from the eighth one on
     assert "static const int f_0_indices_5[40] = {" in tables.lines
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_the_stack_is_a_page_at_most(name, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
-    assert 0 < stack_of(tiny(name), tmp_path) <= 4096
-
-
-def stack_of(program, tmp_path):
-    """How many bytes a call takes at most: one function calls another, which may call two more."""
-    given, rest = program.data()
-    fast = mg.compile(lambda weights: program.scalars(weights, rest))
-    source, _ = fast.export(tmp_path / "f_0.c", given)
-    command = ["cc", *STRICT, "-fstack-usage", "-c", source, "-o", str(tmp_path / "f_0.o")]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("this C compiler does not measure stacks")
-    lines = (tmp_path / "f_0.su").read_text().splitlines()
-    sizes = {line.split()[0].rpartition(":")[2]: int(line.split()[1]) for line in lines}
-    called = max(sizes.pop("f_0"), sizes.pop("f_0_value"))
-    return called + sum(sorted(sizes.values())[-3:])
 
 
 def test_tables_of_positions_that_are_further_apart_or_fall_are_the_same(tmp_path):
