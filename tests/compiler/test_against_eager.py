@@ -39,7 +39,7 @@ def assert_same(f, leaves, backend):
 
 
 @pytest.mark.slow
-@settings(max_examples=24)
+@settings(max_examples=12)
 @given(program=programs())
 def test_random_expressions(program, backend):
     if is_left_out(backend, program):
@@ -53,7 +53,7 @@ def test_random_expressions(program, backend):
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=2, max_size=4),
     activation=st.sampled_from(["relu", "tanh", "sigmoid", "softplus", "gelu", "elu", "silu", "leaky_relu"]),

@@ -163,10 +163,9 @@ class TestNative:
 
     @pytest.mark.slow
     @pytest.mark.unmeasured
-    @pytest.mark.parametrize("seed", range(3))
-    def test_random_programs_give_what_eager_gives(self, seed, everything_moves):
+    def test_random_programs_give_what_eager_gives(self, everything_moves):
         for number in range(8):
-            program = program_of(23 + seed, number, size=40)
+            program = program_of(23, number, size=40)
             leaves = [Value(x) for x in program.inputs]
             expected = gradients(program, leaves, *leaves)
             if max(map(abs, expected)) <= LARGEST:
@@ -219,9 +218,9 @@ class TestNative:
     @pytest.mark.slow
     def test_second_derivatives(self, network, everything_moves):
         loss, _, point = network
-        numbers = [x.data for x in point]
-        fast = mg.compile(mg.hessian(lambda *x: loss(list(x))), backend="llvm")
-        found, expected = fast(*numbers), mg.hessian(lambda *x: loss(list(x)))(*numbers)
+        numbers, others = [x.data for x in point[:3]], point[3:]
+        hessian = mg.hessian(lambda *x: loss([*x, *others]))
+        found, expected = mg.compile(hessian, backend="llvm")(*numbers), hessian(*numbers)
         assert np.array(found, dtype=float) == pytest.approx(np.array(expected, dtype=float), rel=1e-9, abs=1e-12)
         assert any(everything_moves)
 

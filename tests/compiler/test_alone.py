@@ -78,10 +78,10 @@ def results(function, inputs):
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_irregular_programs_are_single_numbers_and_exact(seed, at_once, backend):
     rng = random.Random(seed)
-    function = steps(rng, slots=14, count=25 if backend == "jax" else 120)
+    function = steps(rng, slots=14, count=15 if backend == "jax" else 120)
     inputs = [Value(float(rng.randrange(-3, 4))) for _ in range(14)]
     fast = mg.compile(function, backend=backend)
     assert results(fast, inputs) == results(function, inputs)
@@ -105,7 +105,7 @@ def best_alignment(*given):
 @pytest.mark.unmeasured
 def test_a_table_whose_edge_is_of_another_kind_is_single_numbers_too(at_once, backend):
     rng = random.Random(5)
-    inputs = [Value(float(rng.randrange(-3, 4))) for _ in range(12 if backend == "jax" else 60)]
+    inputs = [Value(float(rng.randrange(-3, 4))) for _ in range(8 if backend == "jax" else 40)]
     fast = mg.compile(best_alignment, backend=backend)
     assert results(fast, inputs) == results(best_alignment, inputs)
     others, singles = kernels_of(fast, *inputs)

@@ -277,7 +277,7 @@ class TestModes:
     @pytest.mark.unmeasured
     def test_outputs_that_depend_on_one_another_take_operations_in_proportion_to_their_number(self):
         counts = []
-        for steps in (20, 40):
+        for steps in (10, 20):
             fast = mg.compile(mg.jacobian(pendulum(steps)), backend="numpy")
             fast([*self.POINT])
             counts.append(operations(fast))
@@ -301,7 +301,7 @@ class TestModes:
         assert np.allclose(fast([*self.POINT]), mg.jacobian(apart)([*self.POINT]), rtol=1e-12, atol=0)
 
     @pytest.mark.unmeasured
-    @pytest.mark.parametrize("steps", [1, 3, 30])
+    @pytest.mark.parametrize("steps", [1, 3, 18])
     def test_forwards_gives_what_eager_gives_backwards(self, steps, backend):
         fast = mg.compile(mg.jacobian(pendulum(steps)), backend=backend)
         expected = mg.jacobian(pendulum(steps))([*self.POINT])
@@ -309,10 +309,8 @@ class TestModes:
 
     @pytest.mark.unmeasured
     def test_it_is_differentiated_again(self, backend):
-        steps = 5 if backend == "jax" else 20  # XLA takes ten seconds for 20
-
         def total(p):
-            return sum(slope**2 for row in mg.jacobian(pendulum(steps))(p) for slope in row)
+            return sum(slope**2 for row in mg.jacobian(pendulum(5))(p) for slope in row)
 
         expected = mg.grad(total)([*self.POINT])
         assert mg.compile(mg.grad(total), backend=backend)([*self.POINT]) == pytest.approx(expected, rel=1e-11)
@@ -326,8 +324,9 @@ class TestModes:
                 found.append(state)
             return found
 
+        fast = mg.compile(mg.jacobian(f), backend=backend)
         for point in ([0.0, 0.0], [1.0, 1.0], [-1.0, 2.0]):
-            assert mg.compile(mg.jacobian(f), backend=backend)(point) == mg.jacobian(f)(point)
+            assert fast(point) == mg.jacobian(f)(point)
 
     def test_what_a_derivative_raises_is_raised(self):
         def f(p):

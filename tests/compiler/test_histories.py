@@ -33,19 +33,19 @@ def agrees(function, backend="numpy", points=POINTS, is_merged=True):
 
 def ball(x):
     height, speed = x, 0.0 * x
-    for _ in range(50):
-        speed = speed - 0.02 * 9.81
-        height = height + 0.02 * speed
+    for _ in range(20):
+        speed = speed - 0.05 * 9.81
+        height = height + 0.05 * speed
         if height < 0:
             height, speed = -0.9 * height, -0.9 * speed
     return height * W
 
 
 def test_a_bouncing_ball_is_two_bodies(backend):
-    fast = agrees(ball, backend, [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 0.1])
-    assert "loop    at most 48 iterations" in fast.explain()
+    fast = agrees(ball, backend, [0.5, 1.0, 1.5, 3.0, 0.1])
+    assert "loop    at most 18 iterations" in fast.explain()
     line = ball.__code__.co_firstlineno + 5
-    assert f"asked  test_histories.py:{line}: 50 times in a call; the answers are data" in fast.explain()
+    assert f"asked  test_histories.py:{line}: 20 times in a call; the answers are data" in fast.explain()
     assert fast.cache_info().program_bytes < 1e6
 
 
@@ -61,7 +61,7 @@ def test_questions_of_several_kinds_in_one_iteration():
             xs[0] = max(xs[1], total) - 0.1 * n
         return total + best * worst + xs[0]
 
-    agrees(f, is_merged=False)  # `or` asks once or twice, and `max` has a number that is in no variable
+    agrees(f, points=POINTS[:5], is_merged=False)  # `or` asks once or twice, and `max` has a number that is in no variable
 
     def g(x):
         total, best, xs = x, x * W, [x * 1.0, W * 2.0]
@@ -367,7 +367,7 @@ COUNTS = [0]
 )
 def test_what_depends_on_the_history_is_right(function):
     fast = mg.compile(function, backend="numpy")
-    for x in np.linspace(-1.5, 2.5, 15).tolist():
+    for x in np.linspace(-1.5, 2.5, 9).tolist():
         assert outcome(fast, x) == pytest.approx(outcome(function, x), rel=1e-11, abs=1e-12), x
 
 

@@ -438,7 +438,7 @@ STEPS = {
 
 
 @pytest.mark.slow
-@settings(max_examples=24)
+@settings(max_examples=12)
 @given(
     st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5),
     st.integers(0, 2**32 - 1),
