@@ -39,19 +39,18 @@ def backward_of_several():
     return loss.backward, grads(*ws)
 
 
+TRAINED = [Value(1.0), Value(2.0), Value(3.0)]
+ADAM = mg.optim.Adam(TRAINED, 0.1)
+STEPS = compiled_steps(lambda x: sum(w * w * x for w in TRAINED), [1.0, 2.0], ADAM, None, "numpy")
+
+
 def write_back():
     """What fit does after its last step, before a callback, and when it is interrupted."""
-    ws = [Value(1.0), Value(2.0), Value(3.0)]
-    optimizer = mg.optim.Adam(ws, 0.1)
-
-    steps = compiled_steps(lambda x: sum(w * w * x for w in ws), [1.0, 2.0], optimizer, None, "numpy")
-    steps.step([0, 1], 0)
-    return steps.update_values, lambda: (
-        [(w.data, w.grad) for w in ws],
-        list(optimizer._state),
-        optimizer.steps,
-        optimizer.rate,
-    )
+    for number, w in enumerate(TRAINED):
+        w.data, w.grad = 1.0 + number, 0.0
+    ADAM._kept, ADAM.steps, ADAM.rate = [(0.0,) * ADAM.states] * 3, 0, None
+    STEPS.step([0, 1], 0)
+    return STEPS.update_values, lambda: ([(w.data, w.grad) for w in TRAINED], list(ADAM._state), ADAM.steps, ADAM.rate)
 
 
 def check():

@@ -61,7 +61,7 @@ def test_questions_of_several_kinds_in_one_iteration():
             xs[0] = max(xs[1], total) - 0.1 * n
         return total + best * worst + xs[0]
 
-    agrees(f, points=POINTS[:5], is_merged=False)  # `or` asks once or twice, and `max` has a number that is in no variable
+    agrees(f, points=POINTS[:5], is_merged=False)  # `or` asks once or twice, and `max` has one that is in no variable
 
     def g(x):
         total, best, xs = x, x * W, [x * 1.0, W * 2.0]

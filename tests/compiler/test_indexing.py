@@ -271,5 +271,5 @@ def test_ctrl_c_at_any_time_leaves_functions_their_code():
             break
         finally:
             assert of_row.__code__ is code
-        count += 101
+        count += 401
     assert interrupted > 9
