@@ -53,13 +53,8 @@ def times(x: Elements, y: Elements) -> Elements:
 
 
 def inverse(x: Elements) -> Elements:
-    """Reciprocals, by Fermat's little theorem; of 0 it is 0."""
-    result, power = np.ones_like(x), x
-    for bit in range(_BITS):
-        if (PRIME - 2) >> bit & 1:
-            result = times(result, power)
-        power = times(power, power)
-    return result
+    """Reciprocals; of 0 it is 0."""
+    return np.array([number and pow(number, -1, PRIME) for number in x.ravel().tolist()], np.uint64).reshape(x.shape)
 
 
 def total(values: Elements, owners: Integers, size: int) -> Elements:
@@ -76,7 +71,7 @@ def summed(values: Elements) -> Elements:
 
 
 def _together(low: Elements, high: Elements) -> Elements:
-    return plus(_reduced(low), times(_reduced(high), _POWERS[31:32]))
+    return _reduced(_reduced(low) + ((high & _LOWER) << _HALF) + (high >> _THIRTY))  # 2**31 * 2**30 is 1
 
 
 def element_of(numbers: Any) -> Elements:
@@ -87,9 +82,7 @@ def element_of(numbers: Any) -> Elements:
     digits = np.abs(np.ldexp(mantissa, 53)).astype(np.uint64)
     found = times(digits, _POWERS[(exponent - 53) % _BITS])
     found = np.where(floats < 0, minus(found), found)
-    return np.where(
-        finite, found, keyed("not finite", np.ascontiguousarray(floats).view(np.uint64).reshape(floats.shape))
-    )
+    return found if finite.all() else np.where(finite, found, keyed("not finite", floats.view(np.uint64)))
 
 
 # The constants of SplitMix64 (Steele, Lea and Flood 2014), which mixes the bits of a number

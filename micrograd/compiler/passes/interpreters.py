@@ -255,19 +255,21 @@ def of_graph(graph: Graph, point: Point) -> Memory:
     memory.write(constants, element_of(graph.constants[constants]))
     memory.write(np.concatenate(graph.inputs), point.inputs)
     memory.write(graph.seeds, point.seeds[: len(graph.seeds)])  # there are none before the adjoint pass
+    coefficients, has_largest = element_of(graph.terms.coefficient), bool((graph.kind == MAXIMUM).any())
     for _, application, rows in steps_of(graph):
         if application is not None:
             memory.write(application.nodes[rows], _of_application(graph, application.chosen(rows), memory))
             continue
         terms = graph.terms[rows]
-        factors = times(memory.read(terms.first), memory.read(terms.second))
-        values = times(element_of(terms.coefficient), factors)
-        nodes, owners = np.unique(terms.owner, return_inverse=True)
-        is_largest = graph.kind[nodes] == MAXIMUM
+        values = times(coefficients[rows], times(memory.read(terms.first), memory.read(terms.second)))
+        is_first = np.append(True, terms.owner[1:] != terms.owner[:-1])  # they are sorted
+        nodes, owners = terms.owner[is_first], np.cumsum(is_first) - 1
         found = total(values, owners, len(nodes))
-        order = np.lexsort((keyed("order", values), owners))
-        last = order[np.append(np.flatnonzero(np.diff(owners[order])), len(order) - 1)]
-        memory.write(nodes, np.where(is_largest, values[last], found))
+        if has_largest:
+            order = np.lexsort((keyed("order", values), owners))
+            last = order[np.append(np.flatnonzero(np.diff(owners[order])), len(order) - 1)]
+            found = np.where(graph.kind[nodes] == MAXIMUM, values[last], found)
+        memory.write(nodes, found)
     return memory
 
 
