@@ -63,10 +63,8 @@ class TestAModule:
         xs = jnp.linspace(-1, 1, 15).reshape(5, 3)
         many = jax.tree.map(lambda p: jnp.stack([p, 2 * p]), parameters)
         for transform, arguments in (
-            (lambda f: f, (parameters, x)),
-            (jax.hessian, (parameters, x)),
+            (lambda f: lambda *point: jax.jvp(jax.value_and_grad(f), point, point), (parameters, x)),
             (lambda f: jax.grad(jax.checkpoint(f)), (parameters, x)),
-            (lambda f: lambda *point: jax.jvp(f, point, point), (parameters, x)),
             (lambda f: jax.vmap(jax.vmap(jax.grad(f), (0, None)), (None, 0)), (many, xs)),
         ):
             agree(jax.jit(transform(ours))(*arguments), jax.jit(transform(theirs))(*arguments))
@@ -138,7 +136,7 @@ def agree(found, expected):
 
 
 class TestRandomPrograms:
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     @given(program=programs())
     def test_values_and_gradients_are_those_of_micrograd(self, program):
         if is_left_out("jax", program):
@@ -159,6 +157,7 @@ class TestRandomPrograms:
         import transformer
         from by_hand import loss_by_hand
 
+        monkeypatch.setattr(transformer, "WORD", transformer.WORD[:3])
         weights = transformer.parameters(Value)
         softmax, transformer.softmax = transformer.softmax, mg.softmax
         try:
