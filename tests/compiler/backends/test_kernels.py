@@ -147,7 +147,7 @@ def test_reductions_of_all_layouts(layouts, largest, many, backend):
             segments.append(Segment(rng.choice([1.0, -1.0, 0.5, -2.0, 0.0]), terms, first, second if two else None))
         return Reduction(rows, columns, target(rng, rows, columns, end, rng.random() < 0.7), tuple(segments), largest)
 
-    count = 12 if backend != "jax" else 2 if many else 4
+    count = 6 if backend != "jax" else 2 if many else 4
     check(*drawn(make, count, 1), backend)
 
 
@@ -210,7 +210,7 @@ def product(rng, side_by_side, products, end):
 @pytest.mark.parametrize("products", [[1, 1, 2], pytest.param([10, 12], marks=MANY)], ids=["few segments", "many"])
 @pytest.mark.parametrize("side_by_side", ["columns", "terms"])
 def test_products_of_matrices_in_blocks_of_rows(side_by_side, products, backend):
-    count = 3 if backend == "jax" else 25
+    count = 3 if backend == "jax" else 10
     kernels, numbers, end = drawn(lambda rng, end: product(rng, side_by_side, products, end), count, 4)
     assert {code_of(kernel).block for kernel in kernels} == {4}
     check(kernels, numbers, end, backend)
@@ -233,7 +233,7 @@ def large_product(rng, end):
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_large_products_of_matrices_are_packed(backend):
-    count = 3 if backend == "jax" else 15
+    count = 3 if backend == "jax" else 8
     kernels, numbers, end = drawn(large_product, count, 5)
     assert all(code_of(kernel).packed for kernel in kernels)
     check(kernels, numbers, end, backend)
