@@ -195,10 +195,13 @@ FORMS = {
     "arrays": lambda x, y: (x, y),
     "tuples in a list": lambda x, y: (list(map(tuple, x.tolist())), y.tolist()),
 }
+OTHERS = itertools.cycle(list(FORMS)[1:])
 
 
-@pytest.mark.parametrize("form", ["lists", *(pytest.param(form, marks=pytest.mark.slow) for form in list(FORMS)[1:])])
-@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [(name, "lists") for name in ALIKE] + [pytest.param(name, next(OTHERS), marks=pytest.mark.slow) for name in ALIKE],
+)
 def test_few_rows_are_traced(name, form, caplog):
     x, y = FORMS[form](numbers(ROWS, 3), numbers(ROWS))
     function = ALIKE[name]

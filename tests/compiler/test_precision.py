@@ -59,7 +59,7 @@ def irregular(x):
     """Thousands of operations of which hardly two are alike."""
     draw = random.Random(5)
     numbers = list(x)
-    for _ in range(2500):
+    for _ in range(1200):
         a, b, c = draw.choices(numbers[-50:], k=3)
         kind = draw.randrange(3)
         made = a * b - 0.5 * c if kind == 0 else mg.tanh(a + b) if kind == 1 else mg.maximum(a, 0.5 * c)

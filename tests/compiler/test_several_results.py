@@ -70,7 +70,7 @@ def test_each_of_two_outputs_has_its_own_gradient(backend):
 
 
 @pytest.mark.slow
-@settings(max_examples=16)
+@settings(max_examples=10)
 @given(program=programs(), weights=st.lists(st.sampled_from([0.0, 1.0, -2.0, 0.5]), min_size=3, max_size=3))
 def test_any_sum_of_results_has_the_gradients_that_it_has_eagerly(program, weights, backend):
     if is_left_out(backend, (program, weights)):
