@@ -579,8 +579,8 @@ class LivesWithAdam(Lives):
 
 
 class TestFromSGD(Lives.TestCase):
-    settings = machine_settings(examples=20, steps=40)
+    settings = machine_settings(examples=10, steps=40)
 
 
 class TestFromAdam(LivesWithAdam.TestCase):
-    settings = machine_settings(examples=20, steps=40)
+    settings = machine_settings(examples=10, steps=40)
