@@ -138,7 +138,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: i
 
     The error of two-sided slopes is a sum of even powers of the step, that of one-sided ones a sum of all powers.
     """
-    rows: list[tuple[_Sample, list[float], Estimate | None]] = []
+    rows: list[tuple[float, float, Estimate | None]] = []
     row: list[float] = []
     longer = math.nan
     for sample in samples:
@@ -147,18 +147,17 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: i
         longer = sample.step
         before, row = row, _extrapolated(sample.slope, row, factor**sides)
         rounding = max(noise, _ROUNDING * max(map(abs, sample.values)))
-        judged = _judged(row, before, rounding / sample.width, sample.step)
-        rows.append((sample, row, min(judged, key=lambda estimate: estimate.error, default=None)))
+        rows.append((sample.width, row[-1], _judged(row, before, rounding / sample.width, sample.step)))
     return [
-        estimate._replace(error=estimate.error + 2 * _unexplained(estimate.slope, rows[index + 1 :]) / sample.width)
-        for index, (sample, _, estimate) in enumerate(rows)
+        estimate._replace(error=estimate.error + 2 * _unexplained(estimate.slope, rows[index + 1 :]) / width)
+        for index, (width, _, estimate) in enumerate(rows)
         if estimate
     ]
 
 
-def _unexplained(slope: float, shorter: Sequence[tuple[_Sample, list[float], object]]) -> float:
+def _unexplained(slope: float, shorter: Sequence[tuple[float, float, object]]) -> float:
     """How far shorter steps move f beyond what this slope says: by noise, or by what longer steps passed over."""
-    return max((abs(row[-1] - slope) * sample.width for sample, row, _ in shorter), default=0.0)
+    return max([abs(last - slope) * width for width, last, _ in shorter], default=0.0)
 
 
 def _best(estimates: Sequence[Estimate]) -> Estimate | None:
@@ -360,11 +359,12 @@ def _extrapolated(slope: float, before: list[float], ratio: float) -> list[float
     return row
 
 
-def _judged(row: list[float], before: list[float], rounding: float, step: float) -> Iterator[Estimate]:
-    """Each extrapolation with its error: how far it is from what the step before gave, to this order and one less."""
-    for order in range(1, len(row)):
-        spread = max(abs(row[order] - neighbour) for neighbour in before[order - 1 : order + 1])
-        yield Estimate(row[order], _SAFETY * spread + 2 * rounding, step)
+def _judged(row: list[float], before: list[float], rounding: float, step: float) -> Estimate | None:
+    """The extrapolation of least error: how far it is from what the step before gave, to this order and one less."""
+    around = zip(row[1:], before, [*before[1:], math.nan], strict=False)  # NaN is no larger than any number
+    errors = [_SAFETY * max(abs(slope - lower), abs(slope - same)) + 2 * rounding for slope, lower, same in around]
+    least = min(errors, default=None)
+    return None if least is None else Estimate(row[1 + errors.index(least)], least, step)
 
 
 def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, rounding: float) -> Estimate | None:
