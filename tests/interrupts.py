@@ -57,8 +57,8 @@ def interrupted_and_recording(count, action):
     return interrupted, (Value(3.0) * 2).requires_grad
 
 
-def interrupted_while_training(command):
-    """Run a command that trains, and send it Ctrl-C as soon as its progress bar has counted a step.
+def interrupted_while_training(command, steps):
+    """Run a command that trains, and send it Ctrl-C as soon as its progress bar has counted so many steps.
 
     The bar is drawn on a terminal only, so its standard error is one. What it prints to its standard output must be
     short: it is read in the end.
@@ -78,7 +78,7 @@ def interrupted_while_training(command):
         errors, sent = "", False
         while piece := read(ours):
             errors += piece
-            if not sent and re.search(r"\b[1-9]\d*/\d+ \[", errors):
+            if not sent and any(int(done) >= steps for done in re.findall(r"\b(\d+)/\d+ \[", errors)):
                 process.send_signal(signal.SIGINT)
                 sent = True
         output = process.stdout.read()

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 def test_names_makes_up_names(tmp_path):
     out = printed(tmp_path, "names.py", "--steps", 1, "--samples", 3, "--quiet")
+    assert "step " not in out
     assert "Names: 686, of 26 different letters" in out
     assert "4,128 parameters" in out
     assert len(out.splitlines()[3:]) == 3
@@ -90,11 +91,10 @@ def test_names_shows_life_before_it_trains(tmp_path):
 
 
 def test_names_says_how_far_it_is_where_no_progress_bar_does(tmp_path):
-    out = printed(tmp_path, "names.py", "--steps", 30, "--samples", 1, "--no-compile")
-    steps = [int(step) for step in re.findall(r"^  step (\d+) of 30$", out, re.MULTILINE)]
+    out = printed(tmp_path, "names.py", "--steps", 20, "--samples", 1, "--no-compile")
+    steps = [int(step) for step in re.findall(r"^  step (\d+) of 20$", out, re.MULTILINE)]
     assert steps
     assert steps == sorted(set(steps))
-    assert "step " not in printed(tmp_path, "names.py", "--steps", 2, "--samples", 1, "--quiet")
 
 
 def test_names_reads_any_alphabet(tmp_path):

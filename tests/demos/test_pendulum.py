@@ -33,7 +33,7 @@ def test_pendulum_finds_the_length_and_the_damping_and_draws_them(pendulum):
 
 
 def test_pendulum_step_by_step_comes_to_the_same(tmp_path):
-    options = ("--steps", 50, "--epochs", 5, "--quiet")
+    options = ("--steps", 50, "--epochs", 2, "--quiet")
     runs = [run("pendulum.py", "--output", tmp_path, *options, way) for way in ("--compile", "--no-compile")]
     assert FOUND.findall(runs[0].stdout) == FOUND.findall(runs[1].stdout)
     assert len(FOUND.findall(runs[0].stdout)) == 2
