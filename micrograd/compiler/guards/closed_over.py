@@ -293,9 +293,10 @@ class ClosedOver:
                 is_other = whole and (len(items) != len(watched.items) or not all(map(is_same, items, watched.items)))
                 if is_other or any(map(_holds_symbol, chain(items, keys))):
                     _restore(watched)
-                for name in list(container) if watched.form == "." and isinstance(container, dict) else ():
-                    if name not in watched.names and _holds_symbol(container[name]):  # a new attribute
-                        del container[name]
+                if watched.form == "." and isinstance(container, dict):
+                    for name in container.keys() - watched.names:  # new attributes
+                        if _holds_symbol(container[name]):
+                            del container[name]
         for value in self._bare:
             for name in [name for name, item in value.__dict__.items() if _holds_symbol(item)]:
                 delattr(value, name)
