@@ -535,7 +535,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], bool]] = {
     st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3),
     st.integers(-3, 2),
 )
-@settings(max_examples=16)
+@settings(max_examples=8)
 def test_matrices_of_random_programs_are_the_dense_ones(
     steps: list[tuple[str, int, int]], point: list[float], index: int
 ) -> None:
@@ -657,7 +657,7 @@ def test_iterations_of_a_vmap_that_are_written_at_once_have_the_derivatives_of_t
     ),
     st.integers(-3, 2),
 )
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_equal_rows_of_random_programs_have_the_derivatives_of_single_ones(
     steps: list[tuple[str, int, int]], index: int
 ) -> None:

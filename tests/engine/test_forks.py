@@ -15,7 +15,7 @@ from micrograd.engine import commit, failures
 
 pytestmark = [pytest.mark.stress, pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")]
 
-# Three threads are busy in the engine, the compiler and Graphviz. Twelve children each do a bit of everything; one that
+# Three threads are busy in the engine, the compiler and Graphviz. Six children each do a bit of everything; one that
 # hangs is told by an alarm, which ends it.
 BUSY = """
 import os, signal, sys, threading, time, warnings
@@ -61,7 +61,7 @@ for work in (engine, compiler, pictures):
 while min(turns) < 2:
     time.sleep(0.01)
 children = []
-for _ in range(12):
+for _ in range(6):
     pid = os.fork()
     if pid == 0:
         try:
@@ -81,7 +81,7 @@ os._exit(0)
 @pytest.mark.slow
 def test_children_of_a_busy_process_do_not_hang():
     run = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, text=True, timeout=300)
-    assert run.stdout.strip() == str([0] * 12), run.stdout + run.stderr
+    assert run.stdout.strip() == str([0] * 6), run.stdout + run.stderr
 
 
 FROM_INSIDE = """

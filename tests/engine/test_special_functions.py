@@ -294,8 +294,10 @@ class TestNamesOfSciPy:
     @pytest.mark.unmeasured
     @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
     def test_compiled(self, backend):
+        names = self.NAMES[:: 3 if backend == "jax" else 1]  # XLA takes a second for each
+
         def f(x):
-            total = sum(getattr(special, name)(x).sum() for name in self.NAMES)
+            total = sum(getattr(special, name)(x).sum() for name in names)
             return total + special.betaln(x, 2.0).sum() + special.rel_entr(x, 0.3)[0] + mg.polygamma(2, x[1])
 
         x = mg.array([0.2, 0.5, 0.7])
