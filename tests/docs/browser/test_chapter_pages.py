@@ -1,31 +1,41 @@
-"""All pages of the site can be read: the chapters and the home page, and what their cells have written."""
+"""All pages of the site can be read: the chapters and their slides, the others, and what cells have written."""
 
 import pytest
 
 from tests.docs.browser.test_reading import CHAPTERS, LIVE, PAGES, serious_violations
+from tests.docs.browser.test_slides import assert_slides_show_all_once_and_in_its_order
 from tests.legible import SIZES, faults, faults_of_graph, photograph
 
 pytestmark = pytest.mark.slow
 
+# Pages with all kinds of elements, in both schemes: their colours are those of the others, and take axe its time.
+COLOURS = {*PAGES[1:5], *CHAPTERS[:4]}
 
-@pytest.mark.parametrize("size", SIZES)
-def test_what_cells_have_written_can_be_read(browser, site, size):
-    page = browser.new_page(viewport=SIZES[size], reduced_motion="reduce")
+
+def test_what_cells_have_written_can_be_read(browser, site):
+    """On a laptop, and on one of both phones."""
+    page = browser.new_page(reduced_motion="reduce")
+    laptop, *phones = SIZES
     found, chapters = {}, set()
-    for path in sorted((site / "recorded").glob("*.html")):
-        page.goto(path.as_uri())
-        is_graph = page.locator("#graph").count() > 0
-        while is_graph and not page.evaluate("typeof isShown !== 'undefined' && isShown"):
-            page.wait_for_timeout(50)
+    for number, path in enumerate(sorted((site / "recorded").glob("*.html"))):
         chapters.add(path.name.split("-")[1])
-        found[path.name] = faults_of_graph(page, f"{path.stem} {size}") if is_graph else faults(page)
+        for size in (laptop, phones[number % 2]):
+            page.set_viewport_size(SIZES[size])
+            page.goto(path.as_uri())
+            is_graph = page.locator("#graph").count() > 0
+            while is_graph and not page.evaluate("typeof isShown !== 'undefined' && isShown"):
+                page.wait_for_timeout(50)
+            if said := faults_of_graph(page, f"{path.stem} {size}") if is_graph else faults(page):
+                found[path.name, size] = said
     page.close()
     assert len(chapters) > 12
-    assert {name: said for name, said in found.items() if said} == {}
+    assert found == {}
 
 
 @pytest.mark.parametrize("name", [*PAGES, *CHAPTERS])
-def test_no_letter_is_too_small_no_page_too_wide_and_axe_finds_no_serious_violation(open_page, axe, name):
+def test_no_letter_is_too_small_no_page_too_wide_axe_finds_no_serious_violation_and_slides_show_all(
+    open_page, axe, name
+):
     scheme = ("light", "dark")[CHAPTERS.index(name) % 2] if name in CHAPTERS else "dark"
     page = open_page(name, color_scheme=scheme)
     if name in LIVE:
@@ -37,4 +47,9 @@ def test_no_letter_is_too_small_no_page_too_wide_and_axe_finds_no_serious_violat
         assert faults(page) == [], size
         photograph(page, f"{name} {size}".replace("/", "-").replace(" ", "-"))
     page.set_viewport_size(SIZES["phone"])
-    assert serious_violations(page, axe) == []
+    assert serious_violations(page, axe, contrast=name in COLOURS) == []
+    page.set_viewport_size(SIZES["laptop"])
+    if name in CHAPTERS[2:]:
+        assert_slides_show_all_once_and_in_its_order(page)
+    else:
+        assert page.get_by_role("button", name="This chapter as slides").count() == 0

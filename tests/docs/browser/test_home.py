@@ -67,43 +67,43 @@ def test_its_steps_are_those_of_the_ten_lines(open_page):
     assert [first, last] == pytest.approx([steps[0], steps[step(page) - 1]], rel=1e-3)
 
 
-@pytest.mark.parametrize("cell", [3, 7, 10])
-def test_a_touched_neuron_tells_its_chain_rule(open_page, cell):
+def test_a_touched_neuron_tells_its_chain_rule(open_page):
     """One of each layer; the numbers that the page gives follow from each other."""
     page = open_page("index.html")
     until_step(page, 20)
-    page.locator("#network .cell").nth(cell).click()
-    page.locator("#words h2", has_text="at the point with the ring").wait_for()
-    assert page.locator("#play").inner_text() == "Go on"  # it waits until the numbers have been read
-    paused = step(page)
-    adds, *rest = page.locator("#words .line").all_inner_texts()
-    *terms, bias, total = numbers(adds)
-    sums = [one * other for one, other in zip(terms[::2], terms[1::2], strict=True)]
-    assert sum(sums) + bias == pytest.approx(total, abs=2e-3)
-    if cell == 10:  # the last one: the loss is computed from it
-        (gives,) = rest
-        arrives = passed = numbers(gives)[-1]
-    else:
-        makes, gives, slope = rest
-        (out,) = numbers(makes)
-        assert out == pytest.approx(math.tanh(total), abs=1e-3)
-        shares = numbers(gives.partition(":")[2])
-        arrives = shares.pop()
-        expected = sum(share * weight for share, weight in zip(shares[::2], shares[1::2], strict=True))
-        assert arrives == pytest.approx(expected, rel=2e-3, abs=2e-3)
-        local, one, other, passed = numbers(slope.partition("is")[2])
-        assert local == other == pytest.approx(1 - out * out, abs=2e-3)
-        assert one == arrives
-        assert passed == pytest.approx(arrives * local, rel=2e-3, abs=1e-4)
-    rows = page.locator("#words tbody tr").all()
-    assert len(rows) == len(terms) // 2 + 1
-    for row, given in zip(rows, [*terms[1::2], 1.0], strict=True):
-        name, gradient, _, direction = row.locator("th, td").all_inner_texts()
-        value = numbers(gradient)[-1]
-        assert value == pytest.approx(passed * given, rel=2e-3, abs=1e-4), name
-        assert direction == ("smaller" if value > 0 else "larger" if value < 0 else "stay")
-    page.locator("#play").click()
-    until_step(page, paused + 10)
+    for cell in (3, 7, 10):
+        page.locator("#network .cell").nth(cell).click()
+        page.locator("#words h2", has_text="at the point with the ring").wait_for()
+        page.locator("#play", has_text="Go on").wait_for()  # it waits until the numbers have been read
+        paused = step(page)
+        adds, *rest = page.locator("#words .line").all_inner_texts()
+        *terms, bias, total = numbers(adds)
+        sums = [one * other for one, other in zip(terms[::2], terms[1::2], strict=True)]
+        assert sum(sums) + bias == pytest.approx(total, abs=2e-3)
+        if cell == 10:  # the last one: the loss is computed from it
+            (gives,) = rest
+            arrives = passed = numbers(gives)[-1]
+        else:
+            makes, gives, slope = rest
+            (out,) = numbers(makes)
+            assert out == pytest.approx(math.tanh(total), abs=1e-3)
+            shares = numbers(gives.partition(":")[2])
+            arrives = shares.pop()
+            expected = sum(share * weight for share, weight in zip(shares[::2], shares[1::2], strict=True))
+            assert arrives == pytest.approx(expected, rel=2e-3, abs=2e-3)
+            local, one, other, passed = numbers(slope.partition("is")[2])
+            assert local == other == pytest.approx(1 - out * out, abs=2e-3)
+            assert one == arrives
+            assert passed == pytest.approx(arrives * local, rel=2e-3, abs=1e-4)
+        rows = page.locator("#words tbody tr").all()
+        assert len(rows) == len(terms) // 2 + 1
+        for row, given in zip(rows, [*terms[1::2], 1.0], strict=True):
+            name, gradient, _, direction = row.locator("th, td").all_inner_texts()
+            value = numbers(gradient)[-1]
+            assert value == pytest.approx(passed * given, rel=2e-3, abs=1e-4), name
+            assert direction == ("smaller" if value > 0 else "larger" if value < 0 else "stay")
+        page.locator("#play").click()
+        until_step(page, paused + 10)
 
 
 def test_sliders_choose_width_rate_and_activation(open_page):
@@ -134,9 +134,8 @@ def test_the_code_is_shown_in_a_live_editor(open_page):
     assert learner.output(1) == "0.17\n"
 
 
-@SIZES
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(open_page, axe, size, scheme):
+@pytest.mark.parametrize(("scheme", "size"), [("light", LAPTOP), ("dark", PHONE)], ids=["laptop", "phone"])
+def test_axe_finds_nothing(open_page, axe, scheme, size):
     page = open_page("index.html", color_scheme=scheme, **size)
     until_step(page, 5)
     page.locator("#network .cell").nth(4).click()

@@ -87,7 +87,7 @@ def test_arrays_of_values_and_figures_work_in_a_cell(open_page, size):
 
 def test_after_they_were_used_once_they_work_without_the_network(open_page):
     offline = ["ERR_INTERNET_DISCONNECTED", "Failed to load resource", "Failed to fetch"]
-    page = open_page("learn/01-one-multiplication.html", allowed=offline)
+    page = open_page("learn/01-one-multiplication.html", allowed=offline, service_workers="allow")
     page.locator(".cell-offline", has_text="The whole path works without a network.").wait_for()
     learner = Learner(page)
     code = "import matplotlib.pyplot as plt, numpy as np\n_ = plt.plot(np.arange(3.0))"

@@ -4,7 +4,6 @@ import pytest
 
 from tests.docs.browser.test_cells import Learner
 from tests.docs.browser.test_reading import serious_violations
-from tests.learn import chapters
 from tests.legible import PHONE, faults, photograph
 
 pytestmark = pytest.mark.slow
@@ -31,9 +30,7 @@ def number(page):
     return int(words[1]), int(words[3])
 
 
-@pytest.mark.parametrize("name", [f"learn/{page.stem}.html" for page in chapters.CHAPTERS])
-def test_the_slides_show_all_of_a_chapter_once_and_in_its_order(open_page, name):
-    page = open_page(name)
+def assert_slides_show_all_once_and_in_its_order(page):
     page.locator(".exercise-bar").first.wait_for()
     page.locator(".cm-content").first.wait_for()
     whole = page.evaluate(SEEN)
@@ -108,9 +105,3 @@ def test_on_a_phone_they_can_be_read_and_used_by_all(open_page, axe):
         page.get_by_role("button", name="The next slide").click(force=True)
     page.keyboard.press("Home")
     assert serious_violations(page, axe) == []
-
-
-def test_other_pages_have_no_slides(open_page):
-    page = open_page("tutorial.html")
-    page.locator(".cm-content").first.wait_for()
-    assert page.get_by_role("button", name="This chapter as slides").count() == 0

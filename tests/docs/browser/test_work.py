@@ -78,7 +78,7 @@ def test_all_work_goes_through_one_file_to_another_browser(open_page, tmp_path):
     assert run.stdout.splitlines()[1].startswith("Ada  1/6")
 
     # Another browser, with work of its own.
-    other = Learner(open_page(CHAPTER))
+    other = Learner(open_page(CHAPTER, fresh=True))
     other.write(1, "own = 1")
     other.write(answered, "another answer")
     other.page.get_by_text("My work").click()
@@ -106,7 +106,7 @@ def test_all_work_goes_through_one_file_to_another_browser(open_page, tmp_path):
 
 
 def test_a_link_brings_the_code_of_a_cell_and_runs_nothing(open_page, server):
-    page = open_page(PAGE)
+    page = open_page(PAGE, fresh=True)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     learner = Learner(page)
     learner.write(2, "print('höher & weiter' * 3)")
@@ -139,14 +139,12 @@ def test_python_says_that_it_starts_and_what_runs_says_for_how_long(open_page):
       const line = document.querySelector('.cell-bar')?.innerText.replaceAll('\\n', ' ');
       if (line) (window.seen ??= []).push(line);
     }).observe(document, { childList: true, subtree: true, characterData: true })"""
-    for start in ("mouse", "keyboard", "Run all"):
+    for start in ("mouse", "Run all"):
         page = open_page(PAGE, before=seen)
         learner = Learner(page)
         learner.write(1, SLOW)
         if start == "mouse":
             learner.cell(1).locator(".cell-run").click()
-        elif start == "keyboard":
-            page.keyboard.press("Shift+Enter")
         else:
             page.get_by_role("button", name="Run all").click()
         learner.wait(1, "done in ")
