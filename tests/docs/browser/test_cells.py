@@ -20,9 +20,15 @@ RUN_ALL = """async ([worker, all]) => {
   const messages = [];
   let wake;
   window.python = python;  // so that it is not thought to be unused
-  setTimeout(() => { messages.push({ kind: "failed", text: "nothing for five minutes" }); wake?.(); }, 300_000);
-  python.onerror = (event) => { messages.push({ kind: "failed", text: event.message }); wake?.(); };
-  python.onmessage = ({ data }) => { messages.push(data); wake?.(); };
+  const give = (message) => {
+    clearTimeout(window.silence);
+    window.silence = setTimeout(() => give({ kind: "failed", text: "nothing for five minutes" }), 300_000);
+    messages.push(message);
+    wake?.();
+  };
+  python.onerror = (event) => give({ kind: "failed", text: event.message });
+  python.onmessage = ({ data }) => give(data);
+  give({ kind: "limit" });  // the first silence begins
   const until = async (...kinds) => {
     const got = [];
     for (;;) {
