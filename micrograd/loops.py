@@ -108,9 +108,19 @@ def scan(
     else:
         remember = observed_iterations(step, "scan iteration", (state, inputs))
         iteration = step if iterations is None else iterations.of(step, count)
-        pairs = list(_handed_on(iteration, state, take, order))
-        remember(pairs)
-        state, outputs = pairs[-1][0], [output for _, output in pairs]
+        may_go_on = None if iterations is None else iterations.blocks_after_decisions(step)
+        pairs, in_blocks = [], None
+        for pair in _handed_on(iteration, state, take, order):
+            pairs.append(pair)
+            if may_go_on is not None and (in_blocks := may_go_on(pair[0], take, order[len(pairs) :])) is not None:
+                break
+        outputs = [output for _, output in pairs]
+        if in_blocks is None:
+            remember(pairs)
+            state = pairs[-1][0]
+        else:
+            state, others = in_blocks(partial(_handed_on, step), pairs[-1][0], take, order[len(pairs) :], 1)
+            outputs += others
     return state, _stacked(_alike(outputs[::-1] if reverse else outputs), 0, sequences.in_arrays)
 
 
@@ -355,6 +365,18 @@ class Iterations(ContextEntry):
     def blocks(self) -> Callable[..., tuple[Any, list[Any]]] | None:
         """What runs a scan where a program keeps the states between blocks only: in_blocks of decisions.py, or None."""
         raise NotImplementedError
+
+    def blocks_after_decisions(self, step: Callable[[Any, Any], Any]) -> Callable[..., Any] | None:
+        """What says after an iteration of a scan whether the others run in blocks, as a program decides; often None.
+
+        Args:
+            step: the function.
+
+        Returns:
+            A function of the state after an iteration, of what gives items, and of the order of the iterations after
+            it. If these are to run in blocks of one, it gives what runs them; see ``blocks``.
+        """
+        return None
 
     def deciding(self, number: Any) -> Any:
         """What a program decides by on a number, with methods for cond, switch and while_loop; None in Python."""

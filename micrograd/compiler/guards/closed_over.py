@@ -189,6 +189,11 @@ class ClosedOver:
         """Whether all of it is still there."""
         return not self._has_new_attributes and self._comparison.is_same()
 
+    def is_as_before(self) -> bool:
+        """Whether all of it could be looked into, and is still there, in the middle of a trace."""
+        self.notice_new_attributes()
+        return not self.sources.iterators and self.is_current()
+
     def watches_the_same(self, other: ClosedOver) -> bool:
         """Whether it is current whenever the other is: both found the same objects, and code that asks the same."""
         mine, theirs = (

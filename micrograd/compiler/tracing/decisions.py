@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.refusals import refuse
 from micrograd.compiler.guards.sources import observing_again
 from micrograd.compiler.guards.structure import Structure
@@ -49,6 +50,25 @@ class _Recorded(NamedTuple):
     result: Structure
 
 
+class _Reached:
+    """What the user's functions of a decision close over, as it was when they were recorded.
+
+    Args:
+        functions: these functions.
+    """
+
+    def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
+        self._functions = functions
+        self.look()
+
+    def look(self) -> None:
+        """Take what is there now."""
+        self._found = ClosedOver([("", function) for function in self._functions])
+
+    def is_as_before(self) -> bool:
+        return self._found.is_as_before()
+
+
 class _Parts(NamedTuple):
     """The functions behind a decision, which its derivatives run again.
 
@@ -56,10 +76,12 @@ class _Parts(NamedTuple):
         functions: both branches, or the condition and the body, which take the leaves of the state; or the iteration of
             a scan, see _scan.
         kinds: the classes of the symbols for these leaves.
+        reached: what the user's functions in them close over.
     """
 
     functions: Sequence[Callable[..., Any]]
     kinds: Sequence[type[Symbol]]
+    reached: _Reached
 
 
 class Deciding:
@@ -69,9 +91,16 @@ class Deciding:
         self.chosen, self.switched, self.repeated = (partial(each, tape) for each in (chosen, switched, repeated))
 
 
-def chosen(tape: Tape, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+def chosen(
+    tape: Tape,
+    predicate: Any,
+    branches: Sequence[Callable[..., Any]],
+    operands: tuple[Any, ...],
+    reached: _Reached | None = None,
+) -> Any:
     """What ``mg.cond`` returns where the program is to decide."""
     with tape.following_errors():
+        reached = reached or _Reached(branches)
         position = tape.position(predicate)
         functions = [lambda branch=branch: returned(branch(*operands)) for branch in branches]
         recorded = [_recorded(tape, function, []) for function in functions]
@@ -87,7 +116,7 @@ def chosen(tape: Tape, predicate: Any, branches: Sequence[Callable[..., Any]], o
         if not kinds:
             return first.result.nested
         kinds = [_kind_of_both(x, y) for x, y in zip(kinds, others, strict=True)]
-        results = _written(tape, recorded, _Parts(functions, kinds), predicate=position)
+        results = _written(tape, recorded, _Parts(functions, kinds, reached), predicate=position)
         return first.result.rebuilt(_symbols(tape, results, kinds))
 
 
@@ -97,6 +126,7 @@ def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], ope
         number = tape._symbol(tape.position(index), FloatSymbol)
         holds = [tape.apply(EQUAL, number, float(position)) for position in range(len(branches))]
         found: Any = sum(holds[1:], holds[0])
+        reached = _Reached(branches)
         tape.apply(primitives.sqrt, found - 1.0)  # of an index without a branch it is NaN, which is noticed
 
         def beginning(position: int) -> Callable[..., Any]:
@@ -104,7 +134,7 @@ def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], ope
             if position == len(branches) - 1:
                 return branches[position]
             two = branches[position], beginning(position + 1)
-            return lambda *given: chosen(cast("Tape", recorder_on_top()), holds[position], two, given)
+            return lambda *given: chosen(cast("Tape", recorder_on_top()), holds[position], two, given, reached)
 
         return beginning(0)(*operands)
 
@@ -112,7 +142,7 @@ def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], ope
 def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
     """What ``mg.while_loop`` returns where the program is to decide."""
     with tape.following_errors():
-        first = Structure(state, returned=True)
+        first, reached = Structure(state, returned=True), _Reached([condition, body])
         positions, kinds, form = [tape.position(leaf) for leaf in first.leaves], _kinds(first), form_of(state)
         if not kinds:
             refuse("a loop whose state has no numbers", "Let the state be what body computes.")
@@ -132,7 +162,7 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
         asked = _recorded(tape, functions[0], _symbols(tape, positions, kinds))
         if len(asked.result.leaves) != 1:
             refuse("a condition that is no number", "Let it be a comparison, or a number.")
-        results = _written(tape, [asked, following], _Parts(functions, kinds), state=positions, limit=limit)
+        results = _written(tape, [asked, following], _Parts(functions, kinds, reached), state=positions, limit=limit)
         return first.rebuilt(_symbols(tape, results, kinds))
 
 
@@ -176,7 +206,7 @@ def in_blocks(
             [number for index in order[begin : begin + size] for number in numbers(index)]
             for begin in range(0, end, size)
         ]
-        last, stacked = _scan(tape, block, first.leaves, rows)
+        last, stacked = _scan(tape, block, _Reached([run]), first.leaves, rows)
         made = list[Any]()
         for row in stacked:
             leaves = iter(row)
@@ -185,6 +215,12 @@ def in_blocks(
             ]
         pairs = list(run(first.rebuilt(last), take, order[end:]))
         return (pairs[-1][0] if pairs else first.rebuilt(last)), made + [output for _, output in pairs]
+
+
+def may_be_in_blocks(state: Any, take: Callable[[int], Any], order: Sequence[int]) -> bool:
+    """Whether in_blocks takes them: the state has numbers, and the items differ in numbers only."""
+    keys = (_without_numbers(returned(take(index))) for index in order)
+    return len(returned(state).leaves) > 0 and len(set(keys)) == 1
 
 
 def _without_numbers(structure: Structure) -> Any:
@@ -196,19 +232,22 @@ _Iteration: TypeAlias = "Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence
 
 
 def _scan(
-    tape: Tape, iteration: _Iteration, state: Sequence[Any], rows: Sequence[Sequence[Any]]
+    tape: Tape, iteration: _Iteration, reached: _Reached, state: Sequence[Any], rows: Sequence[Sequence[Any]]
 ) -> tuple[list[Symbol], list[list[Symbol]]]:
     """Record a loop in which the program runs a function.
 
     Args:
         tape: where to record it.
         iteration: from the numbers of the state and a row to the next state and the outputs.
+        reached: what the user's functions in it close over.
         state: the first state.
         rows: the row of each iteration; there is at least one.
 
     Returns:
         The last state, and the outputs of each iteration.
     """
+    scans = [part.reached for each, part in zip(tape.decisions, tape.parts, strict=True) if each.is_scan]
+    unchanged = [each for each in scans if each.is_as_before()]
     width, positions = len(state), tape.positions([*state, 0.0])
     moving = np.array([tape.positions(row) for row in rows], dtype=np.int64).reshape(len(rows), -1)
     kinds, of_row = [class_of(kind_of_number(leaf)) for leaf in [*state, 0.0]], list[type[Symbol]]()
@@ -228,8 +267,13 @@ def _scan(
             break
         kinds = both  # a plain number in the first state only
     asked = _recorded(tape, lambda *given: returned(given[width] < float(len(rows))), _symbols(tape, positions, kinds))
-    parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row]), _kinds(body.result)[len(kinds) :]
+    parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row], reached), _kinds(body.result)[len(kinds) :]
     results = _written(tape, [asked, body], parts, state=positions, moving=moving, outputs=len(of_outputs))
+    for each in (
+        *unchanged,
+        reached,
+    ):  # what the iteration itself changes, as one that counts does, was no other change
+        each.look()
     stacked = tape.decisions[-1].stacked[:, width:].tolist()
     return (
         _symbols(tape, results[:width], kinds[:width]),
@@ -249,7 +293,7 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
         dependence: the positions that gradients flow through.
         found: the gradients so far, by their positions.
     """
-    (iteration,), kinds = _parts_of(tape, decided)
+    (iteration,), kinds, reached = _parts_of(tape, decided)
     width, items = len(decided.state) - 1, decided.moving.shape[1]
     equal, stacked = dependence.equal, decided.stacked
     fixed = [position for position in decided.fixed.tolist() if equal[position] in dependence]
@@ -288,7 +332,7 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
             [*_symbols(tape, given, [Symbol] * len(given)), *(found.get(at, 0.0) for at in seeds)]
             for given, seeds in zip(every, stacked[:, seeded].tolist(), strict=True)
         ]
-        last, of_rows = _scan(tape, back, [*start, *[0.0] * len(fixed)], rows[::-1])
+        last, of_rows = _scan(tape, back, reached, [*start, *[0.0] * len(fixed)], rows[::-1])
     pairs = [*zip([*decided.state.tolist()[:width], *fixed], last, strict=True)]
     for positions, slopes in zip(decided.moving[::-1, wanted].tolist(), of_rows, strict=True):
         pairs += zip(positions, slopes, strict=True)
@@ -305,7 +349,7 @@ def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, An
         decided: the scan.
         found: the tangents so far: by position, and by the number of the direction.
     """
-    (iteration,), kinds = _parts_of(tape, decided)
+    (iteration,), kinds, reached = _parts_of(tape, decided)
     width, items = len(decided.state) - 1, decided.moving.shape[1]
     fixed = [position for position in decided.fixed.tolist() if position in found]
     inputs = [*decided.state.tolist()[:width], *fixed, *decided.moving.ravel().tolist()]
@@ -337,14 +381,21 @@ def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, An
             [*_symbols(tape, row, kinds[width:]), *(tangent for position in row for tangent in of(position))]
             for row in decided.moving.tolist()
         ]
-        last, of_rows = _scan(tape, along, start, rows)
+        last, of_rows = _scan(tape, along, reached, start, rows)
     slopes = iter([*last[width:], *(slope for row in of_rows for slope in row)])
     for position in [*decided.results.tolist()[:width], *decided.stacked.ravel().tolist()]:
         found.setdefault(position, {}).update((number, next(slopes)) for number in directions)
 
 
 def _parts_of(tape: Tape, decided: Decided) -> _Parts:
+    """The parts of a decision, whose functions a derivative runs again: they must do the same as when recorded."""
     found: _Parts = next(part for each, part in zip(tape.decisions, tape.parts, strict=True) if each is decided)
+    if not found.reached.is_as_before():
+        tape.follow()
+        refuse(
+            "the derivative of a decision whose functions close over what has changed since",
+            "Let them take it as an operand.",
+        )
     return found
 
 
@@ -385,7 +436,9 @@ def jacobian_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list
             ]
             recorded = [_recorded(tape, function, []) for function in functions]
             kinds: list[type[Symbol]] = [Symbol] * (results * count)
-            made = _written(tape, recorded, _Parts(functions, kinds), predicate=int(decided.predicate[0]))
+            made = _written(
+                tape, recorded, _Parts(functions, kinds, parts.reached), predicate=int(decided.predicate[0])
+            )
         else:
             condition, body = parts.functions
             functions = [
@@ -396,7 +449,9 @@ def jacobian_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list
             starts = [tape.position(float(position == read)) for read in reads for position in decided.state.tolist()]
             positions = [*decided.state.tolist(), *starts]
             recorded = [_recorded(tape, function, _symbols(tape, positions, kinds)) for function in functions]
-            made = _written(tape, recorded, _Parts(functions, kinds), state=positions, limit=decided.limit)[results:]
+            made = _written(
+                tape, recorded, _Parts(functions, kinds, parts.reached), state=positions, limit=decided.limit
+            )[results:]
     symbols = _symbols(tape, made, [Symbol] * len(made))
     return [symbols[begin : begin + results] for begin in range(0, len(symbols), results)]
 

@@ -33,7 +33,6 @@ from micrograd._support.containers import remade
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.numbers import shape_of_floats
-from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
@@ -464,7 +463,7 @@ def unchanged(function: Callable[..., Any]) -> Iterator[None]:
     """Give up if a function changes something that it can reach, and so may do something else each time."""
     reached = ClosedOver([("", function)])
     yield
-    if not is_as_before(reached) or reached.sources.generators:
+    if not reached.is_as_before() or reached.sources.generators:
         _tape().fail("a loop that remembers something")
 
 

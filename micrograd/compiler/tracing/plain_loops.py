@@ -23,7 +23,6 @@ import numpy as np
 
 from micrograd.compiler.guards.code_names import ASKS
 from micrograd.compiler.guards.structure import Same
-from micrograd.compiler.tracing.iterations import is_as_before
 from micrograd.compiler.tracing.outline import FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.variables import Look
@@ -142,7 +141,7 @@ class _LongRows:
 
     def __next__(self) -> Any:
         tape, frame = self.tape, sys._getframe(1)
-        if frame.f_code.co_flags & _SUSPENDED or not is_as_before(tape.reached):
+        if frame.f_code.co_flags & _SUSPENDED or not tape.reached.is_as_before():
             tape.fail("a loop that remembers something")
         begins = _Variables(tape).frame(frame)
         if begins == self._before:
