@@ -194,10 +194,10 @@ def test_twenty_thousand_similar_numbers_are_a_loop(built):
     assert file.value(x)[0] == pytest.approx(float((np.tanh(x) * x).sum()), rel=1e-12)
 
 
-def irregular(x):
+def irregular(x, operations=150):
     """Sums and products of numbers here and there, with hardly two alike."""
     pick, numbers = random.Random(5), list(x)
-    for _ in range(150):
+    for _ in range(operations):
         count = pick.choice([2, 2, 3, 12])
         terms = [pick.choice(numbers) * pick.choice(numbers) * pick.choice([1.0, -1.0, 0.5]) for _ in range(count)]
         total = sum(terms) if pick.random() < 0.5 else terms[0] - terms[1]
@@ -253,7 +253,7 @@ def test_a_loop_before_an_irregular_program(built):
         a, b = x[0], x[1]
         for _ in range(30):
             a, b = a + 0.1 * b, b - 0.1 * mg.sin(a)
-        return irregular([a, b, *x[2:]])
+        return irregular([a, b, *x[2:]], 700)
 
     x = [0.3, -0.7, 1.1, 0.9, -1.3]
     file = built(f, x)
@@ -701,7 +701,6 @@ def test_many_steps_have_60_kb(name, sizes, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", NAMES)
 def test_the_programs_of_the_suite(name, tmp_path, monkeypatch):
     """Their numbers, also where the compiler watches each access, and a page of the stack at most."""

@@ -444,7 +444,8 @@ def test_targets_that_are_none_are_refused_as_they_are_without_the_compiler(back
     with pytest.raises(ValueError, match="target 2 is not the index"):
         fast(2)
     for target in (0, 2, -2, 0.5):
-        with pytest.raises(ValueError, match=f"target of the hinge loss must be the plain number -1 or 1, not {target}"):
+        message = f"target of the hinge loss must be the plain number -1 or 1, not {target}"
+        with pytest.raises(ValueError, match=message):
             mg.compile(lambda t: mg.losses.hinge(w[0], t), backend=backend)(target)
     for target in (2, 1.5, -0.5, -1):
         with pytest.raises(ValueError, match=f"must be a plain number from 0 to 1, not {target}"):

@@ -280,7 +280,7 @@ def test_an_interval_with_a_single_float_gives_that_one():
 
 @pytest.mark.unmeasured
 def test_programs_are_as_large_as_they_are_by_default():
-    found = drawn(own(), 250)
+    found = drawn(own(), 400)
     assert {len(program.inputs) for program in found} == {1, 2, 3, 4}
     inputs = [number for program in found for number in program.inputs]
     assert all(-3 <= number <= 3 and number == round(number, 3) for number in inputs)
@@ -288,7 +288,7 @@ def test_programs_are_as_large_as_they_are_by_default():
     assert max(inputs) > 2.5
     assert any(number != round(number, 2) for number in inputs)
     assert {1, 12} <= {len(program.steps) for program in found}
-    both = drawn(own(size=[2, 3], inputs=[2, 3]), 20)
+    both = drawn(own(size=[2, 3], inputs=[2, 3]), 50)
     assert {len(program.inputs) for program in both} == {2, 3}
 
 
