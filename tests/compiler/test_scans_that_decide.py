@@ -152,16 +152,17 @@ def counted_once(p, inputs):
     return state + sum(outputs)
 
 
-def changed_by_the_second(p, inputs):
-    start, factor = 0.1 * p, {"of": 1.0}
+def told_from_a_float(p, inputs):
+    """Where an iteration stands for others, it is given no float."""
+    factor = {"of": 1.0}
 
     def step(state, x):
-        if state is not start:
+        if type(x) is not float:
             factor["of"] = 2.0
         return mg.cond(state > 0.5, lambda s: p * s * factor["of"], lambda s: s + x, state), state * factor["of"]
 
-    state, outputs = mg.scan(step, start, inputs)
-    return state + sum(outputs)
+    state, outputs = mg.scan(step, 0.1 * p, [0.01 * number for number in range(12)])
+    return state + sum(outputs) + inputs[0]
 
 
 def labelled(p, inputs):
@@ -199,7 +200,7 @@ def late(p, inputs):
 
 
 @pytest.mark.parametrize(
-    "function", [counted, numbered, counted_once, changed_by_the_second, late, labelled, without_a_number_in_the_state]
+    "function", [counted, numbered, counted_once, told_from_a_float, late, labelled, without_a_number_in_the_state]
 )
 def test_iterations_that_differ_are_written_out(function):
     eager = mg.value_and_grad(function)

@@ -121,20 +121,24 @@ class TracedOnce(Iterations):
         tape = _tape_that_decides()
         if tape is None or self.blocks() is None:
             return None
-        reached, before, is_alike = ClosedOver([("", step)]), len(tape.decisions), True
+        before, reached, looked = len(tape.decisions), None, 0
 
         def in_blocks_of_one(*given: Any) -> Any:
             found = in_blocks(tape, *given)
-            if not reached.is_as_before():  # it may do something else each time
+            if reached is None or not reached.is_as_before():  # it may do something else each time
                 tape.follow()
             return found
 
         def may_go_on(state: Any, take: Callable[[int], Any], order: Sequence[int]) -> Any:
-            nonlocal is_alike
+            """After an iteration that has decided, another one runs as it is written, in case it changes something."""
+            nonlocal reached, looked
             if len(order) < _FEWEST_IN_BLOCKS or all(each.is_scan for each in tape.decisions[before:]):
                 return None
-            is_alike = is_alike and reached.is_as_before() and may_be_in_blocks(state, take, order)
-            return in_blocks_of_one if is_alike else None
+            looked += 1
+            if looked == 1:
+                reached = ClosedOver([("", step)])
+            is_alike = looked == 2 and reached is not None and reached.is_as_before()
+            return in_blocks_of_one if is_alike and may_be_in_blocks(state, take, order) else None
 
         return may_go_on
 
