@@ -435,12 +435,9 @@ def class_of(kind: Any) -> type[Symbol]:
         seen = property(lambda self: kind.type)  # isinstance asks for it
         own = {"__slots__": (), "kind": kind, "__hash__": base.__hash__, "__class__": seen}
         return type(kind.name, (base,), own)
-    if issubclass(kind, bool):
-        return BoolSymbol
-    if issubclass(kind, Value):
-        return Symbol
-    if issubclass(kind, (float, int)):
-        return FloatSymbol if issubclass(kind, float) else IntSymbol
+    for of, symbols in ((bool, BoolSymbol), (Value, Symbol), (float, FloatSymbol), (int, IntSymbol)):
+        if issubclass(kind, of):
+            return symbols
     return type(kind.__name__, (FloatSymbol,), {"__slots__": (), "kind": kind, "__hash__": FloatSymbol.__hash__})
 
 
