@@ -109,17 +109,17 @@ def scan(
         remember = observed_iterations(step, "scan iteration", (state, inputs))
         iteration = step if iterations is None else iterations.of(step, count)
         may_go_on = None if iterations is None else iterations.blocks_after_decisions(step)
-        pairs, in_blocks = [], None
+        pairs, run_others = [], None
         for pair in _handed_on(iteration, state, take, order):
             pairs.append(pair)
-            if may_go_on is not None and (in_blocks := may_go_on(pair[0], take, order[len(pairs) :])) is not None:
+            if may_go_on is not None and (run_others := may_go_on(pair[0], take, order[len(pairs) :])) is not None:
                 break
         outputs = [output for _, output in pairs]
-        if in_blocks is None:
+        if run_others is None:
             remember(pairs)
             state = pairs[-1][0]
         else:
-            state, others = in_blocks(partial(_handed_on, step), pairs[-1][0], take, order[len(pairs) :], 1)
+            state, others = run_others(partial(_handed_on, step), pairs[-1][0], take, order[len(pairs) :], 1)
             outputs += others
     return state, _stacked(_alike(outputs[::-1] if reverse else outputs), 0, sequences.in_arrays)
 

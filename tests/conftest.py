@@ -44,9 +44,9 @@ CASES_ON_JAX = {
     "test_kernels": 3,
     "test_kinds_of_numbers": 6,
     "test_noise": 4,
-    "test_scans_that_decide": 4,
     "test_paths": 3,
     "test_same_numbers": 3,
+    "test_scans_that_decide": 4,
     "test_trace": 6,
     "test_training": 4,
 }

@@ -125,8 +125,7 @@ def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], ope
     with tape.following_errors():
         number = tape._symbol(tape.position(index), FloatSymbol)
         holds = [tape.apply(EQUAL, number, float(position)) for position in range(len(branches))]
-        found: Any = sum(holds[1:], holds[0])
-        reached = _Reached(branches)
+        found, reached = cast("Any", sum(holds[1:], holds[0])), _Reached(branches)
         tape.apply(primitives.sqrt, found - 1.0)  # of an index without a branch it is NaN, which is noticed
 
         def beginning(position: int) -> Callable[..., Any]:
@@ -269,10 +268,7 @@ def _scan(
     asked = _recorded(tape, lambda *given: returned(given[width] < float(len(rows))), _symbols(tape, positions, kinds))
     parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row], reached), _kinds(body.result)[len(kinds) :]
     results = _written(tape, [asked, body], parts, state=positions, moving=moving, outputs=len(of_outputs))
-    for each in (
-        *unchanged,
-        reached,
-    ):  # what the iteration itself changes, as one that counts does, was no other change
+    for each in (*unchanged, reached):  # a change that the iteration makes itself, as one that counts, is none
         each.look()
     stacked = tape.decisions[-1].stacked[:, width:].tolist()
     return (

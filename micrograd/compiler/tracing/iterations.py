@@ -121,24 +121,25 @@ class TracedOnce(Iterations):
         tape = _tape_that_decides()
         if tape is None or self.blocks() is None:
             return None
-        before, reached, looked = len(tape.decisions), None, 0
+        before, is_over = len(tape.decisions), False
+        reached: ClosedOver | None = None
 
-        def in_blocks_of_one(*given: Any) -> Any:
+        def in_blocks_of_one(reached: ClosedOver, *given: Any) -> Any:
             found = in_blocks(tape, *given)
-            if reached is None or not reached.is_as_before():  # it may do something else each time
+            if not reached.is_as_before():  # it may do something else each time
                 tape.follow()
             return found
 
         def may_go_on(state: Any, take: Callable[[int], Any], order: Sequence[int]) -> Any:
-            """After an iteration that has decided, another one runs as it is written, in case it changes something."""
-            nonlocal reached, looked
-            if len(order) < _FEWEST_IN_BLOCKS or all(each.is_scan for each in tape.decisions[before:]):
+            nonlocal reached, is_over
+            if is_over or len(order) < _FEWEST_IN_BLOCKS or all(each.is_scan for each in tape.decisions[before:]):
                 return None
-            looked += 1
-            if looked == 1:
+            if reached is None:  # another iteration runs as it is written, in case it changes something
                 reached = ClosedOver([("", step)])
-            is_alike = looked == 2 and reached is not None and reached.is_as_before()
-            return in_blocks_of_one if is_alike and may_be_in_blocks(state, take, order) else None
+                return None
+            is_over = True
+            is_alike = reached.is_as_before() and may_be_in_blocks(state, take, order)
+            return partial(in_blocks_of_one, reached) if is_alike else None
 
         return may_go_on
 
