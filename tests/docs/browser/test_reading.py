@@ -27,8 +27,15 @@ def test_search_finds_a_function(open_page):
     assert "hessian" in page.locator("article").inner_text()
 
 
+SETTLED = """async () => {
+  const passing = document.getAnimations().filter((one) => one.effect?.getComputedTiming().endTime < Infinity);
+  await Promise.allSettled(passing.map((one) => one.finished));
+}"""
+
+
 def serious_violations(page, axe):
-    """Without those of pages in frames, which have tests of their own."""
+    """Without those of pages in frames, which have tests of their own, and of what is still fading in or out."""
+    page.evaluate(SETTLED)
     run = "axe.run({ iframes: false, resultTypes: ['violations'] })"
     found = page.evaluate(f"async () => {{ {axe}; return (await {run}).violations; }}")
     serious = [item for item in found if item["impact"] in ("serious", "critical")]
