@@ -12,6 +12,7 @@ largest.py         max of numbers that a generator reads, which is no question
 decisions.py       mg.cond and mg.while_loop where the program decides, as one that is exported does
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
+orders.py          sorting, and elements of arrays by numbers that are not known
 indexing.py        elements of lists by an index that is a number, and loops: for these a function has other code
 lanes.py           operations on arrays of symbols, written for all elements at once
 gradients_in_lanes.py  and their gradients

@@ -24,12 +24,14 @@ from operator import attrgetter, is_, is_not
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from micrograd._support.locks import new_lock
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import NAMES_OF_ASKS
-from micrograd.compiler.guards.refusals import TraceError, refuse, refused_indices
-from micrograd.compiler.tracing import plain_loops, promotion
-from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol, Picked
+from micrograd.compiler.guards.refusals import TraceError, refused_indices
+from micrograd.compiler.tracing import orders, plain_loops, promotion
+from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.tracer import tracer_on_top
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 Traced = TypeVar("Traced")
 
 _CONTAINERS = (list, tuple)
+_NO_INDICES = "arrays used as indices must be of integer"  # as NumPy says of symbols
 _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 _PARAMETER = "_what_a_comprehension_goes_through"
@@ -97,7 +100,8 @@ def _attempt(run: Callable[[], Traced]) -> tuple[Any, Exception | None, bool]:
         try:
             return run(), None, bool(refused)
         except Exception as error:  # it is raised again, unless the trace runs again
-            return None, error, bool(refused)
+            raised = getattr(error, "raised", error)  # or an UndecidedError has it
+            return None, error, bool(refused) or _NO_INDICES in str(raised)
 
 
 def watched(roots: list[tuple[str, Any]]) -> ClosedOver:
@@ -106,19 +110,13 @@ def watched(roots: list[tuple[str, Any]]) -> ClosedOver:
         return ClosedOver(roots)
 
 
-class _Taken(Picked):
-    """A symbol for one of the Values in a table; which one is not known."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        refuse("a Value of a table as a key, or in a set,", "Use its position as an index of another list.")
-
-
 def _taken(table: Any, index: Any) -> Any:
     """What ``table[index]`` gives."""
     if (rows := rows_in_use()) is not None:
         table = rows.given(table)
+    if isinstance(table, np.ndarray) and orders.is_unknown_index(index):
+        found = orders.picked(table, index)
+        return table[index] if found is None else found
     if type(table) not in _CONTAINERS or not issubclass(type(index), (IntSymbol, BoolSymbol)):
         return table[index]
     return table[index] if not table or _kind(table) is None else _element(table, index)
@@ -145,7 +143,7 @@ def _element(table: Sequence[Any], index: Any) -> Any:
         return row
     tracer: Any = tracer_on_top()
     found = tracer.take(table, index)
-    return found if _kind(first) is not Value else found._tape._symbol(found._position, _Taken)
+    return found if _kind(first) is not Value else found._tape._symbol(found._position, orders.Taken)
 
 
 # The other code
@@ -157,7 +155,8 @@ class _Calls(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The call, where it is no part of a sequence that is read."""
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or any(isinstance(part, ast.Slice) for part in ast.walk(node.slice)):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not isinstance(node.ctx, ast.Load) or any(isinstance(part, ast.Slice) for part in parts):
             return node
         return _call("taken", node, [node.value, node.slice])
 

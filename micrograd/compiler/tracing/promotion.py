@@ -12,7 +12,7 @@ give what eager gives:
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -68,6 +68,20 @@ def kind_of_number(number: Any) -> Kind:
     if is_unknown(number):
         return getattr(type(number), "kind", Value)
     return kind_of_class(type(number))
+
+
+def kind_of(x: Any) -> Kind:
+    """The kind of the plain numbers in an operand; None where there are Values, or nothing."""
+    if not isinstance(x, np.ndarray):
+        return kind_of_number(x) if isinstance(x, (int, float, np.generic)) else None
+    if x.dtype != object:
+        return bool if x.dtype == bool else x.dtype
+    elements = x.ravel().tolist()
+    first = dict(zip(map(type, elements), elements, strict=True))
+    kinds = [kind_of_number(element) for element in first.values()]
+    if not kinds or any(kind is Value for kind in kinds):
+        return None
+    return reduce(partial(promoted, np.maximum), kinds)
 
 
 def is_rounded(kind: Kind) -> bool:

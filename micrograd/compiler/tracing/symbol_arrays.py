@@ -17,14 +17,14 @@ in another way than an array of objects. Where a NaN would matter, the function 
 from __future__ import annotations
 
 import sys
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown, is_value, is_whole
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
-from micrograd.compiler.tracing import lanes
+from micrograd.compiler.tracing import lanes, orders
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
     INT64,
@@ -32,13 +32,13 @@ from micrograd.compiler.tracing.promotion import (
     check_width,
     is_dtype,
     is_seen_by_library,
+    kind_of,
     kind_of_number,
     promoted,
 )
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine import value_arrays
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, path_in_numpy, truth
-from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
 from micrograd.loops import rows_in_use
 
@@ -71,7 +71,9 @@ class SymbolArray(ValueArray):
         return lanes.of_each(primitive, known_rows(operands))
 
     def __getitem__(self, index: Any) -> Any:
-        """The elements at an index, which must be known."""
+        """The elements at an index."""
+        if orders.is_unknown_index(index) and (picked := orders.picked(self, index)) is not None:
+            return picked
         try:
             found = super().__getitem__(index)
         except IndexError:
@@ -83,7 +85,9 @@ class SymbolArray(ValueArray):
         return found.view(ValueArray) if kind is None else np.empty(found.shape, kind)
 
     def __setitem__(self, index: Any, item: Any) -> None:
-        """Put something at an index, which must be known."""
+        """Put something at an index, which must be known; or one number where the elements of a mask hold."""
+        if is_of_bools(index) and np.shape(index) == self.shape and not np.ndim(item):
+            index, item = ..., np.where(index, item, self)
         if is_of_bools(self) and not is_of_bools(item):
             item = _each(truth, np.array(plain(item), dtype=object))
         elif not is_seen_by_library():
@@ -176,18 +180,31 @@ for _name in ("mean", "std", "var"):
 
 
 def _finding(name: str) -> Any:
-    """A method of arrays that finds or sorts, which is refused where the numbers are not known."""
+    """A method of arrays that finds or sorts, as the function with its name does, or is refused."""
 
     def method(self: Array, *arguments: Any, **settings: Any) -> Any:
-        _find(self, *arguments, **settings)
-        return getattr(np.ndarray, name)(self, *arguments, **settings)
+        found = _INSTEAD[getattr(np, name)](self, *arguments, **settings)
+        return getattr(np.ndarray, name)(self, *arguments, **settings) if found is None else found
 
     return method
 
 
-for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "partition",
-              "searchsorted", "sort"):  # fmt: skip
+def _sorting(name: str) -> Any:
+    """A method that sorts the array itself."""
+
+    def method(self: Array, *arguments: Any, **settings: Any) -> None:
+        if _has_symbols(self):
+            self[...] = getattr(np, name)(self, *arguments, **settings)
+        else:
+            getattr(np.ndarray, name)(self, *arguments, **settings)
+
+    return method
+
+
+for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "searchsorted"):
     setattr(SymbolArray, _name, _finding(_name))
+for _name in ("partition", "sort"):
+    setattr(SymbolArray, _name, _sorting(_name))
 
 
 def arranged(result: Any) -> Any:
@@ -563,15 +580,27 @@ def _refuse_order() -> NoReturn:
     )
 
 
+def _of_unknown(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that goes the ordinary way, where the numbers are known."""
+
+    def instead(*arguments: Any, **settings: Any) -> Any:
+        return function(*arguments, **settings) if _has_symbols([*arguments, *settings.values()]) else None
+
+    return instead
+
+
 _FINDING = (
-    *(np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.argpartition, np.argsort, np.argwhere, np.choose),
-    *(np.compress, np.digitize, np.extract),
-    *(np.flatnonzero, np.lexsort, np.median, np.nonzero, np.partition, np.percentile, np.piecewise, np.place),
-    *(np.putmask, np.quantile, np.searchsorted, np.sort, np.unique),
+    *(np.nanargmax, np.nanargmin, np.argwhere, np.choose, np.compress, np.extract, np.flatnonzero, np.lexsort),
+    *(np.nonzero, np.piecewise, np.place, np.putmask, np.unique),
+)
+_ORDERING = (
+    *("argmax", "argmin", "argpartition", "argsort", "digitize", "median", "partition", "percentile", "quantile"),
+    *("searchsorted", "sort", "take", "take_along_axis"),
 )
 
 _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),
+    **{getattr(np, name): _of_unknown(getattr(orders, name)) for name in _ORDERING},
     np.copyto: _copyto,
     np.full_like: _full_like,
     np.zeros_like: partial(_like, np.zeros_like),
@@ -592,20 +621,6 @@ _PRODUCTS = {np.dot, np.vdot, np.inner, np.tensordot, np.einsum, np.convolve, np
 
 
 # What works on whole arrays
-
-
-def kind_of(x: Any) -> Any:
-    """The kind of the plain numbers in an operand; None where there are Values, or nothing."""
-    if not isinstance(x, np.ndarray):
-        return kind_of_number(x) if isinstance(x, (int, float, np.generic)) else None
-    if x.dtype != object:
-        return bool if x.dtype == bool else x.dtype
-    elements = x.ravel().tolist()
-    first = dict(zip(map(type, elements), elements, strict=True))
-    kinds = [kind_of_number(element) for element in first.values()]
-    if not kinds or any(kind is Value for kind in kinds):
-        return None
-    return reduce(partial(promoted, np.maximum), kinds)
 
 
 def _is_of_integers(kind: Any) -> bool:

@@ -70,6 +70,50 @@ def _singular_of_full_rank(a: Any, rcond: Any) -> Any:
     return (jnp.where(s[-1] > rcond[0, 0] * s[0], s, jnp.nan)[:, None],)
 
 
+def _first(find: Callable[..., Any]) -> Callable[[Any], Any]:
+    return lambda a: (find(a, axis=-2, keepdims=True).astype(float),)
+
+
+def _order(a: Any) -> Any:
+    return (jnp.argsort(a, axis=-2).astype(float),)  # equal numbers as they come
+
+
+def _searched(side: str) -> Callable[[Any, Any], Any]:
+    return lambda a, v: (jnp.searchsorted(a[:, 0], v, side).astype(float),)
+
+
+def _without_nan(find: Callable[..., Any]) -> Callable[..., Any]:
+    """What finds something: NaN, where one of the numbers is NaN."""
+
+    def found(*given: Any) -> Any:
+        has_nan = sum(jnp.isnan(each).any() for each in given)
+        return tuple(jnp.where(has_nan, jnp.nan, each) for each in find(*given))
+
+    return found
+
+
+def _gather(x: Any, index: Any) -> Any:
+    found = jnp.take_along_axis(x, index.astype(int), axis=-2)
+    return (jnp.where((index < -x.shape[-2]) | (index >= x.shape[-2]), jnp.nan, found),)
+
+
+def _scatter(g: Any, index: Any, like: Any) -> Any:
+    rows = jnp.zeros((*g.shape[:-2], like.shape[-2], g.shape[-1])).reshape(-1, like.shape[-2], g.shape[-1])
+    at = index.astype(int).reshape(-1, index.shape[-2])
+    added = rows.at[jnp.arange(len(rows))[:, None], at].add(g.reshape(-1, *g.shape[-2:]))
+    return (added.reshape(*g.shape[:-2], *rows.shape[1:]),)
+
+
+_FINDING: dict[str, Callable[..., Any]] = {
+    "argsort": _order,
+    "stable argsort": _order,
+    "argpartition": lambda a, kth: _without_nan(_order)(a),
+    "argmax": _first(jnp.argmax),
+    "argmin": _first(jnp.argmin),
+    "searchsorted, left": _searched("left"),
+    "searchsorted, right": _searched("right"),
+}
+
 _FORWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
     "matmul": lambda a, b: (jnp.matmul(a, b),),
     "solve": lambda a, b: (jnp.linalg.solve(a, b),),
@@ -90,6 +134,10 @@ _FORWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
     "singular values": _singular_of_full_rank,
     "expm": lambda a: (linalg.expm(a),),
     "fft": _fourier,
+    "gather": _gather,
+    "scatter": _scatter,
+    **_FINDING,
+    **{f"{name} of Values": _without_nan(find) for name, find in _FINDING.items()},
 }
 
 

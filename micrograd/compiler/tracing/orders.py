@@ -1,0 +1,436 @@
+"""Orders: sorting, finding and picking elements of arrays by numbers that are known only when the program runs.
+
+Which element is the largest is no operation on single numbers. So a program calls NumPy, between its kernels:
+
+    order = np.argsort(x)   called; integers, to which no gradient flows
+    np.sort(x)              x[order]
+    x[order]                called "gather"; its gradient is "scatter", and that of "scatter" is "gather"
+    x[np.argmax(x)]         an element by one index is no call: the program takes it itself, as mg.take does
+
+Of equal numbers NumPy may have either first, and others in an array of Values, which it compares one by one. What is
+called does as NumPy does with either. Where a NaN would decide, the function runs eagerly.
+
+The functions for users have the arguments of NumPy's. At least one of the numbers is not known.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from micrograd._support.checks import is_value
+from micrograd.compiler.guards.refusals import refuse
+from micrograd.compiler.tracing.promotion import INT64, kind_of
+from micrograd.compiler.tracing.symbols import IntSymbol, Picked
+from micrograd.engine.array_calls import ArrayFunction
+from micrograd.engine.tracer import tracer_on_top
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Array = np.ndarray[Any, Any]
+
+_MOST_TAKEN = 64  # numbers that one index takes from an array; more of them are gathered by one call
+_STABLE = ("stable", "mergesort")
+
+
+class Taken(Picked):
+    """A symbol for one of several Values; which one is not known."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        refuse("a Value of a table as a key, or in a set,", "Use its position as an index of another list.")
+
+
+# What programs call, of stacks of matrices with one column
+
+
+def _without_nan(a: Array) -> Array:
+    """The array.
+
+    Raises:
+        ValueError: if it has a NaN; then the function runs eagerly.
+    """
+    if np.isnan(a).any():
+        raise ValueError("a NaN has no place in an order")
+    return a
+
+
+def _ordered(kind: Any, of_values: bool, a: Array) -> Array:
+    order = np.argsort(_without_nan(a) if of_values else a, axis=-2, kind=kind)
+    if of_values:
+        found = np.take_along_axis(a, order, -2)
+        if (found[..., 1:, :] == found[..., :-1, :]).any():
+            return np.argsort(a.astype(object), axis=-2, kind=kind)
+    return order
+
+
+def _parted(of_values: bool, a: Array, kth: Array) -> Array:
+    if of_values:  # of which NumPy sorts all
+        return _ordered(None, of_values, a)
+    return np.argpartition(_without_nan(a), kth.ravel().astype(int), axis=-2)
+
+
+def _extreme(find: Callable[..., Array], of_values: bool, a: Array) -> Array:
+    return find(_without_nan(a) if of_values else a, axis=-2, keepdims=True)
+
+
+def _searched(side: Any, of_values: bool, a: Array, v: Array) -> Array:
+    if of_values:
+        a, v = _without_nan(a), _without_nan(v)
+    return np.searchsorted(a[:, 0], v[:, 0], side)[:, None]
+
+
+class _Finder(NamedTuple):
+    """What finds positions: of plain numbers, and of Values."""
+
+    of_numbers: ArrayFunction
+    of_values: ArrayFunction
+
+
+def _finder(name: str, find: Callable[..., Array], shapes: Callable[..., Sequence[tuple[int, ...]]]) -> _Finder:
+    def made(of_values: bool) -> ArrayFunction:
+        def forward(*operands: Array) -> tuple[Array]:
+            return (find(of_values, *operands).astype(float),)
+
+        def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+            return [np.zeros(operand.shape) for operand in operands]
+
+        return ArrayFunction(f"{name} of Values" if of_values else name, forward, rule, shapes)
+
+    return _Finder(made(of_values=False), made(of_values=True))
+
+
+_ARGSORT = _finder("argsort", partial(_ordered, None), lambda a: [a])
+_STABLE_ARGSORT = _finder("stable argsort", partial(_ordered, "stable"), lambda a: [a])
+_ARGPARTITION = _finder("argpartition", _parted, lambda a, kth: [a])
+_ARGMAX = _finder("argmax", partial(_extreme, np.argmax), lambda a: [(*a[:-2], 1, a[-1])])
+_ARGMIN = _finder("argmin", partial(_extreme, np.argmin), lambda a: [(*a[:-2], 1, a[-1])])
+_SEARCH = {
+    side: _finder(f"searchsorted, {side}", partial(_searched, side), lambda a, v: [v]) for side in ("left", "right")
+}
+
+
+def _gather(x: Array, index: Array) -> tuple[Array]:
+    count = x.shape[-2]
+    if ((index < -count) | (index >= count)).any():
+        raise ValueError("an index is out of range")  # eagerly, it is said which
+    return (np.take_along_axis(x, index.astype(int), axis=-2),)
+
+
+def _scatter(g: Array, index: Array, like: Array) -> tuple[Array]:
+    stack, count, columns = g.shape[:-2], like.shape[-2], g.shape[-1]
+    total = np.zeros((*stack, count, columns)).reshape(-1, count, columns)
+    rows = index.astype(int).reshape(-1, index.shape[-2])
+    np.add.at(total, (np.arange(len(total))[:, None], rows), g.reshape(-1, *g.shape[-2:]))
+    return (total.reshape(*stack, count, columns),)
+
+
+def _rule_of_gather(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (g,), (x, index) = gradients, operands
+    like = np.zeros((*x.shape[:-1], 0))
+    return [SCATTER(g, index, like)[0] if needed[0] else None, np.zeros(index.shape)]
+
+
+def _rule_of_scatter(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (g,), (_, index, like) = gradients, operands
+    return [GATHER(g, index)[0] if needed[0] else None, np.zeros(index.shape), np.zeros(like.shape)]
+
+
+# The rows of matrices at some positions, which are a column; and what is given for these rows, added up in their places
+GATHER = ArrayFunction("gather", _gather, _rule_of_gather, lambda x, index: [(*index[:-1], x[-1])])
+SCATTER = ArrayFunction("scatter", _scatter, _rule_of_scatter, lambda g, index, like: [(*g[:-2], like[-2], g[-1])])
+
+
+# Finding
+
+
+def _found(finder: _Finder, *stacks: Any, settings: Sequence[Any] = ()) -> Any:
+    """The integers that are found in the last axis of arrays, in an array of as many axes."""
+    tape: Any = tracer_on_top()
+    function = finder.of_values if any(any(map(is_value, stack.flat)) for stack in stacks) else finder.of_numbers
+    found = tape.called(function, [*(stack[..., None] for stack in stacks), *settings], has_gradient=False)
+    if found is None:
+        refuse(f"{function.name}, in a function that is exported,", "Find it outside, and pass it in.")
+    return _as_kind(INT64, found[0][..., 0])
+
+
+def _as_kind(kind: Any, array: Any) -> Any:
+    """Symbols as those of plain numbers of a kind; None stands for Values, each of them one of those that are there."""
+    made = np.empty(array.shape, dtype=object)
+    made.reshape(-1)[:] = [
+        x._tape._symbol(x._position, Taken) if kind is None else x.as_plain(kind) for x in array.flat
+    ]
+    tape: Any = tracer_on_top()
+    return tape.array(made)
+
+
+def _check_settings(order: Any = None, out: Any = None) -> None:
+    if order is not None:
+        refuse("order= of numbers that are not known", "Leave it out.")
+    if out is not None:
+        refuse("out= of what finds or sorts", "Leave it out, and use what is returned.")
+
+
+def _objects(a: Any) -> Array:
+    return np.asarray(a).view(np.ndarray)
+
+
+def _with_axis_last(a: Any, axis: Any) -> tuple[Array, int]:
+    """An array whose last axis is the one that is asked for, and where that is; of no axis, that of all elements."""
+    a = _objects(a)
+    a, axis = (a.ravel(), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
+    return np.moveaxis(a, axis, -1), axis
+
+
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The order of the elements along an axis; see np.argsort."""
+    if not np.ndim(a):
+        return np.argsort(0.0, axis, kind)
+    _check_settings(order)
+    rows, axis = _with_axis_last(a, axis)
+    return np.moveaxis(_order(rows, kind, stable), -1, axis)
+
+
+def _order(rows: Array, kind: Any, stable: Any) -> Any:
+    np.argsort(np.zeros(1), kind=kind, stable=stable)  # NumPy says what is wrong
+    if kind == "heapsort":
+        refuse("a heap sort", "Leave kind= out.")
+    return _found(_STABLE_ARGSORT if stable or kind in _STABLE else _ARGSORT, rows)
+
+
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The elements in their order along an axis; see np.sort."""
+    _check_settings(order)
+    rows, axis = _with_axis_last(a, axis)
+    return np.moveaxis(_along(rows, _order(rows, kind, stable)), -1, axis)
+
+
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    """Positions, of which some are those of a sorted array; see np.argpartition."""
+    if not np.ndim(a):
+        return np.argpartition(0.0, kth, axis)
+    _check_settings(order)
+    rows, axis = _with_axis_last(a, axis)
+    return np.moveaxis(_part(rows, kth), -1, axis)
+
+
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    """The elements, some of them where they are in a sorted array; see np.partition."""
+    _check_settings(order)
+    rows, axis = _with_axis_last(a, axis)
+    return np.moveaxis(_along(rows, _part(rows, kth)), -1, axis)
+
+
+def _part(rows: Array, kth: Any) -> Any:
+    np.argpartition(np.zeros(rows.shape[-1]), kth)  # NumPy says what is wrong
+    return _found(_ARGPARTITION, rows, settings=[np.array(kth, dtype=float).reshape(-1, 1)])
+
+
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """The position of the largest element; see np.argmax."""
+    return _position(_ARGMAX, a, axis, out, keepdims)
+
+
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """The position of the smallest element; see np.argmin."""
+    return _position(_ARGMIN, a, axis, out, keepdims)
+
+
+def _position(finder: _Finder, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    _check_settings(out=out)
+    if not np.ndim(a):
+        return np.argmax(0.0, axis, keepdims=keepdims)
+    rows, at = _with_axis_last(a, axis)
+    found = _found(finder, rows)
+    if keepdims is True:
+        return found.reshape((1,) * np.ndim(a)) if axis is None else np.moveaxis(found, -1, at)
+    return found[..., 0][()]
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    """Where elements belong in a sorted array; see np.searchsorted."""
+    np.searchsorted(np.zeros(1), 0.0, side)  # NumPy says what is wrong
+    if sorter is not None:
+        refuse("sorter= of numbers that are not known", "Write np.searchsorted(a[sorter], v).")
+    a, v = _objects(a), _objects(v)
+    if a.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    return _found(_SEARCH[side], a, v.reshape(-1)).reshape(v.shape)[()]
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """In which bins, which are known, elements are; see np.digitize."""
+    bins = np.asarray(bins)
+    if bins.dtype == object:
+        refuse("bins that depend on numbers", "Write np.searchsorted(bins, x, 'right').")
+    np.digitize(np.zeros(1), bins, right)  # NumPy says what is wrong
+    side = "left" if right else "right"
+    if len(bins) > 1 and bins[0] > bins[-1]:
+        return len(bins) - searchsorted(bins[::-1], x, side)
+    return searchsorted(bins, x, side)
+
+
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """The one in the middle, or the mean of both; see np.median."""
+    _check_settings(out=out)
+    rows, shape = _with_axes_last(a, axis, keepdims)
+    begin, end = (rows.shape[-1] - 1) // 2, rows.shape[-1] // 2
+    part = _along(rows, _part(rows, sorted({begin, end})))
+    found = np.mean(part[..., begin : end + 1], axis=-1)
+    return found.reshape(shape) if shape else found
+
+
+def percentile(a: Any, q: Any, *arguments: Any, **settings: Any) -> Any:
+    """The numbers below which so many of a hundred are; see np.percentile."""
+    np.percentile(np.zeros(1), q)  # NumPy says what is wrong
+    return quantile(a, np.true_divide(q, 100), *arguments, **settings)
+
+
+def quantile(
+    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: Any = None, interpolation: Any = None,
+) -> Any:  # fmt: skip
+    """The numbers below which such shares of all are, between which is interpolated; see np.quantile."""
+    _check_settings(out=out)
+    if method != "linear" or weights is not None or interpolation is not None:
+        refuse("a quantile by another method, or with weights,", "Leave method= and weights= out.")
+    np.quantile(np.zeros(1), q)  # NumPy says what is wrong
+    rows, shape = _with_axes_last(a, axis, keepdims)
+    q, last = np.asarray(q, dtype=float), rows.shape[-1] - 1
+    at = last * q
+    before = np.floor(at)
+    weight = np.where(at >= last, 1.0, at - before)
+    begin = np.where(at >= last, last, before).astype(int)
+    end = np.minimum(begin + 1, last)
+    part = _along(rows, _part(rows, np.unique([0, last, *begin.ravel(), *end.ravel()])))
+    low, high = part[..., begin], part[..., end]
+    found = np.where(weight >= 0.5, high - (high - low) * (1 - weight), low + (high - low) * weight)
+    axes = range(q.ndim)
+    return np.moveaxis(found, [len(rows.shape) - 1 + each for each in axes], axes).reshape(q.shape + shape)[()]
+
+
+def _with_axes_last(a: Any, axis: Any, keepdims: Any) -> tuple[Array, tuple[int, ...]]:
+    """An array whose last axis goes through some axes, and the shape of a result for each of the others."""
+    a = _objects(a)
+    axes = tuple(range(a.ndim)) if axis is None else normalize_axis_tuple(axis, a.ndim)
+    others = [length for each, length in enumerate(a.shape) if each not in axes]
+    shape = [1 if each in axes else length for each, length in enumerate(a.shape)] if keepdims else others
+    return np.moveaxis(a, axes, range(-len(axes), 0)).reshape(*others, -1), tuple(shape)
+
+
+# Picking
+
+
+def _along(rows: Array, index: Any) -> Any:
+    """The elements at positions along the last axis of an array."""
+    return _gathered(rows[..., None], index)[..., 0]
+
+
+def _gathered(matrices: Array, index: Any) -> Any:
+    """The rows of a stack of matrices at some positions of each."""
+    tape: Any = tracer_on_top()
+    found = tape.called(GATHER, [matrices, index.view(np.ndarray)[..., None]])
+    if found is not None:
+        return _as_kind(kind_of(matrices), found[0])
+    made = np.empty((*index.shape, matrices.shape[-1]), dtype=object)
+    for at in np.ndindex(index.shape):
+        for column in range(matrices.shape[-1]):
+            made[(*at, column)] = tape.take(matrices[(*at[:-1], slice(None), column)].tolist(), index[at])
+    return tape.array(made)
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """The elements at positions along an axis, which may not be known; see np.take."""
+    _check_settings(out=out)
+    if mode != "raise":
+        refuse("mode= of positions that are not known", "Leave it out.")
+    a = _objects(a)
+    a, axis = (a.ravel(), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
+    if not is_unknown_index(indices := _objects(indices)):
+        return None
+    return picked(a, (*[slice(None)] * axis, indices))
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """The elements at positions of each row along an axis, which may not be known; see np.take_along_axis."""
+    if not is_unknown_index(indices := _objects(indices)):
+        return None
+    (rows, axis), (index, _) = _with_axis_last(arr, axis), _with_axis_last(indices, axis)
+    shape = (*np.broadcast_shapes(rows.shape[:-1], index.shape[:-1]),)
+    rows, index = np.broadcast_to(rows, (*shape, rows.shape[-1])), np.broadcast_to(index, (*shape, index.shape[-1]))
+    return np.moveaxis(_along(rows, index), -1, axis)
+
+
+def is_unknown_index(index: Any) -> bool:
+    """Whether an index, or one of several, is an integer, or integers in an array or a list, that is not known."""
+    if isinstance(index, (tuple, list)):
+        return any(map(is_unknown_index, index))
+    if isinstance(index, np.ndarray):
+        return index.dtype == object and any(map(_is_integer, index.flat))
+    return _is_integer(index)
+
+
+def _is_integer(x: Any) -> bool:
+    return issubclass(type(x), IntSymbol)
+
+
+def picked(a: Any, index: Any) -> Any:
+    """``a[index]``, where the index is not known; None where that is not to be written down.
+
+    Integers that are not known may be beside slices and integers. An array of them may be beside slices; or beside
+    integers and arrays of such that are known, and only these.
+    """
+    a, parts = _objects(a), list(index) if isinstance(index, tuple) else [index]
+    unknown = [number for number, part in enumerate(parts) if is_unknown_index(part)]
+    others = [part for number, part in enumerate(parts) if number not in unknown]
+    are_slices = all(part is None or part is Ellipsis or isinstance(part, slice) for part in others)
+    if are_slices or not any(map(np.ndim, parts)):
+        has_arrays = any(np.ndim(parts[number]) for number in unknown)
+        is_plain = all(part is None or type(part) is not bool for part in others)
+        return _beside_slices(a, parts, unknown) if is_plain and not (has_arrays and len(unknown) > 1) else None
+    known = [np.asarray(part) for part in others if not isinstance(part, slice)]
+    if len(unknown) > 1 or len(known) < len(others) or any(part.dtype.kind not in "iu" for part in known):
+        return None
+    return _beside_integers(a, known, unknown[0], _objects(parts[unknown[0]]))
+
+
+def _beside_slices(a: Array, parts: list[Any], unknown: list[int]) -> Any:
+    if Ellipsis in map(_ellipsis, parts):
+        at = list(map(_ellipsis, parts)).index(Ellipsis)
+        left = a.ndim - sum(part is not None for part in parts) + 1
+        parts = [*parts[:at], *[slice(None)] * left, *parts[at + 1 :]]
+        unknown = [number + (left - 1) * (number > at) for number in unknown]
+    rows = a[tuple([slice(None) if number in unknown else part for number, part in enumerate(parts)])]
+    for number in reversed(unknown):
+        axis = sum(part is None or isinstance(part, slice) or n in unknown for n, part in enumerate(parts[:number]))
+        which, rows = _objects(parts[number]), np.moveaxis(rows.view(np.ndarray), axis, 0)
+        found = _rows_at(rows.reshape(len(rows), -1), which.reshape(-1)).reshape(which.shape + rows.shape[1:])
+        rows = np.moveaxis(found, range(which.ndim), range(axis, axis + which.ndim))
+    return rows[()]
+
+
+def _ellipsis(part: Any) -> Any:
+    return Ellipsis if part is Ellipsis else None  # an array is no index of a list
+
+
+def _rows_at(rows: Array, which: Array) -> Any:
+    if which.size != 1 or rows.size > _MOST_TAKEN:
+        return _gathered(rows, which)
+    tape: Any = tracer_on_top()
+    made = np.empty((1, rows.shape[1]), dtype=object)
+    made[0] = [tape.take(column.tolist(), which[0]) for column in rows.T]
+    return tape.array(made)
+
+
+def _beside_integers(a: Array, known: list[Array], at: int, which: Array) -> Any:
+    shape = np.broadcast_shapes(which.shape, *(part.shape for part in known))
+    rows = np.moveaxis(a, at, len(known))[tuple(np.broadcast_to(part, shape) for part in known)]
+    rest = rows.shape[len(shape) + 1 :]
+    stack = rows.reshape(*shape, rows.shape[len(shape)], -1)
+    index = np.broadcast_to(which, shape)
+    return _gathered(stack, index[..., None])[..., 0, :].reshape(shape + rest)[()]
