@@ -356,8 +356,11 @@ class Maps:
         """
         found: list[Mapped | Called] = []
         for each in maps:
+            if isinstance(each, Called):
+                found.append(each)
+                continue
             for number, other in enumerate(found):
-                if not isinstance(each, Mapped) or not isinstance(other, Mapped) or not other.is_continued_by(each):
+                if not isinstance(other, Mapped) or not other.is_continued_by(each):
                     continue
                 if not self._depends(each, found[number:]):
                     found[number] = other.continued(each)

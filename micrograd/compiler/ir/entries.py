@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -239,10 +241,14 @@ class Decided(NamedTuple):
         found: list[int] = [*self.results.tolist(), *self.stacked.ravel().tolist()]
         return found
 
+    @property
+    def begin(self) -> int:
+        """Where the first result is."""
+        return int(self.results[0])
+
     def __contains__(self, position: Any) -> bool:
         """Whether a result is at a position."""
-        first = int(self.results[0])
-        return first <= position < first + len(self.results) + self.stacked.size
+        return self.begin <= position < self.begin + len(self.results) + self.stacked.size
 
     def read(self) -> Integers:
         """All that it reads."""
@@ -376,6 +382,11 @@ class Mapped:
     def _bounds(self) -> tuple[int, int]:
         return min(self.made), max(self.made)
 
+    @property
+    def begin(self) -> int:
+        """Where the first result is."""
+        return self._bounds[0]
+
     def __contains__(self, position: int) -> bool:
         first, last = self._bounds
         return first <= position <= last
@@ -465,10 +476,15 @@ class Called:
 
     @cached_property
     def _end(self) -> int:
-        return int(self.hub[0]) + 1 + sum(each.size for each in self.results)
+        return self.begin + 1 + sum(each.size for each in self.results)
+
+    @cached_property
+    def begin(self) -> int:
+        """Where the call itself is, before its results."""
+        return int(self.hub[0])
 
     def __contains__(self, position: int) -> bool:
-        return int(self.hub[0]) <= position < self._end
+        return self.begin <= position < self._end
 
     def computed(self, numbers: Sequence[float]) -> list[float]:
         """All results, for the numbers that it reads."""
@@ -597,9 +613,16 @@ class Trace(NamedTuple):
         return entries.operands(position)
 
 
+_begin_of = attrgetter("begin")
+
+
 def made_at(written: Any, position: int) -> Any:
     """What has a result at a position of a trace or a tape: a call, a function of iterations, or a decision."""
-    return next((each for each in (*written.maps, *written.decisions) if position in each), None)
+    for made in (written.maps, written.decisions):  # both in order; a loop of calls has thousands
+        before = bisect_right(made, position, key=_begin_of)
+        if before and position in made[before - 1]:
+            return made[before - 1]
+    return None
 
 
 class EqualsInOrder:
