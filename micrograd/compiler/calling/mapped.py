@@ -356,7 +356,7 @@ class Maps:
         """
         found: list[Mapped | Called] = []
         for each in maps:
-            if isinstance(each, Called):
+            if not isinstance(each, Mapped):
                 found.append(each)
                 continue
             for number, other in enumerate(found):
