@@ -393,7 +393,13 @@ def taking(iterations: Iterations) -> Iterator[None]:
 
 
 class Rows(ContextEntry):
-    """What stands for the rows of arrays while a function is traced for another number of them."""
+    """What stands for the rows of arrays while a function is traced for another number of them.
+
+    Attributes:
+        sums_integers: whether integers were added up that have no bounds for more rows.
+    """
+
+    sums_integers = False
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known.

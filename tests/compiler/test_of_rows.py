@@ -114,9 +114,20 @@ ALIKE = {
     "small arrays of symbols": lambda x: np.array([x[0], x[1]]) * x[2],
     "rows one by one": lambda x: sum(row[0] for row in np.stack([x, x * x])),
     "number of NumPy": lambda x: x * np.float64(2.5),
+    "an index that is an array": lambda x: x[np.arange(3)],
     "a list": lambda x: [element * 2.0 for element in x],
     "a list in a tuple, with a number that is known": lambda x: (1.0, [element * x[0] for element in x], x[1]),
 }  # fmt: skip
+
+
+OF_LABELS = {
+    "signs": lambda w, x, y: np.log(1 + np.exp((1 - 2 * y) * (x @ w))).mean(),
+    "a choice": lambda w, x, y: np.where(y == 1, x @ w, -(x @ w)).sum() * (0.5 + (y == 2).sum()),
+    "one of each row": lambda w, x, y: -mg.log(x[np.arange(len(y)), y] @ np.exp(x @ w)),
+    "one of each class": lambda w, x, y: np.where(y[:, None] == np.arange(3), x * w, 0.0).sum(),
+    "a loop": lambda w, x, y: mg.vmap(lambda row, label: (row @ w) ** 2 * (label - 1))(x, y).mean(),
+}
+OF_PRODUCTS = numbers(10), numbers(ROWS, 10), numbers(ROWS)
 
 
 class TestAlikeRows:
@@ -148,6 +159,18 @@ class TestAlikeRows:
         assert not is_traced_in_full(caplog, total, numbers(ROWS), [2.0, mg.Value(0.5)], True, 3)
 
     @pytest.mark.slow
+    @pytest.mark.slow
+    @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.int32])
+    @pytest.mark.parametrize("name", OF_LABELS)
+    def test_integers_beside_floats(self, name, dtype, caplog):
+        labels = (np.arange(ROWS) * 7 % 3).astype(dtype)
+        function = mg.value_and_grad(OF_LABELS[name])
+        assert not is_traced_in_full(caplog, function, numbers(3), numbers(ROWS, 3), labels)
+
+    def test_a_sum_of_two_arrays_of_products(self, caplog):
+        """Some lengths have a common factor with the number of weights, and others have none."""
+        assert not is_traced_in_full(caplog, mg.value_and_grad(lambda w, x, y: (x @ w) @ y), *OF_PRODUCTS)
+
     @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
     def test_long_rows_are_one_program(self, transform, caplog):
         def paths(rate, x):
@@ -594,7 +617,8 @@ UNLIKE = {
     "another reduction": lambda x: np.subtract.reduce(np.stack([x, x])),
     "where= of a sum": lambda x: np.add.reduce(x, where=np.arange(len(x)) > 2),
     "two results": lambda x: np.divmod(x, 0.3)[0],
-    "an index that is an array": lambda x: x[np.arange(3)],
+    "an index that is an array": lambda x: x[np.argsort(x)],
+    "an index of bools": lambda x: x[np.arange(len(x)) > 3],
     "a view": lambda x: np.stack([x, x]).diagonal() * 2,
     "rounded": lambda x: x.round(1),
     "another dtype": lambda x: x.astype(object) * 2,
@@ -620,9 +644,21 @@ class TestOtherRows:
     def test_all_rows_are_traced(self, name, caplog):
         assert is_traced_in_full(caplog, UNLIKE[name], numbers(ROWS))
 
-    @pytest.mark.parametrize("other", [np.float64(2.0), np.arange(ROWS), np.arange(3), [1.0] * 1001])
+    @pytest.mark.parametrize("other", [np.float64(2.0), np.arange(ROWS), np.ones(ROWS, bool), [1.0] * 1001])
     def test_other_arguments(self, other, caplog):
         assert is_traced_in_full(caplog, lambda x, other: x * 2 + np.sum(other), numbers(ROWS), other)
+
+    def test_sums_of_integers_that_are_out_of_range_for_more_rows(self, caplog):
+        """They are exact as Python's and NumPy's are, or the function runs eagerly."""
+        given = numbers(ROWS), np.full(ROWS, 2**31 - 1)
+        assert is_traced_in_full(caplog, lambda x, y: (y * 2**15).sum() * 3 + x.sum(), *given)
+        assert is_traced_in_full(caplog, lambda x, y: x.sum() * (y // 7 * y // 5).cumsum()[-1], *given)
+
+    def test_integers_that_are_no_floats_are_refused(self):
+        fast = mg.compile(lambda x, y: (x * y).sum())
+        fast(numbers(ROWS), np.arange(ROWS))
+        with pytest.raises(mg.TraceError, match=r"2\*\*53"):
+            fast(numbers(ROWS), np.arange(ROWS) + 2**53)
 
     def test_errors_of_the_function(self):
         with pytest.raises(ValueError, match="give the axis"):

@@ -270,6 +270,7 @@ class ManyRows:
 
     def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
+        given.check_integers()
         function, reached = self._function, ClosedOver(self._roots(given))
         chosen, other = _sizes(_FEW + size % _STEP), _sizes(_MORE + size % _STEP)
         if not set(chosen).isdisjoint(_lengths(given.nested)):
@@ -355,6 +356,8 @@ class ManyRows:
         """
         with taking_rows(rows):
             special = _whole(self._make(given, in_lanes=True))
+        if rows.sums_integers:
+            raise UnlikeRowsError("sums of integers")
         if not is_same(rows.known, known):
             raise UnlikeRowsError("other known numbers")
         return special
@@ -603,7 +606,7 @@ def _cut(nested: Any, size: int, count: int) -> Any:
     """The arguments with so many of the first elements along each axis of an array that is as long as the size.
 
     Raises:
-        UnlikeRowsError: if there are arrays of something else than floats, or other long lists.
+        UnlikeRowsError: if there are arrays of something else than floats and integers, or other long lists.
     """
     kind, shape = type(nested), _shape_of(nested)
     if kind is list and shape[:1] == (size,):
@@ -616,6 +619,6 @@ def _cut(nested: Any, size: int, count: int) -> Any:
         return kind([_cut(part, size, count) for part in nested])
     if not isinstance(nested, np.ndarray) or size not in nested.shape:
         return nested
-    if kind is not np.ndarray or nested.dtype != np.float64:
-        raise UnlikeRowsError("arrays of other numbers than floats")
+    if kind is not np.ndarray or not (nested.dtype == np.float64 or nested.dtype.kind in "iu"):
+        raise UnlikeRowsError("arrays of other numbers than floats and integers")
     return nested[tuple([slice(count if length == size else None) for length in nested.shape])]

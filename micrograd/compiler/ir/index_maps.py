@@ -22,10 +22,13 @@ import numpy as np
 from micrograd.compiler.ir.program import Access
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from micrograd.compiler.numbers import Integers
 
 _VECTOR = 8  # numbers that a processor computes at once
 _FEWEST = 4  # terms; fewer are never cut
+_MANY = 40  # results, and rows at least where these stand for others; of fewer, one kernel is as fast as two
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Positions:
         steps = self.steps[begin:end]
         return Positions(self.starts + steps[0], steps - steps[0], None, self.iteration_step)
 
-    def rows(self, which: Integers) -> Positions:
+    def rows(self, which: Integers | slice) -> Positions:
         """Those of some results; a result may be there several times."""
         matrix = None if self.matrix is None else self.matrix[which]
         return Positions(self.starts[which], self.steps, matrix, self.iteration_step)
@@ -100,6 +103,20 @@ def affine_runs(factors: list[Positions]) -> list[tuple[int, int]]:
     return runs if len(runs) <= 1 + terms / 4 else [(0, terms)]
 
 
+def stretches(positions: Sequence[Positions]) -> list[slice]:
+    """The results; or two parts of them, of different lengths, where all positions step evenly in each of them.
+
+    As one kernel they would have a table. So the products of ten weights by one and of n numbers by one are two kernels
+    for each n, and not a table of 5 rows for 40 numbers, and of 29 for 48.
+    """
+    count = len(positions[0].starts)
+    if count < _MANY or not all(each.is_affine for each in positions):
+        return [slice(None)]
+    found = {part for each in positions for part in _breaks(each.starts).tolist()}
+    ends = sorted(found) if len(found) == 1 and 2 * min(found) != count else []
+    return [slice(begin, end) for begin, end in pairwise([0, *ends, count])]
+
+
 def accesses(target: Positions, operands: list[Positions]) -> tuple[int, int, Access, list[Access]]:
     """Index maps for results and operands.
 
@@ -125,12 +142,14 @@ def _even_columns(positions: Integers) -> int:
     Args:
         positions: where the terms of each column are, or where its first one is.
     """
+    return int(np.gcd.reduce(_breaks(positions)))
+
+
+def _breaks(positions: Integers) -> Integers:
+    """At which columns a term is not as far from that in the column before as at the first ones."""
     distances = positions[1:] - positions[:-1]
     differ = distances != distances[(slice(1),) * distances.ndim]
-    if not differ.any():
-        return 0
-    breaks = np.flatnonzero(differ if differ.ndim == 1 else differ.any(axis=1)) + 1
-    return int(np.gcd.reduce(breaks))
+    return np.flatnonzero(differ if differ.ndim == 1 else differ.any(axis=1)) + 1
 
 
 def _access(positions: Positions, rows: int, columns: int) -> Access:

@@ -27,7 +27,7 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.graph import ONE
-from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, are_even, step
+from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, are_even, step, stretches
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
 from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
@@ -334,12 +334,13 @@ class _Rolling(Sums):
             nodes, operands = application.nodes[alike], application.operands[alike]
             self.lay_out(nodes)
             if len(nodes) == 1:
-                rows, width, target = 1, 1, self.target_of_one(int(nodes[0]))
                 found = [access_of_one(*self.operand_of_one(column)) for column in operands.T]
-            else:
-                columns = [self.operand(column[:, None]) for column in operands.T]
-                rows, width, target, found = accesses(self.target(nodes), columns)
-            self.kernels.append(Map(application.primitive, rows, width, target, tuple(found)))
+                self.kernels.append(Map(application.primitive, 1, 1, self.target_of_one(int(nodes[0])), tuple(found)))
+                continue
+            whole, columns = self.target(nodes), [self.operand(column[:, None]) for column in operands.T]
+            for part in stretches([whole, *columns]):
+                rows, width, target, found = accesses(whole.rows(part), [column.rows(part) for column in columns])
+                self.kernels.append(Map(application.primitive, rows, width, target, tuple(found)))
 
     def take(self, application: Applications) -> None:
         """Roll nodes that take an element of a table."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from micrograd.compiler.ir.graph import MAXIMUM, SUM
-from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, affine_runs, runs_of_one
+from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, affine_runs, runs_of_one, stretches
 from micrograd.compiler.ir.program import IN_ORDER, Reduction, Segment
 from micrograd.compiler.ir.vectors import Combinations, Dots
 from micrograd.compiler.numbers import no_integers
@@ -325,12 +325,14 @@ class Sums(Placing):
             for start, end in affine_runs(positions):
                 operands += [factor.part(start, end) for factor in positions]
                 parts.append((coefficient, end - start, len(positions) == 2))
-        rows, width, target, found = accesses(self.target(nodes), operands)
-        given = iter(found)
-        segments = tuple(
-            Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
-        )
-        self.kernels.append(Reduction(rows, width, target, segments, largest, from_zero))
+        whole = self.target(nodes)
+        for part in stretches([whole, *operands]):
+            rows, width, target, found = accesses(whole.rows(part), [operand.rows(part) for operand in operands])
+            given = iter(found)
+            segments = tuple(
+                Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
+            )
+            self.kernels.append(Reduction(rows, width, target, segments, largest, from_zero))
 
     def _alone(
         self, node: int, pieces: list[_Piece], first: Integers, second: Integers, largest: bool, from_zero: bool

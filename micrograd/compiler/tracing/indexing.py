@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Traced = TypeVar("Traced")
 
 _CONTAINERS = (list, tuple)
-_NO_INDICES = "arrays used as indices must be of integer"  # as NumPy says of symbols
+_NO_INDICES = "arrays used as indices must be of integer (or boolean) type"  # as NumPy says of symbols
 _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 _PARAMETER = "_what_a_comprehension_goes_through"
@@ -101,7 +101,8 @@ def _attempt(run: Callable[[], Traced]) -> tuple[Any, Exception | None, bool]:
             return run(), None, bool(refused)
         except Exception as error:  # it is raised again, unless the trace runs again
             raised = getattr(error, "raised", error)  # or an UndecidedError has it
-            return None, error, bool(refused) or _NO_INDICES in str(raised)
+            is_numpys = type(raised) is IndexError and raised.args[:1] == (_NO_INDICES,)
+            return None, error, bool(refused) or is_numpys
 
 
 def watched(roots: list[tuple[str, Any]]) -> ClosedOver:

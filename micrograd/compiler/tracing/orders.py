@@ -335,8 +335,12 @@ def _gathered(matrices: Array, index: Any) -> Any:
     """The rows of a stack of matrices at some positions of each."""
     tape: Any = tracer_on_top()
     found = tape.called(GATHER, [matrices, index.view(np.ndarray)[..., None]])
-    if found is not None:
-        return _as_kind(kind_of(matrices), found[0])
+    return _taken(matrices, index) if found is None else _as_kind(kind_of(matrices), found[0])
+
+
+def _taken(matrices: Array, index: Any) -> Any:
+    """The same, number by number, as mg.take does it."""
+    tape: Any = tracer_on_top()
     made = np.empty((*index.shape, matrices.shape[-1]), dtype=object)
     for at in np.ndindex(index.shape):
         for column in range(matrices.shape[-1]):
@@ -419,18 +423,12 @@ def _ellipsis(part: Any) -> Any:
 
 
 def _rows_at(rows: Array, which: Array) -> Any:
-    if which.size != 1 or rows.size > _MOST_TAKEN:
-        return _gathered(rows, which)
-    tape: Any = tracer_on_top()
-    made = np.empty((1, rows.shape[1]), dtype=object)
-    made[0] = [tape.take(column.tolist(), which[0]) for column in rows.T]
-    return tape.array(made)
+    return (_taken if which.size == 1 and rows.size <= _MOST_TAKEN else _gathered)(rows, which)
 
 
 def _beside_integers(a: Array, known: list[Array], at: int, which: Array) -> Any:
     shape = np.broadcast_shapes(which.shape, *(part.shape for part in known))
     rows = np.moveaxis(a, at, len(known))[tuple(np.broadcast_to(part, shape) for part in known)]
-    rest = rows.shape[len(shape) + 1 :]
     stack = rows.reshape(*shape, rows.shape[len(shape)], -1)
-    index = np.broadcast_to(which, shape)
-    return _gathered(stack, index[..., None])[..., 0, :].reshape(shape + rest)[()]
+    found = _taken(stack, np.broadcast_to(which, shape)[..., None])  # from few each, which a kernel does
+    return found[..., 0, :].reshape(shape + rows.shape[len(shape) + 1 :])[()]

@@ -253,10 +253,11 @@ class Outlined(SymbolArray):
         """The elements at an index, which is part of the outline."""
         tape = _tape()
         parts = index if type(index) is tuple else (index,)
-        if not all(one is None or one is Ellipsis or isinstance(one, (int, slice)) for one in parts):
-            tape.fail("an index that is an array")
+        if not all(map(_is_index, parts)):
+            tape.fail("an index of this kind")
         first = _first(parts[0], len(self)), *parts[1:]
-        return tape.made("[]", (self, index), np.shape(_stand_in(self)[first]))
+        some = tuple([np.zeros(one.shape, int) if type(one) is Outlined else one for one in first])
+        return tape.made("[]", (self, index), np.shape(_stand_in(self)[some]))
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Give up: arrays in an outline do not change."""
@@ -345,6 +346,13 @@ class Index:
         return self + -other if type(other) is int else _tape().fail("a count")
 
     __radd__ = __add__
+
+
+def _is_index(part: Any) -> bool:
+    """Whether it is part of an index; what is in an array without elements, a trace looks at."""
+    if part is None or part is Ellipsis or isinstance(part, (int, slice)) or type(part) is Outlined:
+        return True
+    return type(part) is np.ndarray and part.dtype.kind in "iu"
 
 
 def _first(index: Any, length: int) -> Any:
@@ -533,8 +541,8 @@ def _given(tape: OutlineTape, nested: Any, rows: int) -> Any:
         return kind([_given(tape, part, rows) for part in nested])
     if kind is dict:
         return {name: _given(tape, part, rows) for name, part in nested.items()}
-    if kind is np.ndarray and nested.dtype == float:
-        return tape.made("argument", None, nested.shape)
+    if kind is np.ndarray and (nested.dtype == float or nested.dtype.kind in "iu"):
+        return tape.made(("argument", nested.dtype.str), None, nested.shape)
     if kind in (float, int, Value):
         return tape.argument(len(tape.operations), nested, kind, SHORT)
     if isinstance(nested, (Value, np.ndarray, np.generic, list, tuple, dict)):

@@ -416,6 +416,11 @@ class BoolSymbol(Plain):
     __class__ = property(lambda self: bool)
     kind: Any = bool
 
+    def as_plain(self, kind: Any) -> Any:
+        """The same number, as a plain one of a kind; of an int it is known that it is 0 or 1."""
+        self._tape.bounds[self._position] = 0, 1
+        return super().as_plain(kind)
+
     __index__ = refuse_index
     __and__ = __rand__ = _of_bools(lambda x, y: x.picks(y, False))
     __or__ = __ror__ = _of_bools(lambda x, y: x.picks(True, y))

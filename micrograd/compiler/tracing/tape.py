@@ -66,6 +66,7 @@ from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import Recorder, passed_over, using
 from micrograd.engine.tracer import Tracer
 from micrograd.engine.value import Value
+from micrograd.loops import rows_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from micrograd.engine.array_calls import ArrayFunction
 
 
+_DEEPEST, _LARGEST_COUNT = 8, 4096  # of integers in a trace of 40 rows or more, which stand for others
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 _FLOATS_AND_VALUES = {float, np.float64, Value}
 _FLOATS = {float, promotion.FLOAT64, Value}
@@ -157,6 +159,7 @@ class Tape(Tracer):
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
+        self._depths: dict[int, int] = {}
         self.maps: list[Mapped | Called] = []
         self.repeated: list[range] = []
         self.decisions: list[Decided] = []
@@ -266,7 +269,12 @@ class Tape(Tracer):
     def _keep_exact(self, primitive: Primitive, operands: Sequence[Any], symbol: Any) -> None:
         """Let the program check that an integer is in range, unless it is known to be."""
         bounds = [self._bounds_of(operand, symbol.kind) for operand in operands]
-        self.require(symbol, promotion.limits(symbol.kind), promotion.bounds_of_result(primitive, bounds))
+        found = self.require(symbol, promotion.limits(symbol.kind), promotion.bounds_of_result(primitive, bounds))
+        if self.in_lanes and (rows := rows_in_use()) is not None:
+            depths = [self._depths.get(self.position(operand), 0) for operand in operands if isinstance(operand, Plain)]
+            self._depths[symbol._position] = depth = 1 + max(depths, default=0)
+            # Of more rows, a sum may be out of range; a count of bools is not
+            rows.sums_integers = rows.sums_integers or (depth > _DEEPEST and found[1] > _LARGEST_COUNT)
 
     def _bounds_of(self, operand: Any, kind: Any) -> promotion.Bounds:
         """The bounds of an integer operand of an operation whose result is of a kind; an int counts as of that kind."""
@@ -694,7 +702,7 @@ class Tape(Tracer):
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         written = self.known, self.values, self.placed, self.roles, self.tables, self.rows, self._rows_known
-        for each in (*written, self.checked, self.attributes, self.bounds, self._reached, self.parts):
+        for each in (*written, self.checked, self.attributes, self.bounds, self._depths, self._reached, self.parts):
             each.clear()
 
     def _symbol(self, position: int, kind: type[Symbol]) -> Symbol:
