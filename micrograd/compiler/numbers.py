@@ -116,3 +116,12 @@ def shape_of_floats(items: Sequence[Any]) -> tuple[int, ...]:
     if kinds not in ({list}, {tuple}) or len(set(map(len, items))) > 1:
         return ()
     return (len(items), len(items[0])) if set(map(type, chain.from_iterable(items))) == {float} else ()
+
+
+def shape_of_numbers(items: Sequence[Any]) -> tuple[int, ...]:
+    """The same, also of a list of ints.
+
+    >>> shape_of_numbers([1, 2]), shape_of_numbers([(1.0, 2.0)]), shape_of_numbers([1.0, 2]), shape_of_numbers([True])
+    ((2,), (1, 2), (), ())
+    """
+    return (len(items),) if set(map(type, items)) == {int} else shape_of_floats(items)

@@ -167,6 +167,18 @@ class TestAlikeRows:
         function = mg.value_and_grad(OF_LABELS[name])
         assert not is_traced_in_full(caplog, function, numbers(3), numbers(ROWS, 3), labels)
 
+    @pytest.mark.parametrize("is_given", [True, False])
+    def test_a_list_of_integers(self, is_given, caplog):
+        rows, labels = numbers(ROWS, 2).tolist(), [number * 7 % 3 for number in range(ROWS)]
+
+        def f(w, rows, labels=labels):
+            total = 0.0
+            for (one, other), label in zip(rows, labels, strict=True):
+                total = total + (w[0] * one + w[1] * other) * (label - 1)
+            return total
+
+        assert not is_traced_in_full(caplog, mg.value_and_grad(f), [0.5, 2.0], rows, *[labels][:is_given])
+
     def test_a_sum_of_two_arrays_of_products(self, caplog):
         """Some lengths have a common factor with the number of weights, and others have none."""
         assert not is_traced_in_full(caplog, mg.value_and_grad(lambda w, x, y: (x @ w) @ y), *OF_PRODUCTS)

@@ -35,7 +35,7 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import asks_for_classes, catches_errors, has_loops, matches_classes
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
-from micrograd.compiler.numbers import shape_of_floats
+from micrograd.compiler.numbers import shape_of_numbers
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.passes.transposing import has_samples
 from micrograd.compiler.tracing import promotion
@@ -552,11 +552,11 @@ class _OtherRows(Rows):
 
 
 def _shape_of(known: Any) -> tuple[int, ...]:
-    """The shape of an array of plain numbers, or of a long list of floats or of rows of them; () of anything else."""
+    """The shape of an array of plain numbers, or of a long list of them or of rows of floats; () of anything else."""
     kind = type(known)
     if kind is np.ndarray and known.dtype.kind in "biuf" and known.dtype.itemsize <= np.float64().itemsize:
         return tuple(known.shape) if known.size else ()
-    return shape_of_floats(known) if kind is list and len(known) >= FEWEST_ITERATIONS - EDGE else ()
+    return shape_of_numbers(known) if kind is list and len(known) >= FEWEST_ITERATIONS - EDGE else ()
 
 
 def _bounds_of(numbers: Any) -> promotion.Bounds:

@@ -32,7 +32,7 @@ from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import remade
 from micrograd._support.handlers import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.numbers import shape_of_floats
+from micrograd.compiler.numbers import shape_of_numbers
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
@@ -132,7 +132,8 @@ class OutlineTape(Tape):
     def list_of(self, by: Any, rows: list[Any]) -> Any:
         """What stands for a list of numbers, or of rows of them."""
         row = rows[0]
-        return OutlinedList(by, len(rows), None if type(row) is float else (type(row), len(row)), self.nothing)
+        shape = None if type(row) in (float, int) else (type(row), len(row))
+        return OutlinedList((*by, type(row).__name__), len(rows), shape, self.nothing)
 
     def told(self, x: Any) -> Any:
         """What stands for operands and settings, to be compared."""
@@ -535,7 +536,7 @@ def outline(
 def _given(tape: OutlineTape, nested: Any, rows: int) -> Any:
     """Arguments with arrays that have no elements, and symbols for numbers."""
     kind = type(nested)
-    if kind is list and len(nested) == rows and shape_of_floats(nested):
+    if kind is list and len(nested) == rows and shape_of_numbers(nested):
         return tape.list_of(("argument", len(tape.operations)), nested)
     if kind in (list, tuple):
         return kind([_given(tape, part, rows) for part in nested])
