@@ -6,6 +6,7 @@ boundary.py         the numbers of arguments as one array, and results made of o
 specialise.py       a function traced for one structure of its arguments
 of_rows.py          the same for many rows, from a few of them
 paths.py            the programs of a function that decides on numbers, one for each way through it
+masks.py            arrays of bools that are others at each call, as numbers of a program
 mapped.py           programs in which mg.vmap runs a function in many iterations
 quick.py            calls with plain floats, for which nothing is looked up again
 nested_lists.py     the numbers of nested lists, read at once

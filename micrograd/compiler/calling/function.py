@@ -23,12 +23,14 @@ import numpy as np
 
 from micrograd._support.callers import warn_user
 from micrograd._support.checks import required_count
+from micrograd._support.handlers import is_of_handler
 from micrograd._support.locks import new_lock
 from micrograd._support.saved_state import Parameterised
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral, node_of_call
 from micrograd.compiler.calling.kept import ROOM, CacheInfo, Kept, forget_native_code
 from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
+from micrograd.compiler.calling.masks import Masks, as_floats, places_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.of_rows import ManyRows
 from micrograd.compiler.calling.paths import PATHS, Paths
@@ -120,6 +122,7 @@ class CompiledFunction(Generic[P, R]):
         self._quick: Quick | QuickOfArrays | None = None  # for the next calls, if they are alike
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
+        self._masks, self._for_masks = Masks(self._of_masks), None
         update_wrapper(self, function, updated=())
 
     def __reduce__(self) -> Any:
@@ -170,6 +173,15 @@ class CompiledFunction(Generic[P, R]):
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         if needs_graphs():
             return self.function(*arguments, **named)  # a program's gradients are numbers
+        self._for_masks = None
+        if (places := places_of(arguments, named)) is not None:
+            with self._lock:
+                for_masks = self._masks.of(self.function, places, arguments, named)
+                if for_masks is not None:
+                    self._for_masks, self._last = for_masks, None  # so the next call is no quick one
+            if for_masks is not None:
+                changed, settings = places.changed(arguments, named, as_floats)
+                return for_masks(*changed, **settings)
         given, undecided = Structure.of_call(arguments, named), None
         try:
             with self._lock:
@@ -272,7 +284,7 @@ class CompiledFunction(Generic[P, R]):
             (1, 1)
         """
         with self._lock:
-            return CacheInfo.of(self._kept)
+            return CacheInfo.of(self._kept, *(each._kept for each in self._masks.compiled()))
 
     def cache_clear(self) -> None:
         """Forget the programs of this function, and leave native code in memory to those that use it.
@@ -281,6 +293,7 @@ class CompiledFunction(Generic[P, R]):
         """
         with self._lock:
             self._kept, self._last, self._ran, self._quick = Kept(), None, None, None
+            self._masks, self._for_masks = Masks(self._of_masks), None
             forget_native_code()
 
     def has_paths(self) -> bool:
@@ -337,6 +350,8 @@ class CompiledFunction(Generic[P, R]):
             >>> fast.last_call()
             (Value(data=9.0, grad=0.0), {})
         """
+        if self._for_masks is not None:
+            return self._for_masks.last_call()
         with self._lock:
             ran = self._ran if self._quick is None else self._quick.last_call or self._ran
             if ran is None:
@@ -510,6 +525,13 @@ class CompiledFunction(Generic[P, R]):
     def _asked_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialised, Structure]:
         """The programs for these arguments, and their structure; without any, the programs of the last call."""
         with self._lock:
+            if (places := places_of(arguments, named)) is not None:
+                for_masks = self._masks.of(self.function, places, arguments, named)
+                if for_masks is not None:
+                    changed, settings = places.changed(arguments, named, as_floats)
+                    return for_masks._asked_for(tuple(changed), settings)
+            elif not arguments and not named and self._for_masks is not None:
+                return self._for_masks._asked_for((), {})
             given = Structure.of_call(arguments, named)
             if not arguments and not named and self._last is not None:
                 last = self._last.merged or (self._last.paths.last if self._last.paths else self._last)
@@ -524,6 +546,18 @@ class CompiledFunction(Generic[P, R]):
             if undecided.raised is not None:
                 self.function(*arguments, **named)  # mostly it raises, too
             raise undecided.raised or undecided from None
+
+    def _of_masks(self, function: Callable[..., Any], arguments: list[Any], named: dict[str, Any]) -> Any:
+        """The compiled function of masks that are data; None where it asks more than it did for a mask that is not."""
+        made: CompiledFunction[..., Any] = CompiledFunction(function, *self._settings)
+        try:
+            special = made._specialise(Structure.of_call(tuple(arguments), named))
+        except Exception as error:
+            if is_of_handler(error):
+                raise
+            return None
+        asked = () if self._last is None else self._last.questions
+        return made if len(special.questions) <= len(asked) else None
 
     def _specialised(self, given: Structure, **told: Any) -> Specialised:
         return Specialised(self._source(given, **told), self._backend, self._disable, self._verify)

@@ -117,14 +117,14 @@ class CacheInfo(NamedTuple):
     disk_limit: int
 
     @classmethod
-    def of(cls, kept: Kept) -> CacheInfo:
-        """What is kept now."""
+    def of(cls, *kept: Kept) -> CacheInfo:
+        """What is kept now, by all of these together."""
         machine, disk = _loaded("llvm_machine"), _loaded("object_cache")
         return cls(
-            len(kept.programs),
-            kept.traces,
-            kept.given_up,
-            kept.size(),
+            sum(len(each.programs) for each in kept),
+            sum(each.traces for each in kept),
+            sum(each.given_up for each in kept),
+            sum(each.size() for each in kept),
             int(limit("MICROGRAD_PROGRAMS_MB")),
             machine.bytes_in_memory() if machine else 0,
             int(limit("MICROGRAD_CODE_MB")),

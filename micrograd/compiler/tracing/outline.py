@@ -281,7 +281,9 @@ class Outlined(SymbolArray):
         return b"" if is_seen_by_library() else _tape().fail("tobytes")
 
     def astype(self, dtype: Any, *arguments: Any, **settings: Any) -> Any:
-        """The same array: its numbers are floats."""
+        """The same array: its numbers are floats; or one of bools."""
+        if np.dtype(dtype) == bool:
+            return _tape().made("astype", (self, "bool"), self.shape)
         if np.dtype(dtype) != np.float64:
             _tape().fail("astype")
         return self
