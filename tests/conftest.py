@@ -134,14 +134,10 @@ def pytest_runtest_protocol(item):
 def pytest_runtest_call(item):
     """Measure no coverage in tests that compute much, as those of properties do: it would take most of their time.
 
-    So each line and each branch has a test that comes to it by an example that is written down. What only JAX's backend
-    runs has tests of its own, among those of backends. pytest-cov has a marker for this, no_cover, but it has no effect
-    in the processes of pytest-xdist.
+    So each line and each branch has a test that comes to it by an example that is written down. pytest-cov has a marker
+    for this, no_cover, but it has no effect in the processes of pytest-xdist.
     """
-    only_on_jax = _is_on("jax", item) and "backends" not in item.path.parts
-    computes_much = (
-        only_on_jax or is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("unmeasured")
-    )
+    computes_much = is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("unmeasured")
     if not (computes_much and _measures_coverage()):
         return (yield)
     with _unmeasured():

@@ -1,5 +1,7 @@
 """Arrays of bools among the arguments of compiled functions, which are others at each call."""
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -97,8 +99,28 @@ def test_functions_that_decide_on_other_numbers_may_have_masks():
     assert fast.cache_info().programs <= 4
 
 
+def test_what_a_handler_of_a_signal_raises_goes_to_the_caller():
+    def stop(*_):
+        raise TimeoutError("stop")
+
+    def f(x, mask):
+        if type(mask) is not np.ndarray:  # while it is traced as data
+            signal.raise_signal(signal.SIGINT)
+        return filled(x, mask)
+
+    fast, before = mg.compile(f), signal.signal(signal.SIGINT, stop)
+    try:
+        fast(X, MASKS[0])
+        with pytest.raises(TimeoutError, match="stop"):
+            fast(X, MASKS[1])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert fast(X, MASKS[0]) == pytest.approx(filled(X, MASKS[0]))
+
+
 def test_what_is_asked_about_a_function_is_about_its_last_call():
     fast = mg.compile(filled)
+    assert len(fast.program(X, MASKS[0]).program.inputs) == 5  # the first mask is static
     for mask in MASKS[:3]:
         fast(X, mask)
     assert len(fast.program().program.inputs) == len(fast.program(X, MASKS[4]).program.inputs) == 10  # x, and the mask
@@ -138,7 +160,7 @@ def test_what_is_not_finite_runs_eagerly():
 
 def test_a_mask_that_is_changed_in_place_is_static():
     def spoils(x, mask):
-        mask[0] = ~mask[0]
+        mask[0] = True
         return np.where(mask, x, 0.0).sum()
 
     fast = mg.compile(spoils)

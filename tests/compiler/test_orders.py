@@ -82,7 +82,14 @@ OF_TABLES = {
     "argmax of all": lambda x: np.ravel(x)[np.argmax(x)] * np.argmax(x, keepdims=True)[0, 0],
     "medians": lambda x: np.median(x, axis=0).sum() * np.median(x, axis=(0, 1)) + np.median(x, 1, keepdims=True)[0, 0],
     "quantiles": lambda x: weighted(np.quantile(x, [0.3, 0.8], axis=0)) + weighted(np.percentile(x, 50, axis=1)),
-    "take_along_axis": lambda x: np.take_along_axis(x, np.argsort(x, axis=1), axis=1)[:, 0].sum(),
+    "take_along_axis": lambda x: (
+        np.take_along_axis(x, np.argsort(x, axis=1), axis=1)[:, 0].sum()
+        * np.take_along_axis(x, np.array([[2], [0], [1], [1]]), axis=1).sum()
+    ),
+    "no axes": lambda x: (
+        x[0, 0] * (2 + np.argsort(x[0, 0]).sum() + np.argpartition(x[0, 0], 0).sum() + np.argmax(x[1, 1]))
+    ),
+    "argpartition": lambda x: np.take_along_axis(x, np.argpartition(x, 1, axis=0), axis=0)[1].sum(),
     "a row": lambda x: weighted(x[np.argmax(x[:, 0])]) + weighted(x[:, np.argmin(x[0])]),
     "from behind": lambda x: weighted(x[..., np.argsort(x[0])]) + weighted(x[None, np.argsort(x[:, 0])]),
     "one of each row": lambda x: x[np.arange(4), np.argmax(x, axis=1)].sum() * x[2, np.argmax(x[2])],

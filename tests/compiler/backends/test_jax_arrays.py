@@ -43,6 +43,10 @@ CALLS = {
     "pinv": (lambda a: weighted(np.linalg.pinv(a)), TALL),
     "lstsq": (lambda a: (np.linalg.lstsq(a, TALL[:, 1] ** 2, rcond=None)[0] ** 2).sum(), TALL),
     "expm": (lambda a: weighted(mg.expm(a)), SQUARE),
+    "sort": (lambda a: weighted(np.sort(a) ** 2), SQUARE),
+    "positions": (lambda a: (a[np.argsort(a[:, 0]), 0] * np.arange(SIZE)).sum() * a[0, np.argmax(a[0])], SQUARE),
+    "median": (lambda a: np.median(a) * np.quantile(a, 0.3), SQUARE),
+    "searchsorted": (lambda a: (np.searchsorted([-0.5, 0.5], a) * a + np.digitize(a, [0.0])).sum(), SQUARE),
     "fft": (lambda a: (np.fft.fft(a).real ** 3 + np.fft.fft(a).imag).sum(), WEIGHTS[0]),
 }
 
@@ -50,7 +54,9 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_derivatives_are_those_of_eager_code(name):
     f, a = CALLS[name]
-    value, slopes = mg.compile(mg.value_and_grad(f), backend="jax")(a)
+    fast = mg.compile(mg.value_and_grad(f), backend="jax")
+    fast(a)
+    value, slopes = fast(a)
     expected, their_slopes = mg.value_and_grad(f)(a)
     assert value == pytest.approx(expected, rel=1e-10)
     assert slopes == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
@@ -59,7 +65,7 @@ def test_derivatives_are_those_of_eager_code(name):
     assert mg.gradients(x) == pytest.approx(np.asarray(their_slopes), rel=1e-8, abs=1e-10)
 
 
-@pytest.mark.parametrize("name", ["inv, of two", "cholesky", "qr", "eigh", "svd"])
+@pytest.mark.parametrize("name", ["inv, of two", "cholesky", "qr", "eigh", "svd", "sort"])
 def test_second_derivatives_are_those_of_numpys_backend(name):
     f, a = CALLS[name]
     direction = np.resize(RANDOM.normal(size=7), a.shape)
@@ -92,6 +98,14 @@ def test_what_numpy_refuses_is_raised():
     vector = mg.compile(mg.grad(lambda a: np.linalg.eigh(a)[1][0, 0]), backend="jax")
     with pytest.raises(ValueError, match=r"the eigenvalues 0 and 1 of np.linalg.eigh are equal"):
         vector(np.eye(2))
+
+
+def test_indices_out_of_range_and_nan_run_eagerly():
+    fast = mg.compile(lambda a, n: a[n].sum() + np.sort(a[0])[0], backend="jax")
+    assert fast(SQUARE, np.array([0, -1])) == pytest.approx(SQUARE[[0, -1]].sum() + SQUARE[0].min())
+    with pytest.raises(IndexError, match="out of bounds"):
+        fast(SQUARE, np.array([0, SIZE]))
+    assert np.isnan(fast(SQUARE * np.nan, np.array([0, 1])))
 
 
 def test_second_derivatives_of_a_program_that_has_both():
@@ -133,6 +147,14 @@ class TestToJax:
         assert found == pytest.approx(np.asarray(second), rel=1e-8)
         several = jax.vmap(lambda b: function(parameters, b))(np.stack([b, 2 * b]))
         assert several[1] == pytest.approx(4 * several[0])
+
+    def test_jax_differentiates_what_is_sorted(self):
+        def ours(a):
+            return weighted(np.sort(a)) * a[0, np.argmax(a[0])] * np.median(a)
+
+        function, parameters = mg.to_jax(ours, SQUARE)
+        slopes = jax.grad(function, argnums=1)(parameters, SQUARE)
+        assert slopes == pytest.approx(np.asarray(mg.grad(ours)(SQUARE)), rel=1e-9)
 
     def test_what_a_rule_calls_and_what_nobody_reads(self):
         def slope(a):
