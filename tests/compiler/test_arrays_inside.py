@@ -591,6 +591,11 @@ REFUSED = {
     "bins": (lambda x, y: np.digitize(y, x[0]), "bins that depend on numbers"),
     "a quantile by another method": (lambda x, y: np.quantile(x, 0.5, method="lower"), "a quantile by another method"),
     "two orders": (lambda x, y: x[np.argsort(x[:, 0]), np.argsort(x[0, :2])], "an index that depends on numbers"),
+    "a float beside an index": (
+        lambda x, y: x[0][np.array([np.argmax(x[0]), 1.5])],
+        "an index that depends on numbers",
+    ),
+    "a bool beside an index": (lambda x, y: x[np.True_, np.argmax(x[0])], r"would freeze.*mg\.take"),
     "a mask beside an index": (lambda x, y: x[[True, False], np.argmax(x[0])], r"would freeze.*mg\.take"),
     "an index": (lambda x, y: x[x > 0], "an index that depends on numbers"),
     "one comparison as an index": (lambda x, y: x[x[0, 0] > 0], "an index that depends on numbers"),

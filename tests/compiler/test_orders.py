@@ -68,7 +68,7 @@ OF_ROWS = {
     "partition": lambda x: np.partition(x, 2)[2] + np.partition(x, (1, 2))[:2].sum(),
     "searchsorted": lambda x: (np.searchsorted([0.0, 0.2, 0.5], x) * x).sum(),
     "digitize": lambda x: (np.digitize(x, [0.0, 0.2]) * x - np.digitize(x, [0.2, 0.0], right=True) * x).sum(),
-    "take": lambda x: np.take(x, np.argmax(x)) + np.take(x, [0, 1]).sum(),
+    "take": lambda x: np.take(x, np.argmax(x)) + np.take(x, [0, 99], mode="clip").sum(),
     "a mask": masked,
     "in a loop": in_a_loop,
     "in a scan": in_a_scan,

@@ -10,7 +10,7 @@ Which element is the largest is no operation on single numbers. So a program cal
 Of equal numbers NumPy may have either first, and others in an array of Values, which it compares one by one. What is
 called does as NumPy does with either. Where a NaN would decide, the function runs eagerly.
 
-The functions for users have the arguments of NumPy's. At least one of the numbers is not known.
+The functions without an underscore have the names and the arguments of NumPy's. At least one number is not known.
 """
 
 from __future__ import annotations
@@ -350,13 +350,13 @@ def _taken(matrices: Array, index: Any) -> Any:
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """The elements at positions along an axis, which may not be known; see np.take."""
+    if not is_unknown_index(indices := _objects(indices)):
+        return None
     _check_settings(out=out)
     if mode != "raise":
         refuse("mode= of positions that are not known", "Leave it out.")
     a = _objects(a)
     a, axis = (a.ravel(), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
-    if not is_unknown_index(indices := _objects(indices)):
-        return None
     return picked(a, (*[slice(None)] * axis, indices))
 
 
@@ -365,7 +365,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     if not is_unknown_index(indices := _objects(indices)):
         return None
     (rows, axis), (index, _) = _with_axis_last(arr, axis), _with_axis_last(indices, axis)
-    shape = (*np.broadcast_shapes(rows.shape[:-1], index.shape[:-1]),)
+    shape = np.broadcast_shapes(rows.shape[:-1], index.shape[:-1])
     rows, index = np.broadcast_to(rows, (*shape, rows.shape[-1])), np.broadcast_to(index, (*shape, index.shape[-1]))
     return np.moveaxis(_along(rows, index), -1, axis)
 
@@ -392,11 +392,14 @@ def picked(a: Any, index: Any) -> Any:
     a, parts = _objects(a), list(index) if isinstance(index, tuple) else [index]
     unknown = [number for number, part in enumerate(parts) if is_unknown_index(part)]
     others = [part for number, part in enumerate(parts) if number not in unknown]
+    wanted = [x for number in unknown for x in _objects(parts[number]).flat]
+    if not all(_is_integer(x) or isinstance(x, (int, np.integer)) for x in wanted):
+        return None
     are_slices = all(part is None or part is Ellipsis or isinstance(part, slice) for part in others)
     if are_slices or not any(map(np.ndim, parts)):
         has_arrays = any(np.ndim(parts[number]) for number in unknown)
-        is_plain = all(part is None or type(part) is not bool for part in others)
-        return _beside_slices(a, parts, unknown) if is_plain and not (has_arrays and len(unknown) > 1) else None
+        has_bools = any(isinstance(part, (bool, np.bool_)) for part in others)
+        return None if has_bools or (has_arrays and len(unknown) > 1) else _beside_slices(a, parts, unknown)
     known = [np.asarray(part) for part in others if not isinstance(part, slice)]
     if len(unknown) > 1 or len(known) < len(others) or any(part.dtype.kind not in "iu" for part in known):
         return None

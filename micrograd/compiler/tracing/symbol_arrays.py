@@ -86,7 +86,7 @@ class SymbolArray(ValueArray):
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Put something at an index, which must be known; or one number where the elements of a mask hold."""
-        if is_of_bools(index) and np.shape(index) == self.shape and not np.ndim(item):
+        if type(index) is SymbolArray and is_of_bools(index) and index.shape == self.shape and not np.ndim(item):
             index, item = ..., np.where(index, item, self)
         if is_of_bools(self) and not is_of_bools(item):
             item = _each(truth, np.array(plain(item), dtype=object))
