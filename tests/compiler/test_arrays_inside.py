@@ -264,7 +264,7 @@ OF_BOTH = {
     "in place": lambda x, y: [m := x > 0, operator.ior(m, y > 0), m + (y > 2), abs(m), operator.iadd(m, x < 0)],
     "what is known": lambda x, y: [
         *(np.zeros_like(x).argmax(), np.sort(np.ones_like(x)), np.sign(np.zeros_like(x))),
-        *(np.count_nonzero(np.ones_like(x)), np.where([True, False, True], x, y)),
+        *(np.count_nonzero(np.ones_like(x)), np.flatnonzero(np.ones_like(x)), np.where([True, False, True], x, y)),
     ],
     "copied": lambda x, y: [z := np.zeros_like(x), np.copyto(z, np.maximum(x, y)), z.max()][2],
     "element by element": lambda x, y: [element > 0 for element in x.flat],
