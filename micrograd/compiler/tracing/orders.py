@@ -343,8 +343,8 @@ def _taken(matrices: Array, index: Any) -> Any:
     tape: Any = tracer_on_top()
     made = np.empty((*index.shape, matrices.shape[-1]), dtype=object)
     for at in np.ndindex(index.shape):
-        for column in range(matrices.shape[-1]):
-            made[(*at, column)] = tape.take(matrices[(*at[:-1], slice(None), column)].tolist(), index[at])
+        columns = matrices[at[:-1]].T
+        made[at] = [tape.take(column.tolist(), index[at]) for column in columns]
     return tape.array(made)
 
 
