@@ -588,7 +588,10 @@ REFUSED = {
     "order= of sort": (lambda x, y: np.sort(x, order="a"), "order= of"),
     "a heap sort": (lambda x, y: np.sort(x, kind="heapsort"), "a heap sort"),
     "sorter=": (lambda x, y: np.searchsorted(x[0], y, sorter=[0, 1, 2]), "sorter= of"),
-    "bins": (lambda x, y: np.digitize(y, x[0]), "bins that depend on numbers"),
+    "bins": (lambda x, y: np.digitize(y, x[0]), "a bin that depends on numbers"),
+    "a percentile": (lambda x, y: np.percentile(x, y[0]), "a share that depends on numbers"),
+    "a quantile": (lambda x, y: np.quantile(x, 0.5 * np.argmax(x[0]) / 2), "a share that depends on numbers"),
+    "kth": (lambda x, y: np.partition(x[0], np.argmax(x[0])), "kth= that depends on numbers"),
     "a quantile by another method": (lambda x, y: np.quantile(x, 0.5, method="lower"), "a quantile by another method"),
     "two orders": (lambda x, y: x[np.argsort(x[:, 0]), np.argsort(x[0, :2])], "an index that depends on numbers"),
     "a float beside an index": (

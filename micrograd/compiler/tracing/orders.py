@@ -176,6 +176,11 @@ def _check_settings(order: Any = None, out: Any = None) -> None:
         refuse("out= of what finds or sorts", "Leave it out, and use what is returned.")
 
 
+def _check_known(what: str, setting: Any) -> None:
+    if np.asarray(setting).dtype == object:
+        refuse(f"{what} that depends on numbers", "Give one that is known: a static argument, or a constant.")
+
+
 def _objects(a: Any) -> Array:
     return np.asarray(a).view(np.ndarray)
 
@@ -227,6 +232,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
 
 
 def _part(rows: Array, kth: Any) -> Any:
+    _check_known("kth=", kth)
     np.argpartition(np.zeros(rows.shape[-1]), kth)  # NumPy says what is wrong
     return _found(_ARGPARTITION, rows, settings=[np.array(kth, dtype=float).reshape(-1, 1)])
 
@@ -265,9 +271,8 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """In which bins, which are known, elements are; see np.digitize."""
+    _check_known("a bin", bins)
     bins = np.asarray(bins)
-    if bins.dtype == object:
-        refuse("bins that depend on numbers", "Write np.searchsorted(bins, x, 'right').")
     np.digitize(np.zeros(1), bins, right)  # NumPy says what is wrong
     side = "left" if right else "right"
     if len(bins) > 1 and bins[0] > bins[-1]:
@@ -287,6 +292,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
 
 def percentile(a: Any, q: Any, *arguments: Any, **settings: Any) -> Any:
     """The numbers below which so many of a hundred are; see np.percentile."""
+    _check_known("a share", q)
     np.percentile(np.zeros(1), q)  # NumPy says what is wrong
     return quantile(a, np.true_divide(q, 100), *arguments, **settings)
 
@@ -299,6 +305,7 @@ def quantile(
     _check_settings(out=out)
     if method != "linear" or weights is not None or interpolation is not None:
         refuse("a quantile by another method, or with weights,", "Leave method= and weights= out.")
+    _check_known("a share", q)
     np.quantile(np.zeros(1), q)  # NumPy says what is wrong
     rows, shape = _with_axes_last(a, axis, keepdims)
     q, last = np.asarray(q, dtype=float), rows.shape[-1] - 1
