@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 from pathlib import Path
 from types import MappingProxyType
 
-_SHADES = "0123456789abcdefg"  # from paper to ink
+_SHADES = "0123456789abcdefg"  # of a pixel, from paper to ink
 
 
 class Digits(list[tuple[list[float], int]]):
@@ -31,9 +32,10 @@ def digits() -> Digits:
         >>> len(pixels), max(pixels), digit, digits().inputs["image"]
         (64, 0.9375, 0, (8, 8))
     """
-    lines = Path(__file__).with_name("digits.txt").read_text(encoding="ascii").splitlines()
-    rows = (line.split() for line in lines if not line.startswith("#"))
-    return Digits(([_SHADES.index(shade) / 16 for shade in shades], int(digit)) for digit, shades in rows)
+    packed = Path(__file__).with_name("digits.txt.bz2").read_bytes()
+    digits, shades = bz2.decompress(packed).decode("ascii").split()
+    pixels = [_SHADES.index(shade) / 16 for shade in shades]
+    return Digits((pixels[64 * image : 64 * image + 64], int(digit)) for image, digit in enumerate(digits))
 
 
 def names() -> list[str]:
