@@ -6,8 +6,7 @@ mostly is data, such as where a batch is padded:
     fast(x, mask)     the first mask is static, as it may be the only one, and an index:  x[mask]
     fast(x, other)    the second one is given as floats, to a function that compares them with 0
 
-So is the first one, if it is long. Where that cannot be traced, as the mask is an index or decides something, masks are
-static from then on.
+So is the first one, if it is long. Where that cannot be traced, as it is an index or decides, masks stay static.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MANY = 1024  # elements: a trace for a mask of so many takes long, and one for any of them does not
-_MOST_KINDS = 32  # of places at which masks are; of more, those that come later are static
 
 
 class Places(NamedTuple):
@@ -43,10 +41,9 @@ class Places(NamedTuple):
 
 def places_of(arguments: tuple[Any, ...], named: dict[str, Any]) -> Places | None:
     """Where masks are; None if there is none."""
-    if not any(map(_is_mask, arguments)) and not any(map(_is_mask, named.values())):
-        return None
-    numbers = [number for number, each in enumerate(arguments) if _is_mask(each)]
-    return Places(tuple(numbers), tuple(sorted(name for name, each in named.items() if _is_mask(each))))
+    numbers = tuple([number for number, each in enumerate(arguments) if _is_mask(each)])
+    names = tuple(sorted(name for name, each in named.items() if _is_mask(each))) if named else ()
+    return Places(numbers, names) if numbers or names else None
 
 
 def as_floats(mask: Any) -> Any:
@@ -73,7 +70,7 @@ class Masks:
         masks = [*(arguments[number] for number in places.numbers), *(named[name] for name in places.names)]
         found = [(mask.shape, mask.tobytes()) for mask in masks]
         is_first = self._first.setdefault(places, found) == found
-        if (is_first and all(mask.size < _MANY for mask in masks)) or len(self._first) > _MOST_KINDS:
+        if is_first and all(mask.size < _MANY for mask in masks):
             return None
         compiled = self._make(_of_floats(function, places), *places.changed(arguments, named, as_floats))
         if compiled is not None or not is_first:

@@ -106,8 +106,7 @@ def affine_runs(factors: list[Positions]) -> list[tuple[int, int]]:
 def stretches(positions: Sequence[Positions]) -> list[slice]:
     """The results; or two parts of them, of different lengths, where all positions step evenly in each of them.
 
-    As one kernel they would have a table. So the products of ten weights by one and of n numbers by one are two kernels
-    for each n, and not a table of 5 rows for 40 numbers, and of 29 for 48.
+    As one kernel they would have a table: for 10 weights and 40 numbers of 5 rows, and of 29 for 48 numbers.
     """
     count = len(positions[0].starts)
     if count < _MANY or not all(each.is_affine for each in positions):

@@ -8,9 +8,7 @@ Which element is the largest is no operation on single numbers. So a program cal
     x[np.argmax(x)]         an element by one index is no call: the program takes it itself, as mg.take does
 
 Of equal numbers NumPy may have either first, and others in an array of Values, which it compares one by one. What is
-called does as NumPy does with either. Where a NaN would decide, the function runs eagerly.
-
-The functions without an underscore have the names and the arguments of NumPy's. At least one number is not known.
+called does so, too. Where a NaN would decide, the function runs eagerly. The public functions have NumPy's arguments.
 """
 
 from __future__ import annotations
@@ -69,20 +67,8 @@ def _ordered(kind: Any, of_values: bool, a: Array) -> Array:
     return order
 
 
-def _parted(of_values: bool, a: Array, kth: Array) -> Array:
-    if of_values:  # of which NumPy sorts all
-        return _ordered(None, of_values, a)
-    return np.argpartition(_without_nan(a), kth.ravel().astype(int), axis=-2)
-
-
 def _extreme(find: Callable[..., Array], of_values: bool, a: Array) -> Array:
     return find(_without_nan(a) if of_values else a, axis=-2, keepdims=True)
-
-
-def _searched(side: Any, of_values: bool, a: Array, v: Array) -> Array:
-    if of_values:
-        a, v = _without_nan(a), _without_nan(v)
-    return np.searchsorted(a[:, 0], v[:, 0], side)[:, None]
 
 
 class _Finder(NamedTuple):
@@ -94,11 +80,11 @@ class _Finder(NamedTuple):
 
 def _finder(name: str, find: Callable[..., Array], shapes: Callable[..., Sequence[tuple[int, ...]]]) -> _Finder:
     def made(of_values: bool) -> ArrayFunction:
-        def forward(*operands: Array) -> tuple[Array]:
-            return (find(of_values, *operands).astype(float),)
+        def forward(a: Array) -> tuple[Array]:
+            return (find(of_values, a).astype(float),)
 
         def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
-            return [np.zeros(operand.shape) for operand in operands]
+            return [np.zeros(operands[0].shape)]
 
         return ArrayFunction(f"{name} of Values" if of_values else name, forward, rule, shapes)
 
@@ -107,12 +93,8 @@ def _finder(name: str, find: Callable[..., Array], shapes: Callable[..., Sequenc
 
 _ARGSORT = _finder("argsort", partial(_ordered, None), lambda a: [a])
 _STABLE_ARGSORT = _finder("stable argsort", partial(_ordered, "stable"), lambda a: [a])
-_ARGPARTITION = _finder("argpartition", _parted, lambda a, kth: [a])
 _ARGMAX = _finder("argmax", partial(_extreme, np.argmax), lambda a: [(*a[:-2], 1, a[-1])])
 _ARGMIN = _finder("argmin", partial(_extreme, np.argmin), lambda a: [(*a[:-2], 1, a[-1])])
-_SEARCH = {
-    side: _finder(f"searchsorted, {side}", partial(_searched, side), lambda a, v: [v]) for side in ("left", "right")
-}
 
 
 def _gather(x: Array, index: Array) -> tuple[Array]:
@@ -149,11 +131,11 @@ SCATTER = ArrayFunction("scatter", _scatter, _rule_of_scatter, lambda g, index, 
 # Finding
 
 
-def _found(finder: _Finder, *stacks: Any, settings: Sequence[Any] = ()) -> Any:
-    """The integers that are found in the last axis of arrays, in an array of as many axes."""
+def _found(finder: _Finder, rows: Array, refuses_nan: bool = False) -> Any:
+    """The integers that are found in the last axis of an array, in an array of as many axes."""
     tape: Any = tracer_on_top()
-    function = finder.of_values if any(any(map(is_value, stack.flat)) for stack in stacks) else finder.of_numbers
-    found = tape.called(function, [*(stack[..., None] for stack in stacks), *settings], has_gradient=False)
+    function = finder.of_values if refuses_nan or any(map(is_value, rows.flat)) else finder.of_numbers
+    found = tape.called(function, [rows[..., None]], has_gradient=False)
     if found is None:
         refuse(f"{function.name}, in a function that is exported,", "Find it outside, and pass it in.")
     return _as_kind(INT64, found[0][..., 0])
@@ -169,16 +151,9 @@ def _as_kind(kind: Any, array: Any) -> Any:
     return tape.array(made)
 
 
-def _check_settings(order: Any = None, out: Any = None) -> None:
-    if order is not None:
-        refuse("order= of numbers that are not known", "Leave it out.")
-    if out is not None:
-        refuse("out= of what finds or sorts", "Leave it out, and use what is returned.")
-
-
-def _check_known(what: str, setting: Any) -> None:
-    if np.asarray(setting).dtype == object:
-        refuse(f"{what} that depends on numbers", "Give one that is known: a static argument, or a constant.")
+def _check_settings(*settings: Any) -> None:
+    if any(setting is not None for setting in settings):
+        refuse("order=, out=, mode= or a heap sort of unknown numbers", "Leave it out, and use what is returned.")
 
 
 def _objects(a: Any) -> Array:
@@ -203,8 +178,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 
 def _order(rows: Array, kind: Any, stable: Any) -> Any:
     np.argsort(np.zeros(1), kind=kind, stable=stable)  # NumPy says what is wrong
-    if kind == "heapsort":
-        refuse("a heap sort", "Leave kind= out.")
+    _check_settings(None if kind != "heapsort" else kind)
     return _found(_STABLE_ARGSORT if stable or kind in _STABLE else _ARGSORT, rows)
 
 
@@ -213,28 +187,6 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     _check_settings(order)
     rows, axis = _with_axis_last(a, axis)
     return np.moveaxis(_along(rows, _order(rows, kind, stable)), -1, axis)
-
-
-def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
-    """Positions, of which some are those of a sorted array; see np.argpartition."""
-    if not np.ndim(a):
-        return np.argpartition(0.0, kth, axis)
-    _check_settings(order)
-    rows, axis = _with_axis_last(a, axis)
-    return np.moveaxis(_part(rows, kth), -1, axis)
-
-
-def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
-    """The elements, some of them where they are in a sorted array; see np.partition."""
-    _check_settings(order)
-    rows, axis = _with_axis_last(a, axis)
-    return np.moveaxis(_along(rows, _part(rows, kth)), -1, axis)
-
-
-def _part(rows: Array, kth: Any) -> Any:
-    _check_known("kth=", kth)
-    np.argpartition(np.zeros(rows.shape[-1]), kth)  # NumPy says what is wrong
-    return _found(_ARGPARTITION, rows, settings=[np.array(kth, dtype=float).reshape(-1, 1)])
 
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
@@ -248,7 +200,7 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) 
 
 
 def _position(finder: _Finder, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
-    _check_settings(out=out)
+    _check_settings(out)
     if not np.ndim(a):
         return np.argmax(0.0, axis, keepdims=keepdims)
     rows, at = _with_axis_last(a, axis)
@@ -258,54 +210,37 @@ def _position(finder: _Finder, a: Any, axis: Any, out: Any, keepdims: Any) -> An
     return found[..., 0][()]
 
 
-def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    """Where elements belong in a sorted array; see np.searchsorted."""
-    np.searchsorted(np.zeros(1), 0.0, side)  # NumPy says what is wrong
-    if sorter is not None:
-        refuse("sorter= of numbers that are not known", "Write np.searchsorted(a[sorter], v).")
-    a, v = _objects(a), _objects(v)
-    if a.ndim != 1:
-        raise ValueError("object too deep for desired array")
-    return _found(_SEARCH[side], a, v.reshape(-1)).reshape(v.shape)[()]
-
-
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """In which bins, which are known, elements are; see np.digitize."""
-    _check_known("a bin", bins)
-    bins = np.asarray(bins)
-    np.digitize(np.zeros(1), bins, right)  # NumPy says what is wrong
-    side = "left" if right else "right"
-    if len(bins) > 1 and bins[0] > bins[-1]:
-        return len(bins) - searchsorted(bins[::-1], x, side)
-    return searchsorted(bins, x, side)
+def _in_order(rows: Array) -> Any:
+    """The elements of each row in their order; where one is NaN, the function runs eagerly."""
+    return _along(rows, _found(_ARGSORT, rows, refuses_nan=True))
 
 
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """The one in the middle, or the mean of both; see np.median."""
-    _check_settings(out=out)
+    _check_settings(out)
     rows, shape = _with_axes_last(a, axis, keepdims)
     begin, end = (rows.shape[-1] - 1) // 2, rows.shape[-1] // 2
-    part = _along(rows, _part(rows, sorted({begin, end})))
-    found = np.mean(part[..., begin : end + 1], axis=-1)
+    found = np.mean(_in_order(rows)[..., begin : end + 1], axis=-1)
     return found.reshape(shape) if shape else found
 
 
 def percentile(a: Any, q: Any, *arguments: Any, **settings: Any) -> Any:
     """The numbers below which so many of a hundred are; see np.percentile."""
-    _check_known("a share", q)
-    np.percentile(np.zeros(1), q)  # NumPy says what is wrong
+    if np.asarray(q).dtype != object:
+        np.percentile(np.zeros(1), q)  # NumPy says what is wrong
     return quantile(a, np.true_divide(q, 100), *arguments, **settings)
 
 
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: Any = None, interpolation: Any = None,
+    keepdims: bool = False, **others: Any,
 ) -> Any:  # fmt: skip
     """The numbers below which such shares of all are, between which is interpolated; see np.quantile."""
-    _check_settings(out=out)
-    if method != "linear" or weights is not None or interpolation is not None:
-        refuse("a quantile by another method, or with weights,", "Leave method= and weights= out.")
-    _check_known("a share", q)
+    _check_settings(out)
+    if method != "linear" or others or np.asarray(q).dtype == object:
+        refuse(
+            "a quantile by another method, with weights, or of an unknown share,", "Give a share that is known only."
+        )
     np.quantile(np.zeros(1), q)  # NumPy says what is wrong
     rows, shape = _with_axes_last(a, axis, keepdims)
     q, last = np.asarray(q, dtype=float), rows.shape[-1] - 1
@@ -314,8 +249,8 @@ def quantile(
     weight = np.where(at >= last, 1.0, at - before)
     begin = np.where(at >= last, last, before).astype(int)
     end = np.minimum(begin + 1, last)
-    part = _along(rows, _part(rows, np.unique([0, last, *begin.ravel(), *end.ravel()])))
-    low, high = part[..., begin], part[..., end]
+    ordered = _in_order(rows)
+    low, high = ordered[..., begin], ordered[..., end]
     found = np.where(weight >= 0.5, high - (high - low) * (1 - weight), low + (high - low) * weight)
     axes = range(q.ndim)
     return np.moveaxis(found, [len(rows.shape) - 1 + each for each in axes], axes).reshape(q.shape + shape)[()]
@@ -359,22 +294,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """The elements at positions along an axis, which may not be known; see np.take."""
     if not is_unknown_index(indices := _objects(indices)):
         return None
-    _check_settings(out=out)
-    if mode != "raise":
-        refuse("mode= of positions that are not known", "Leave it out.")
+    _check_settings(out, None if mode == "raise" else mode)
     a = _objects(a)
     a, axis = (a.ravel(), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
     return picked(a, (*[slice(None)] * axis, indices))
-
-
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """The elements at positions of each row along an axis, which may not be known; see np.take_along_axis."""
-    if not is_unknown_index(indices := _objects(indices)):
-        return None
-    (rows, axis), (index, _) = _with_axis_last(arr, axis), _with_axis_last(indices, axis)
-    shape = np.broadcast_shapes(rows.shape[:-1], index.shape[:-1])
-    rows, index = np.broadcast_to(rows, (*shape, rows.shape[-1])), np.broadcast_to(index, (*shape, index.shape[-1]))
-    return np.moveaxis(_along(rows, index), -1, axis)
 
 
 def is_unknown_index(index: Any) -> bool:

@@ -189,22 +189,18 @@ def _finding(name: str) -> Any:
     return method
 
 
-def _sorting(name: str) -> Any:
-    """A method that sorts the array itself."""
-
-    def method(self: Array, *arguments: Any, **settings: Any) -> None:
-        if _has_symbols(self):
-            self[...] = getattr(np, name)(self, *arguments, **settings)
-        else:
-            getattr(np.ndarray, name)(self, *arguments, **settings)
-
-    return method
+def _sort(self: Array, *arguments: Any, **settings: Any) -> None:
+    """Sort the array itself."""
+    if _has_symbols(self):
+        self[...] = np.sort(self, *arguments, **settings)
+    else:
+        np.ndarray.sort(self, *arguments, **settings)
 
 
-for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "searchsorted"):
+for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "partition",
+              "searchsorted"):  # fmt: skip
     setattr(SymbolArray, _name, _finding(_name))
-for _name in ("partition", "sort"):
-    setattr(SymbolArray, _name, _sorting(_name))
+SymbolArray.sort = _sort  # type: ignore[method-assign]
 
 
 def arranged(result: Any) -> Any:
@@ -590,13 +586,11 @@ def _of_unknown(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _FINDING = (
-    *(np.nanargmax, np.nanargmin, np.argwhere, np.choose, np.compress, np.extract, np.flatnonzero, np.lexsort),
-    *(np.nonzero, np.piecewise, np.place, np.putmask, np.unique),
+    *(np.nanargmax, np.nanargmin, np.argpartition, np.argwhere, np.choose, np.compress, np.digitize, np.extract),
+    *(np.flatnonzero, np.lexsort, np.nonzero, np.partition, np.piecewise, np.place, np.putmask, np.searchsorted),
+    np.unique,
 )
-_ORDERING = (
-    *("argmax", "argmin", "argpartition", "argsort", "digitize", "median", "partition", "percentile", "quantile"),
-    *("searchsorted", "sort", "take", "take_along_axis"),
-)
+_ORDERING = ("argmax", "argmin", "argsort", "median", "percentile", "quantile", "sort", "take")
 
 _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),

@@ -46,7 +46,6 @@ CALLS = {
     "sort": (lambda a: weighted(np.sort(a) ** 2), SQUARE),
     "positions": (lambda a: (a[np.argsort(a[:, 0]), 0] * np.arange(SIZE)).sum() * a[0, np.argmax(a[0])], SQUARE),
     "median": (lambda a: np.median(a) * np.quantile(a, 0.3), SQUARE),
-    "searchsorted": (lambda a: (np.searchsorted([-0.5, 0.5], a) * a + np.digitize(a, [0.0])).sum(), SQUARE),
     "fft": (lambda a: (np.fft.fft(a).real ** 3 + np.fft.fft(a).imag).sum(), WEIGHTS[0]),
 }
 

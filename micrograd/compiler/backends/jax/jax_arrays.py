@@ -78,10 +78,6 @@ def _order(a: Any) -> Any:
     return (jnp.argsort(a, axis=-2).astype(float),)  # equal numbers as they come
 
 
-def _searched(side: str) -> Callable[[Any, Any], Any]:
-    return lambda a, v: (jnp.searchsorted(a[:, 0], v, side).astype(float),)
-
-
 def _without_nan(find: Callable[..., Any]) -> Callable[..., Any]:
     """What finds something: NaN, where one of the numbers is NaN."""
 
@@ -107,11 +103,8 @@ def _scatter(g: Any, index: Any, like: Any) -> Any:
 _FINDING: dict[str, Callable[..., Any]] = {
     "argsort": _order,
     "stable argsort": _order,
-    "argpartition": lambda a, kth: _without_nan(_order)(a),
     "argmax": _first(jnp.argmax),
     "argmin": _first(jnp.argmin),
-    "searchsorted, left": _searched("left"),
-    "searchsorted, right": _searched("right"),
 }
 
 _FORWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
