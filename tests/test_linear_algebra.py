@@ -12,6 +12,7 @@ import scipy.linalg
 import micrograd as mg
 from micrograd import Value
 from micrograd.engine import array_calls, lapack, linear_algebra
+from tests.compiler.runs import compiled_only
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -169,18 +170,6 @@ def test_compiled_as_eagerly(name, backend):
     assert result.data == pytest.approx(expected.data, rel=1e-11)
     slopes = mg.gradient(expected, others)
     assert mg.gradient(result, values) == pytest.approx(slopes, rel=1e-9, abs=1e-10 * np.abs(slopes).max())
-
-
-def compiled_only(function, *arguments, backend="numpy"):
-    """What a compiled function gives at its second call; an error if that ran eagerly."""
-
-    def refused(*arguments):
-        raise AssertionError("it runs eagerly")
-
-    fast = mg.compile(function, backend=backend)
-    fast(*arguments)
-    fast.function = refused
-    return fast(*arguments)
 
 
 OF_MATRICES = {

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import micrograd as mg
+from tests.compiler.runs import compiled_only
 
 pytestmark = pytest.mark.slow
 
@@ -89,18 +90,6 @@ OF_TABLES = {
 @pytest.fixture(autouse=True)
 def _own_cache(own_cache):
     """What the first test compiles, the others find."""
-
-
-def compiled_only(function, *given, backend):
-    """What a compiled function gives at its second call; an error if that ran eagerly."""
-
-    def refused(*given):
-        raise AssertionError("it runs eagerly")
-
-    fast = mg.compile(function, backend=backend)
-    fast(*given)
-    fast.function = refused
-    return fast(*given)
 
 
 def agree(function, *given, backend, argnums=0):

@@ -20,7 +20,7 @@ import numpy as np
 from micrograd.compiler.guards.refusals import TraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _MANY = 1024  # elements: a trace for a mask of so many takes long, and one for any of them does not
 
@@ -37,6 +37,10 @@ class Places(NamedTuple):
         """The arguments, and in the place of masks something else."""
         changed = [change(each) if number in self.numbers else each for number, each in enumerate(arguments)]
         return changed, {name: change(each) if name in self.names else each for name, each in named.items()}
+
+    def masks(self, arguments: Sequence[Any], named: dict[str, Any]) -> list[Any]:
+        """What is at these places."""
+        return [*map(arguments.__getitem__, self.numbers), *map(named.__getitem__, self.names)]
 
 
 def places_of(arguments: tuple[Any, ...], named: dict[str, Any]) -> Places | None:
@@ -67,7 +71,7 @@ class Masks:
         """The compiled function for these masks; None where they are static."""
         if places in self._compiled:
             return self._compiled[places]
-        masks = [*(arguments[number] for number in places.numbers), *(named[name] for name in places.names)]
+        masks = places.masks(arguments, named)
         found = [(mask.shape, mask.tobytes()) for mask in masks]
         is_first = self._first.setdefault(places, found) == found
         if is_first and all(mask.size < _MANY for mask in masks):
@@ -87,7 +91,7 @@ def _of_floats(function: Callable[..., Any], places: Places) -> Callable[..., An
 
     def of_floats(*arguments: Any, **named: Any) -> Any:
         given, settings = places.changed(arguments, named, lambda floats: floats.astype(bool))
-        masks = [*(given[number] for number in places.numbers), *(settings[name] for name in places.names)]
+        masks = places.masks(given, settings)
         before = [list(mask.flat) for mask in masks]
         result = function(*given, **settings)
         if any(any(map(is_not, mask.flat, was)) for mask, was in zip(masks, before, strict=True)):

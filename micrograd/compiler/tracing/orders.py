@@ -337,8 +337,7 @@ def picked(a: Any, index: Any) -> Any:
 
 
 def _beside_slices(a: Array, parts: list[Any], unknown: list[int]) -> Any:
-    if Ellipsis in map(_ellipsis, parts):
-        at = list(map(_ellipsis, parts)).index(Ellipsis)
+    for at in [number for number, part in enumerate(parts) if part is Ellipsis]:  # one at most
         left = a.ndim - sum(part is not None for part in parts) + 1
         parts = [*parts[:at], *[slice(None)] * left, *parts[at + 1 :]]
         unknown = [number + (left - 1) * (number > at) for number in unknown]
@@ -349,10 +348,6 @@ def _beside_slices(a: Array, parts: list[Any], unknown: list[int]) -> Any:
         found = _rows_at(rows.reshape(len(rows), -1), which.reshape(-1)).reshape(which.shape + rows.shape[1:])
         rows = np.moveaxis(found, range(which.ndim), range(axis, axis + which.ndim))
     return rows[()]
-
-
-def _ellipsis(part: Any) -> Any:
-    return Ellipsis if part is Ellipsis else None  # an array is no index of a list
 
 
 def _rows_at(rows: Array, which: Array) -> Any:
