@@ -102,10 +102,12 @@ def changing(leaves: Iterable[Any]) -> Iterator[None]:
 
 def forget_stored(leaves: Iterable[Any]) -> None:
     """Read the numbers and gradients of leaves from the Values again. The caller holds changing_gradients."""
-    if any(map(storage_of, leaves)):
-        for storage in set(map(storage_of, leaves)) - {()}:
-            if storage.is_read():
-                storage.forget()
+    for leaf in leaves:  # in half the time of any(), which matters where there are few
+        if leaf._y:
+            for storage in set(map(storage_of, leaves)) - {()}:
+                if storage.is_read():
+                    storage.forget()
+            return
 
 
 storage_of = attrgetter("_y")  # a leaf's, where an array has its number; else ()

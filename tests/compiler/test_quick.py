@@ -1,7 +1,10 @@
 """Calls with plain floats and Values are quick from the second one on, and nobody notices, except by the clock."""
 
+import gc
 import math
 import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -145,6 +148,111 @@ class TestLists:
         with pytest.raises(TypeError, match="positional argument"):
             fast([3.0, 2.0])
         assert mg.compile(lambda *xs: mg.dot(xs[0], xs[0]))([1.0] * 65) == 65.0
+
+
+class _Float(float):
+    """A float of a class of its own."""
+
+
+def printed(function, *arguments):
+    """What is printed of the result, to the last digit, or the type of the error."""
+    try:
+        result = function(*arguments)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        return type(error)
+    return type(result), repr(mg.detach(result))
+
+
+class TestNative:
+    """Where a native function takes the floats, it notices whatever is none, and what only eager code may decide."""
+
+    @pytest.mark.parametrize("other", [1, True, _Float(1.5), np.float64(1.5), "a", None, [1.5], 1j, Value(1.5)])
+    def test_what_is_no_float(self, weights, other):
+        def f(x, y):
+            return weights[0] * x + weights[1] * y
+
+        fast = mg.compile(f)
+        for arguments in ((1.0, 2.0), (3.0, 4.0), (other, 4.0), (5.0, other), (1.0, 2.0)):
+            assert printed(fast, *arguments) == printed(f, *arguments)
+
+    def test_counts_of_arguments(self):
+        fast = mg.compile(lambda x, y=2.0: x - y)
+        assert [fast(5.0, 3.0), fast(5.0, 4.0), fast(5.0), fast(5.0, 1.0)] == [2.0, 1.0, 3.0, 4.0]
+        for arguments in ((), (1.0, 2.0, 3.0)):
+            with pytest.raises(TypeError, match="argument"):
+                fast(*arguments)
+
+    @pytest.mark.parametrize("x", [math.inf, -math.inf, math.nan, 1e308, -1e308, 0.0, -0.0, 5e-324])
+    def test_numbers_at_the_ends(self, weights, x):
+        def f(x, y):
+            return weights[0] * x * 4.0 - y * x
+
+        for function in (f, lambda x, y: x * 4.0 - y, lambda x, y: mg.exp(x) + weights[1] * y / x):
+            fast = mg.compile(function)
+            for arguments in ((2.0, 3.0), (1.0, 3.0), (x, 3.0), (x, math.inf), (2.0, x)):
+                assert printed(fast, *arguments) == printed(function, *arguments)
+
+    def test_a_derivative_that_is_not_finite(self):
+        w = Value(1.0)
+
+        def f(x):
+            return w * x * 1e200
+
+        fast = mg.compile(f)
+        for x in (1.0, 2.0, 1e150, 3.0):
+            w.data = 1e-100 if x == 1e150 else 1.0  # w.grad is infinite, but not the result
+            results = []
+            for function in (fast, f):
+                w.grad = 0.0
+                try:
+                    function(x).backward()
+                    results.append(w.grad)
+                except ArithmeticError as error:
+                    results.append(type(error))
+            assert results[0] == results[1]
+
+    def test_a_value_without_gradients(self):
+        w = Value(2.0, requires_grad=False)
+        fast = mg.compile(lambda x: w * x)
+        results = [fast(x) for x in (1.0, 2.0, 3.0, 4.0)]
+        assert [(type(each), each.data, each.requires_grad) for each in results] == [
+            (Value, 2.0 * x, False) for x in (1.0, 2.0, 3.0, 4.0)
+        ]
+
+    def test_no_object_is_left_behind(self, weights):
+        x = float("2.5")
+        fast = mg.compile(lambda x, y: weights[0] * x + y)
+        plain = mg.compile(lambda x, y: x * y)
+
+        def call():
+            for _ in range(100):
+                fast(x, 3.5).backward()
+                plain(x, 3.5)
+                for function in (fast, plain):
+                    with pytest.raises(TypeError):
+                        function("a", x)
+
+        def count():
+            gc.collect()
+            return len(gc.get_objects()), sys.getrefcount(x), sys.getrefcount(None)
+
+        call()
+        before = count()
+        call()
+        objects, of_x, of_none = (abs(now - then) for now, then in zip(count(), before, strict=True))
+        assert of_x == 0
+        assert max(objects, of_none) < 100
+
+    def test_threads(self, weights):
+        fast = mg.compile(lambda x, y: weights[0] * x + y)
+
+        def results(seed):
+            rng = random.Random(seed)
+            pairs = [(rng.uniform(-1, 1), rng.uniform(-1, 1)) for _ in range(2000)]
+            return [fast(*pair).data == 0.5 * pair[0] + pair[1] for pair in pairs]
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(map(all, pool.map(results, range(8))))
 
 
 class TestPaths:

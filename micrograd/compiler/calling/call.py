@@ -158,8 +158,8 @@ class Call(_OfProgram):
             commit(chain(plan, setting([node], "_grad", [gradient])))
             return True
         forget_stored(leaves)
-        after = list(map(add, map(_gradient_of, leaves), self.floats(gradient)))
-        commit(setting([*leaves, node], "_grad", [*after, gradient]))
+        node._grad = gradient
+        commit(setting(leaves, "_grad", [*map(add, map(_gradient_of, leaves), self.floats(gradient))]))
         return True
 
 
@@ -225,18 +225,12 @@ def node_of_call(
     call.origin, call._inputs, call._computed, call._written = origin, inputs, computed, written
     call._version, call._results = requires_grad_version(), None
     wanted = origin.wanted
-    numbers = inputs[wanted] if type(wanted) is slice else np.asarray(inputs)[wanted]
-    return _node(call, data, operands, numbers)
+    node = _new(*_VALUE)  # as operators make it, without the check of whether gradients flow to its operands
+    node._data, node._grad, node._uses = data, 0.0, 0
+    node._primitive = call
+    node._first = node._second = NUMBER
+    node._x, node._y = operands, inputs[wanted] if type(wanted) is slice else np.asarray(inputs)[wanted]
+    return node
 
 
 _new = object.__new__
-
-
-def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
-    """A node as operators make it, without the check of whether gradients flow to its operands."""
-    node = _new(*_VALUE)
-    node._data, node._grad, node._uses = data, 0.0, 0
-    node._primitive = primitive
-    node._first = node._second = NUMBER
-    node._x, node._y = operands, numbers
-    return node

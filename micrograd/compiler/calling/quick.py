@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
+    from micrograd.compiler.backends.shared.executable import Ports
     from micrograd.compiler.calling.paths import Paths
     from micrograd.compiler.calling.specialise import Compiled, Specialised
     from micrograd.compiler.numbers import Floats
@@ -101,9 +102,9 @@ class Quick(_QuickCalls):
         self._values, self._has_values = special.values, special.results.has_values
         run: Any = self._compiled.run
         ports = run.ports()
-        self._run, self._failed = ports.run, None if ports.failed is NOT_FAILED else ports.failed
-        array, positions = ports.inputs
-        self._put = _putting(array, positions, len(special.values) + len(kinds))
+        self._failed = None if ports.failed is NOT_FAILED else ports.failed
+        self._run = ports.direct or _running(ports, len(special.values) + len(kinds))
+        self._looks_at_kinds = ports.direct is None or bool(self._values_at)
         self._found, outputs = ports.outputs
         self._numbers = self._found.data  # where one of them is read in a quarter of the time
         self._output, self._answers = int(outputs[0]), part_of(outputs[1:])
@@ -132,18 +133,22 @@ class Quick(_QuickCalls):
         EAGER where it is to run as it is written; None where these are others, or it is to be called as usual.
         """
         numbers: Any = arguments if self._forms is None else _flat(arguments, self._forms)
-        if numbers is None or [*map(type, numbers)] != self._kinds:
-            return None
         operands: Sequence[Any] = ()
-        if self._values_at:
-            if (given := _operands(numbers, self._values_at)) is None:
+        if numbers is None:
+            return None
+        if self._looks_at_kinds:
+            if [*map(type, numbers)] != self._kinds:
                 return None
-            operands = given
-            numbers = [*map(_number_of, numbers)] if len(operands) == len(numbers) else _numbers_of(numbers)
+            if self._values_at:
+                if (given := _operands(numbers, self._values_at)) is None:
+                    return None
+                operands = given
+                numbers = [*map(_number_of, numbers)] if len(operands) == len(numbers) else _numbers_of(numbers)
         special = self._special
         if special.paths is not None:
             return self._on_paths(special.paths, arguments, operands, numbers)
-        return None if special.is_outdated() else self._result(self, arguments, operands, self._ran(numbers))
+        inputs = None if special.is_outdated() else self._ran(numbers)
+        return None if inputs is None else self._result(self, arguments, operands, inputs)
 
     def _on_paths(self, paths: Paths, arguments: tuple[Any, ...], operands: Sequence[Any], numbers: Any) -> Any:
         """The same, where the function decides on numbers."""
@@ -154,7 +159,8 @@ class Quick(_QuickCalls):
             quick: Quick | None = path.quick
             if quick is None or path.is_outdated():
                 break
-            inputs = quick._ran(numbers)
+            if (inputs := quick._ran(numbers)) is None:
+                break
             answers = quick._found[quick._answers].tobytes()
             if answers == path.answers:
                 paths.use(path)
@@ -169,13 +175,10 @@ class Quick(_QuickCalls):
                 break
         return None
 
-    def _ran(self, numbers: Any) -> Sequence[float]:
-        """The inputs of the program, which has run."""
-        if self._values:
-            numbers = (*map(_number_of, self._values), *numbers)
-        self._put(*numbers)
-        self._run()
-        return numbers
+    def _ran(self, numbers: Any) -> Sequence[float] | None:
+        """The inputs of the program, which has run; None where one is no float."""
+        inputs = (*map(_number_of, self._values), *numbers) if self._values else numbers
+        return inputs if self._run(*inputs) else None
 
     def _result(self, ran: Quick, arguments: tuple[Any, ...], operands: Sequence[Any], inputs: Sequence[float]) -> Any:
         """What there is after a run."""
@@ -190,10 +193,9 @@ class Quick(_QuickCalls):
         gradients = ran._gradients()
         if not isfinite(sum(gradients)) and not all(map(isfinite, gradients)):
             return EAGER
-        operands = (*special.trained, *operands) if operands else special.trained
-        return node_of_call(
-            Call, compiled.origin, inputs, gradients, (ran._written, arguments, number), number, operands
-        )
+        trained, written = special.trained, (ran._written, arguments, number)
+        operands = (*trained, *operands) if operands else trained
+        return node_of_call(Call, compiled.origin, inputs, gradients, written, number, operands)
 
 
 class QuickOfArrays(_QuickCalls):
@@ -253,11 +255,23 @@ class QuickOfArrays(_QuickCalls):
         return node_of_call(Call, compiled.origin, inputs, gradients, written, outputs.item(), special.trained)
 
 
-def _putting(array: Floats, positions: Any, count: int) -> Callable[..., object]:
-    """What puts some numbers, which are its arguments, into an array."""
-    if not isinstance(positions, slice):
-        return lambda *numbers: array.__setitem__(positions, numbers)
-    return partial(Struct(f"{count}d").pack_into, array.data, array.itemsize * positions.start)
+def _running(ports: Ports, count: int) -> Callable[..., bool]:
+    """What puts so many floats, which are its arguments, where the inputs are, and runs the program."""
+    run, array, positions = ports.run, *ports.inputs
+    put: Callable[..., object] = partial(_put, array, positions)
+    if isinstance(positions, slice):
+        put = partial(Struct(f"{count}d").pack_into, array.data, array.itemsize * positions.start)
+
+    def direct(*numbers: float) -> bool:
+        put(*numbers)
+        run()
+        return True
+
+    return direct
+
+
+def _put(array: Floats, positions: Any, *numbers: float) -> None:
+    array[positions] = numbers
 
 
 def _getting(array: Floats, positions: Any) -> Callable[[], tuple[float, ...]]:

@@ -156,7 +156,10 @@ class ClosedOver:
         functions: those of the user that are reached.
         codes: their code.
         sources: what is reached that gives another number each time, such as iterators.
+        is_current: whether all of it is still there.
     """
+
+    is_current: Callable[[], bool]
 
     def __init__(self, roots: Iterable[tuple[str, Any]], whole: bool = False) -> None:
         self._seen: dict[int, Any] = {}
@@ -179,15 +182,10 @@ class ClosedOver:
         self._rows: dict[int, Rows] = {}  # what was in them
         self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
         self._attributed: list[tuple[dict[str, Any], list[str]]] = []  # those of the others, and their names
-        self._has_new_attributes = False
         self.sources = Sources()
         self.symbols: list[str] = []
         self._traversal()
         self._arrange()
-
-    def is_current(self) -> bool:
-        """Whether all of it is still there."""
-        return not self._has_new_attributes and self._comparison.is_same()
 
     def is_as_before(self) -> bool:
         """Whether all of it could be looked into, and is still there, in the middle of a trace."""
@@ -197,7 +195,7 @@ class ClosedOver:
     def watches_the_same(self, other: ClosedOver) -> bool:
         """Whether it is current whenever the other is: both found the same objects, and code that asks the same."""
         mine, theirs = (
-            [each._names, each._mentioned, each._bare, each._classes, each._has_new_attributes]
+            [each._names, each._mentioned, each._bare, each._classes, each._comparison.is_stale]
             + [(w.path, w.keys, w.names, [*map(id, (_owner(w.container), *w.items))]) for w in each._watched]
             + [rows.written for rows in each._rows.values()]
             for each in (self, other)
@@ -272,7 +270,7 @@ class ClosedOver:
     def notice_new_attributes(self) -> None:
         """Take note of Values that have other attributes now. This is for after the trace: no call pays for it."""
         changed = any(list(attributes) != names for attributes, names in self._attributed)
-        self._has_new_attributes = changed or not (
+        self._comparison.is_stale = changed or not (
             _are_bare(self._bare) or not any(value.__dict__ for value in self._bare)
         )
 
@@ -632,6 +630,7 @@ class ClosedOver:
             owners = (owner for _, form, owner, _, _ in self._open.values() if form == "V")
             self._comparison.getters.append(partial(map, attrgetter("requires_grad"), (*self._bare, *owners)))
         self._comparison.freeze()
+        self.is_current = self._comparison.is_same
 
     def _arrange_containers(self) -> None:
         comparison = self._comparison

@@ -44,7 +44,10 @@ class Comparison:
         getters: functions that give objects, which are compared by identity, and plain numbers by type and bits.
         named: items and attributes that are compared in the same way: itemgetter or attrgetter, their names, and the
             containers that have them.
+        is_stale: whether something else is known to have changed.
     """
+
+    is_stale = False
 
     def __init__(self) -> None:
         self.equal: list[Any] = []
@@ -112,6 +115,8 @@ class Comparison:
 
     def is_same(self) -> bool:
         """Whether the same is there now."""
+        if self.is_stale:
+            return False
         try:
             if self.equal != self._equal_before or (self._has_others and not self._others_are_same()):
                 return False

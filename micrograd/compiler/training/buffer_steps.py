@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _FEWEST, _MOST = 8, 4096  # steps at once: fewer are taken one by one
-_AT_ONCE = 0.005  # seconds for steps taken at once, in which Ctrl-C waits and a progress bar stands still
+_AT_ONCE = 0.02  # seconds for steps taken at once, in which Ctrl-C waits and a progress bar stands still
 
 
 class BufferSteps(CompiledSteps):

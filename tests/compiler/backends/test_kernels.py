@@ -212,7 +212,7 @@ def product(rng, side_by_side, products, end):
 def test_products_of_matrices_in_blocks_of_rows(side_by_side, products, backend):
     count = 3 if backend == "jax" else 10
     kernels, numbers, end = drawn(lambda rng, end: product(rng, side_by_side, products, end), count, 4)
-    assert {code_of(kernel).block for kernel in kernels} == {4}
+    assert all(code_of(kernel).block > 1 for kernel in kernels)
     check(kernels, numbers, end, backend)
 
 
@@ -328,7 +328,7 @@ def test_a_product_of_matrices_in_a_loop_moves_at_each_iteration(backend):
     factors = Access(0, 0, 10, 1, iteration_step=3), Access(200, 11, 0, 1, iteration_step=5)
     loop = Loop(3, (Reduction(4, 4, Access(400, 4, 1, iteration_step=16), (Segment(1.0, 10, *factors),)),))
     numbers = np.random.default_rng(0).normal(size=400)
-    assert code_of(loop.kernels[0]).block == 4
+    assert code_of(loop.kernels[0]).block > 1
     found = run([loop], numbers, 448, backend)
     assert found == pytest.approx(run(loop.unrolled(), numbers, 448, backend), rel=1e-12)
 

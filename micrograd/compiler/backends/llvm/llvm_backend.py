@@ -35,6 +35,7 @@ from micrograd.compiler.backends.llvm.llvm_codes import (
     vector_of,
 )
 from micrograd.compiler.backends.llvm.llvm_deciding import NativeRun
+from micrograd.compiler.backends.llvm.llvm_direct import direct_call
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, native_name
 from micrograd.compiler.backends.llvm.llvm_interpreter import (
     Words,
@@ -48,7 +49,7 @@ from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
 from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module_of_scalars, name_of, together
 from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
+from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace, Ports
 from micrograd.compiler.backends.shared.python_calls import Raised, in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take, unrolled, written_out
 from micrograd.compiler.passes.lists import NATIVE
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Access, Kernel, Program, Segment
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
+
+_SHORT = 10_000  # flops: they take some microseconds
 
 _Function: TypeAlias = "tuple[str, Callable[[], ir.Module]]"  # its name, and what makes a module with it
 
@@ -91,6 +94,15 @@ class NativeExecutable(Executable):
         self._run(*self._call)
         if self.raised:
             self.raised.check()
+
+    def ports(self) -> Ports:
+        """Where the numbers are, and how a program that takes no longer than a call of Python is called."""
+        ports = super().ports()
+        inputs = ports.inputs[1]
+        is_short = self.program.flops < _SHORT and isinstance(inputs, slice)
+        if not is_short or self.calls_python or self.number is not DOUBLE:
+            return ports
+        return ports._replace(direct=direct_call(self.buffer, self.table, inputs))
 
     def between_calls(self) -> list[Callable[[], object]]:
         """For each stretch of kernels between calls of functions outside of the program a call that runs it."""

@@ -193,9 +193,14 @@ def _join(code: Loops, block: Any, blocks: Any, joined: Any, over: Any, sums: An
 def _add(code: Loops, totals: Any, terms: Any, count: Any, weight: Any, is_first: Any) -> None:
     """Write what adds the weight times the terms to so many totals; the first replace them."""
     builder = code.builder
-    for width, low, high in in_vectors(builder, count):
-        with code.loop(low, high, width) as index:
-            total, term = (loaded(builder, builder.gep(region, [index]), width) for region in (totals, terms))
-            total = builder.select(is_first, code.splat(ir.Constant(DOUBLE, 0.0), width), total)
-            term = builder.fmul(term, code.splat(weight, width))
-            stored(builder, builder.fadd(total, term), builder.gep(totals, [index]))
+    with builder.if_else(is_first) as branches:
+        for branch, is_there in zip(branches, (False, True), strict=True):
+            with branch:
+                for width, low, high in in_vectors(builder, count):
+                    with code.loop(low, high, width) as index:
+                        target = builder.gep(totals, [index])
+                        total: Any = code.splat(ir.Constant(DOUBLE, 0.0), width)
+                        total = loaded(builder, target, width) if is_there else total
+                        term = loaded(builder, builder.gep(terms, [index]), width)
+                        term = builder.fmul(term, code.splat(weight, width))
+                        stored(builder, builder.fadd(total, term), target)

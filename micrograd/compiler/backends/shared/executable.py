@@ -55,6 +55,8 @@ class Ports(NamedTuple):
         outputs: the same of the outputs.
         gradients: the same of the gradients.
         failed: an array of a number that is not 0 after a run whose results count for nothing.
+        direct: does all of it: puts floats where the inputs are, and runs; False, and nothing has run, where one of its
+            arguments is no float. None where there is no faster way than to do both.
     """
 
     run: Callable[[], object]
@@ -62,6 +64,7 @@ class Ports(NamedTuple):
     outputs: tuple[Floats, Integers]
     gradients: tuple[Floats, Any]
     failed: Floats
+    direct: Callable[..., bool] | None = None
 
 
 class Pace(Enum):

@@ -1,0 +1,95 @@
+"""Direct calls: a native function that Python calls with floats, as it calls its own built-in functions.
+
+    direct(1.0, 2.0)    # True: they are in the buffer, and the program has run
+
+Python alone takes longer to look at the floats, to put them there, and to call native code, than a small program runs.
+The answer is False, and nothing has run, where an argument is no float. The GIL is kept, so this is for programs that
+take microseconds.
+
+One function serves all programs. It finds the buffer in a table: the bytes that stand where a method of a built-in
+object has its self.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from struct import pack
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+
+from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
+from micrograd.compiler.backends.llvm.llvm_machine import machine
+from micrograd.compiler.backends.llvm.llvm_runners import run_table
+from micrograd.compiler.backends.llvm.llvm_writer import Loops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.compiler.numbers import Floats, Integers
+
+_HEAD = object.__basicsize__  # of each object; the address of its class comes last
+_NAME = f"micrograd_direct_{_HEAD}_{bytes.__basicsize__}"
+_FASTCALL = 0x80  # METH_FASTCALL: the arguments are in an array
+
+
+class _Method(ctypes.Structure):
+    """A PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def _method() -> tuple[_Method, Any]:
+    """What Python calls, and what its code is in."""
+    addresses, engines = machine().addresses({_NAME: _module})
+    return _Method(b"direct", addresses[_NAME], _FASTCALL, None), engines
+
+
+def direct_call(buffer: Floats, table: Integers, inputs: slice) -> Callable[..., bool]:
+    """What puts floats where the inputs are in a buffer, and runs the kernels of a table; both must stay in memory."""
+    python = ctypes.pythonapi
+    count = ctypes.cast(python.Py_IncRef, ctypes.c_void_p).value
+    places = [inputs.start, inputs.stop - inputs.start, buffer.ctypes.data, table.ctypes.data, len(table)]
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    found: Callable[..., bool] = make(("PyCFunction_NewEx", python))(
+        ctypes.addressof(_method()[0]), pack("9q", *places, id(float), id(False), id(True), count), None
+    )
+    return found
+
+
+def _module() -> ir.Module:
+    """The function: of its self, an array of its arguments, and how many these are."""
+    module, integers, numbers = ir.Module(name="direct"), INTEGER.as_pointer(), DOUBLE.as_pointer()
+    function = ir.Function(module, ir.FunctionType(INTEGER, [INTEGER, integers, INTEGER]), _NAME)
+    itself, arguments, given = function.args
+    code = Loops(function)
+    builder = code.builder
+    table = builder.inttoptr(builder.add(itself, integer(bytes.__basicsize__ - 1)), integers)
+    words = [builder.load(builder.gep(table, [integer(position)])) for position in range(9)]
+    start, count, buffer, kernels, length, kind, no, yes, keep = words
+    buffer, kernels = builder.inttoptr(buffer, numbers), builder.inttoptr(kernels, integers)
+    keep = builder.inttoptr(keep, ir.FunctionType(ir.VoidType(), [INTEGER]).as_pointer())
+
+    def give(answer: Any) -> None:
+        builder.call(keep, [answer])
+        builder.ret(answer)
+
+    with builder.if_then(builder.icmp_signed("!=", given, count)):
+        give(no)
+    with code.loop(integer(0), count, 1) as index:
+        argument = builder.load(builder.gep(arguments, [index]))
+        of_kind = builder.load(builder.inttoptr(builder.add(argument, integer(_HEAD - 8)), integers))
+        with builder.if_then(builder.icmp_signed("!=", of_kind, kind)):
+            give(no)
+        number = builder.load(builder.inttoptr(builder.add(argument, integer(_HEAD)), numbers))
+        builder.store(number, builder.gep(buffer, [builder.add(start, index)]))
+    run_table(code, buffer, kernels, length)
+    give(yes)
+    return module
