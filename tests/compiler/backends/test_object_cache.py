@@ -751,7 +751,7 @@ class ManyRegisters:
         return "+avx2,+avx512f"
 
 
-@pytest.mark.parametrize(("features", "rows"), [(NoFeatures, 4), (ManyRegisters, 8)])
+@pytest.mark.parametrize(("features", "rows"), [(NoFeatures, 2), (ManyRegisters, 8)])
 def test_blocks_have_as_many_rows_as_there_are_registers_for(features, rows, monkeypatch):
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", features)
     assert llvm_machine.Machine().block == rows

@@ -31,7 +31,7 @@ _LONG = 64  # terms, of which vectors are made however they lie, so that an addi
 _MANY_TERMS = 512  # of few results: four vectors are added up beside one another (a sum of 16,577: 2.2 to 0.9 us)
 _MANY_RESULTS = 16  # which are worth code that computes several of them together
 _MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
-_BLOCK = 4  # rows of a product of matrices that are computed at a time, on any processor
+_BLOCK = 4  # rows of a product of matrices that are computed at a time where the registers of any processor do
 _SHORT = 2  # segments of a product, whose code for more rows is compiled soon, too
 _PACKED_ROWS = 16  # of a product, for which it pays to pack what it is multiplied with
 PANEL = 256  # terms that are packed at a time, at most
@@ -137,9 +137,9 @@ def code_of(kernel: Kernel, most: int = _BLOCK) -> Code:
         return Code("take", along, width, (target, Shape(index.table, stays=stays), elements))
     packed, block = _is_packed(kernel, along), 1
     if _is_product(kernel, along):
-        # A sum of vectors of terms takes twice the registers of one of columns, and those that spill take longer: with
-        # 16 registers, 32 by 64 sums of 784 terms take 127 us in blocks of two rows, and 193 in blocks of four.
-        block = _block(kernel, most) if packed or along == "columns" else most // 2
+        block = _rows_of_columns(kernel, 2 * WIDE if packed else width, most)
+        if along == "terms" and not packed:
+            block = max(most // 2, 1 if kernel.terms < _LONG else 2)
     if packed:
         along, width, shapes = "columns", 2 * WIDE, _shapes(kernel, "columns")
     if has_many_segments(kernel):
@@ -309,11 +309,13 @@ def _is_product(kernel: Kernel, along: str) -> bool:
     )
 
 
-def _block(kernel: Reduction, most: int) -> int:
+def _rows_of_columns(kernel: Reduction, width: int, most: int) -> int:
     """How many rows of a product are computed at a time, in vectors of columns.
 
     As many as there are registers for, where no more rows are computed so, and their code is compiled soon.
     """
+    if most < _BLOCK:
+        return most if width > WIDE else _BLOCK
     is_short = has_many_segments(kernel) or len(kernel.segments) <= _SHORT
     are_as_many = kernel.rows >= most and -kernel.rows % most < _BLOCK
     return most if is_short and are_as_many else _BLOCK
