@@ -102,7 +102,9 @@ class NativeExecutable(Executable):
         is_short = self.program.flops < _SHORT and isinstance(inputs, slice)
         if not is_short or self.calls_python or self.number is not DOUBLE:
             return ports
-        return ports._replace(direct=direct_call(self.buffer, self.table, inputs))
+        direct, kept = direct_call(self.buffer, self.table, inputs)
+        self._kept.append(kept)
+        return ports._replace(direct=direct)
 
     def between_calls(self) -> list[Callable[[], object]]:
         """For each stretch of kernels between calls of functions outside of the program a call that runs it."""

@@ -13,7 +13,6 @@ object has its self.
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -45,23 +44,17 @@ class _Method(ctypes.Structure):
     )
 
 
-@cache
-def _method() -> tuple[_Method, Any]:
-    """What Python calls, and what its code is in."""
+def direct_call(buffer: Floats, table: Integers, inputs: slice) -> tuple[Callable[..., bool], Any]:
+    """What puts floats where the inputs are in a buffer, and runs the kernels of a table; and what must be kept for it."""
     addresses, engines = machine().addresses({_NAME: _module})
-    return _Method(b"direct", addresses[_NAME], _FASTCALL, None), engines
-
-
-def direct_call(buffer: Floats, table: Integers, inputs: slice) -> Callable[..., bool]:
-    """What puts floats where the inputs are in a buffer, and runs the kernels of a table; both must stay in memory."""
+    method = _Method(b"direct", addresses[_NAME], _FASTCALL, None)
     python = ctypes.pythonapi
-    count = ctypes.cast(python.Py_IncRef, ctypes.c_void_p).value
-    places = [inputs.start, inputs.stop - inputs.start, buffer.ctypes.data, table.ctypes.data, len(table)]
+    keep = ctypes.cast(python.Py_IncRef, ctypes.c_void_p).value
+    where = [inputs.start, inputs.stop - inputs.start, buffer.ctypes.data, table.ctypes.data, len(table)]
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    found: Callable[..., bool] = make(("PyCFunction_NewEx", python))(
-        ctypes.addressof(_method()[0]), pack("9q", *places, id(float), id(False), id(True), count), None
-    )
-    return found
+    itself = pack("9q", *where, id(float), id(False), id(True), keep)
+    found = make(("PyCFunction_NewEx", python))(ctypes.addressof(method), itself, None)
+    return found, (method, engines, buffer, table)
 
 
 def _module() -> ir.Module:

@@ -93,9 +93,8 @@ class Machine:
     """The compiler for this machine's processor, and the functions that it has compiled.
 
     Attributes:
-        block: how many rows of a product, of sixteen columns each, half of its registers have the sums of. With the sums
-            of four rows in all 16 registers of AVX2, and the factors in memory, a product takes 1.1 to 1.6 times as
-            long as with two.
+        block: how many rows of a product, of sixteen columns each, half of its registers have the sums of. With sums in
+            all 16 registers of AVX2, and factors in memory, a product takes 1.1 to 1.6 times as long.
     """
 
     def __init__(self) -> None:
