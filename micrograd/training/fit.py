@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, repeat
+from itertools import accumulate, chain, islice, repeat
+from operator import mul
 from typing import TYPE_CHECKING, Any, Literal
 
 from micrograd._support.checks import is_bool, required_count, required_number
@@ -239,9 +240,9 @@ class Training:
             history.steps += means
             if self.record is not None:
                 self._tell(self.record, means[0], waiting[0])
-            for mean, batch in zip(means, waiting, strict=False):
-                total, count = total + mean * len(batch), count + len(batch)
-            waiting = waiting[len(means) :]
+            sizes = [*map(len, waiting[: len(means)])]
+            *_, total = accumulate(map(mul, means, sizes), initial=total)  # one after the other, on all Pythons
+            count, waiting = count + sum(sizes), waiting[len(means) :]
             if bar is not None:
                 show(bar, number, total / count, {name: numbers[-1] for name, numbers in self._others() if numbers})
                 bar.update(len(means))

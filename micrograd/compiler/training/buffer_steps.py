@@ -81,16 +81,15 @@ class BufferSteps(CompiledSteps):
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = new_buffer(end)
         update, count, disabled = self._update, len(self._parameters), disabled_passes(())
+        starts = [position.start for position in update.states]
+        shared = [position.stop - position.start < count for position in update.states]
         run_of = partial(self._backend.run_of, buffer=self._buffer, disabled=disabled)
         runs: Any = [run_of(program) for program in (update.program, *programs)]
         self._step, *self._runs = runs
         self._stepping = Stepping(
-            update=self._step,
-            back=cache(lambda: run_of(update.back())),  # the batches of many fits never need it
-            rate=update.rate,
-            check=update.check,
-            parameters=update.parameters,
-            next=update.next.start,
+            update=cache(partial(self._executable.batches.update_of, self._optimizer.update, shared)),
+            given=[0, update.gradients.start, update.rate, *starts],
+            results=[update.next.start, *(update.next.start + start for start in starts)],
             states=slice(count, update.current.stop),
             next_states=update.next.start + count,
             last_gradients=update.last_gradients.start,

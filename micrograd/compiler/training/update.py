@@ -8,7 +8,7 @@ number that all of them share, such as the learning rate or Adam's count of step
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import numpy as np
 from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.layout import Layout
-from micrograd.compiler.ir.program import Access, Kernel, Loop, Map, Program, Reduction, Segment, Singles
+from micrograd.compiler.ir.program import Access, Kernel, Map, Program, Reduction, Segment
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.trace import trace_of_update
 
@@ -54,25 +54,6 @@ class Update:
     check: int
     gradients: slice
     rate: int
-
-    def back(self) -> Program:
-        """The program of a step that follows at once: it reads states from next, and gradients from last_gradients.
-
-        It computes the next states where the ones before these were.
-        """
-        count = self.gradients.stop - self.gradients.start
-        states, after = slice(count, self.current.stop), slice(self.next.start + count, self.next.stop)
-        exchanged = (states, after), (after, states), (self.gradients, self.last_gradients)
-
-        def moved(access: Access) -> Access:
-            for one, other in exchanged:
-                if one.start <= access.base < one.stop:
-                    return replace(access, base=access.base + other.start - one.start)
-            return access
-
-        written = np.r_[self.next.start : after.start, states]
-        kernels = (kernel.changed(moved) for kernel in self.program.kernels if not isinstance(kernel, Loop | Singles))
-        return replace(self.program, kernels=tuple(kernels), outputs=written)
 
 
 def update_of(optimizer: Optimizer, states: Floats) -> Update:

@@ -24,6 +24,7 @@ import numpy as np
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, BATCH, PACK, WORKS, batch_runner
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_steps import STEPS, Given, step_runner
+from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.shared.executable import new_buffer
@@ -128,12 +129,18 @@ class NativeBatches(Batches):
         They must be of one size, and cut into packs alike. Nothing may call Python, and no thread be worth its while.
         """
         count = len(batches[0])
-        if self._calls_python or stepping.update.calls_python or (len(self._runs) > 1 and count > 1):
+        if self._calls_python or (len(self._runs) > 1 and count > 1) or stepping.update() is None:
             return 0
         _, packs = self._in_packs(batches[0])
         if self._threads(packs, _blocks(count, len(packs) // PACK)) > 1:
             return 0
         return len([*takewhile(count.__eq__, map(len, batches))])
+
+    @staticmethod
+    def update_of(update: Callable[..., Any], shared: Sequence[bool]) -> NativeUpdate | None:
+        """An update in native code; see Batches."""
+        made = NativeUpdate(update, shared)
+        return made if made.is_native else None
 
     def take_steps(self, batches: Sequence[list[int]], rates: Floats, losses: Floats, stepping: Stepping) -> None:
         """Take the steps of batches of one size, until a number of a step is not finite; see Batches."""
@@ -151,7 +158,13 @@ class NativeBatches(Batches):
             plans[:, examples + 1] = self._programs[plans[:, examples]]
         functions = {"micrograd_batch": batch_runner, "micrograd_steps": step_runner}
         addresses, _engines = machine().addresses(functions)  # which are in memory until this returns
-        update, back, states = stepping.update, stepping.back(), stepping.states
+        update, states, start = stepping.update(), stepping.states, buffer.ctypes.data
+        length = states.stop - states.start
+        buffer[stepping.next_states : stepping.next_states + length] = buffer[states]  # what updates leave as it is
+        forth, back = (
+            ctypes.create_string_buffer(update.addresses(*([start + 8 * at for at in part] for part in places)))
+            for places in ((stepping.given, stepping.results), stepping.back())
+        )
         given = {
             Given.WORKER: self._here.address,
             Given.BATCH_RUNNER: addresses["micrograd_batch"],
@@ -164,17 +177,16 @@ class NativeBatches(Batches):
             Given.BUFFER: buffer.ctypes.data,
             Given.GRADIENTS: self.gradients.start,
             Given.LAST_GRADIENTS: stepping.last_gradients,
-            Given.UPDATE: update.table.ctypes.data,
-            Given.UPDATE_BACK: back.table.ctypes.data,
-            Given.KERNELS: len(update.table),
-            Given.PARAMETERS: stepping.parameters.start,
-            Given.NEXT: stepping.next,
+            Given.UPDATE: update.address,
+            Given.FORTH: ctypes.addressof(forth),
+            Given.BACK: ctypes.addressof(back),
+            Given.PARAMETERS: stepping.given[0],
+            Given.NEXT: stepping.results[0],
             Given.COUNT: len(gradients),
             Given.STATES: states.start,
             Given.NEXT_STATES: stepping.next_states,
-            Given.NUMBERS: states.stop - states.start,
-            Given.CHECK: stepping.check,
-            Given.RATE: stepping.rate,
+            Given.NUMBERS: length,
+            Given.RATE: stepping.given[2],
         }
         table = (ctypes.c_int64 * len(Given))(*[given[each] for each in Given])
         STEPS(addresses["micrograd_steps"])(ctypes.addressof(table))

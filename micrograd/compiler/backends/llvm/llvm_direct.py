@@ -45,7 +45,7 @@ class _Method(ctypes.Structure):
 
 
 def direct_call(buffer: Floats, table: Integers, inputs: slice) -> tuple[Callable[..., bool], Any]:
-    """What puts floats where the inputs are in a buffer, and runs the kernels of a table; and what must be kept for it."""
+    """What puts floats where the inputs are in a buffer, and runs a table of kernels; and what must be kept for it."""
     addresses, engines = machine().addresses({_NAME: _module})
     method = _Method(b"direct", addresses[_NAME], _FASTCALL, None)
     python = ctypes.pythonapi

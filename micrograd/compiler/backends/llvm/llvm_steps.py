@@ -22,23 +22,21 @@ from typing import Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_batch_runner import copy_numbers, in_vectors
-from micrograd.compiler.backends.llvm.llvm_codes import WIDE
+from micrograd.compiler.backends.llvm.llvm_batch_runner import copy_numbers
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, integer
-from micrograd.compiler.backends.llvm.llvm_runners import run_table
-from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded, summed
+from micrograd.compiler.backends.llvm.llvm_update import UPDATE
+from micrograd.compiler.backends.llvm.llvm_writer import Loops
 
 STEPS = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _BATCH = ir.FunctionType(INTEGER, [INTEGER.as_pointer(), INTEGER.as_pointer(), INTEGER]).as_pointer()
-_SEVERAL = 4  # vectors that are checked beside one another: an addition takes as long as four need to begin
 _ROOM = 1e8  # times which a loss must be finite: then so is a sum of as many
 
 
 # What the function is given, in this order: addresses, and positions and lengths in the buffer.
 Given = IntEnum(
     "Given",
-    "WORKER BATCH_RUNNER PLANS PLAN_LENGTH STEPS RATES DONE LAST_RATE BUFFER GRADIENTS LAST_GRADIENTS UPDATE "
-    "UPDATE_BACK KERNELS PARAMETERS NEXT COUNT STATES NEXT_STATES NUMBERS CHECK RATE",
+    "WORKER BATCH_RUNNER PLANS PLAN_LENGTH STEPS RATES DONE LAST_RATE BUFFER GRADIENTS LAST_GRADIENTS UPDATE FORTH "
+    "BACK PARAMETERS NEXT COUNT STATES NEXT_STATES NUMBERS RATE",
     start=0,
 )
 
@@ -56,6 +54,7 @@ def step_runner() -> ir.Module:
         builder.inttoptr(given[each], numbers) for each in (Given.RATES, Given.LAST_RATE, Given.BUFFER)
     )
     run_batch = builder.inttoptr(given[Given.BATCH_RUNNER], _BATCH)
+    update = builder.inttoptr(given[Given.UPDATE], UPDATE.as_pointer())
 
     def region(each: Given) -> Any:
         return builder.gep(buffer, [given[each]])
@@ -73,13 +72,12 @@ def step_runner() -> ir.Module:
             sums = builder.inttoptr(builder.load(builder.gep(plan, [integer(2)])), numbers)
             with builder.if_then(builder.icmp_unsigned("!=", sums, gradients)):
                 copy_numbers(code, sums, gradients, given[Given.COUNT])
-            check = builder.fadd(_check_of_losses(code, plan), _check(code, gradients, given[Given.COUNT]))
             rate = builder.load(builder.gep(rates, [step]))
-            with builder.if_then(builder.fcmp_ordered("==", check, ir.Constant(DOUBLE, 0.0))):
+            is_finite = builder.fcmp_ordered("==", _check_of_losses(code, plan), ir.Constant(DOUBLE, 0.0))
+            with builder.if_then(is_finite):
                 builder.store(rate, region(Given.RATE))
-                update = builder.select(is_back, given[Given.UPDATE_BACK], given[Given.UPDATE])
-                run_table(code, buffer, builder.inttoptr(update, integers), given[Given.KERNELS])
-                check = builder.load(region(Given.CHECK))
+                addresses = builder.select(is_back, given[Given.BACK], given[Given.FORTH])
+                check = builder.call(update, [builder.inttoptr(addresses, integers), given[Given.COUNT]])
                 with builder.if_then(builder.fcmp_ordered("==", check, ir.Constant(DOUBLE, 0.0))):
                     copy_numbers(code, region(Given.NEXT), region(Given.PARAMETERS), given[Given.COUNT])
                     builder.store(rate, last_rate)
@@ -101,15 +99,3 @@ def _check_of_losses(code: Loops, plan: Any) -> Any:
         loss = builder.fmul(builder.load(builder.gep(losses, [index])), ir.Constant(DOUBLE, _ROOM))
         code.carry([builder.fadd(check, builder.fsub(loss, loss))])
     return code.carried[0]
-
-
-def _check(code: Loops, numbers: Any, count: Any) -> Any:
-    """Write what gives 0 if so many numbers are finite, and else NaN."""
-    builder = code.builder
-    total: Any = ir.Constant(DOUBLE, 0.0)
-    for width, low, high in in_vectors(builder, count, _SEVERAL * WIDE):
-        with code.loop(low, high, width, [code.splat(ir.Constant(DOUBLE, 0.0), width)]) as (index, (checks,)):
-            vector = loaded(builder, builder.gep(numbers, [index]), width)
-            code.carry([builder.fadd(checks, builder.fsub(vector, vector))])
-        total = builder.fadd(total, summed(builder, code.carried[0]))
-    return total

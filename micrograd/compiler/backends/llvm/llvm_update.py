@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import WIDE
+from micrograd.compiler.backends.llvm.llvm_batch_runner import in_vectors
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, constant, forward, integer, native_name
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded, stored, summed
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
     _Computed: TypeAlias = dict[int, tuple[Primitive, tuple[int, ...]]]  # by its position: of what it is made, and how
 
-_UPDATE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
+_UPDATE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_char_p, ctypes.c_int64)
+UPDATE = ir.FunctionType(DOUBLE, [INTEGER.as_pointer(), INTEGER])
 _BYTES: Any = ctypes.c_char * 0
-_VECTOR = ir.VectorType(DOUBLE, WIDE)
+_STATE = 3  # where the state begins, behind the parameter, the gradient and the rate
 
 
 class NativeUpdate:
@@ -44,11 +45,16 @@ class NativeUpdate:
     Args:
         update: of an optimiser; it may take arrays.
         shared: which numbers of the state are one for all parameters.
+
+    Attributes:
+        is_native: whether there is native code for all that it does.
+        address: of the function; see _module.
+        kept: what must be in memory when the function runs.
     """
 
     def __init__(self, update: Callable[..., Any], shared: Sequence[bool]) -> None:
         trace = trace_of_update(update, len(shared))
-        operations, given = trace.operations, trace.inputs[0]
+        operations, given = trace.operations, list(trace.inputs[0])
         constants = {
             position: operations.numbers[operations.first[position]]
             for position, primitive in enumerate(operations.primitives)
@@ -61,82 +67,123 @@ class NativeUpdate:
                 operands = operations.operands(position)
                 computed[position] = primitive, operands
                 of_each[position] = any(map(of_each.get, operands))
-        self._given, self._results = given, trace.outputs
-        new = [position for position in self._results if position in computed]
-        self._arrays = [position for position in given if of_each[position]]
-        self._made = [position for position in new if of_each[position]]
-        self._shared = [position for position in given if not of_each[position]]
-        self._shared_made = [position for position in new if not of_each[position]]
-        self._constants = [*constants.values(), *[0.0] * len(self._shared_made)]
-        positions = (*self._arrays, *self._made), (*self._shared, *constants, *self._shared_made)
+        self.is_native = all(native_name(primitive) for primitive, _ in computed.values())
+        if not self.is_native:
+            return
+        before = [given[0], *given[_STATE:]]
+        changed = [number for number, result in enumerate(trace.outputs) if result != before[number]]
+        self._made = [number for number in changed if of_each[before[number]]]
+        self._made_once = [number for number in changed if not of_each[before[number]]]
+        self._arrays = [number for number, position in enumerate(given) if of_each[position]]
+        self._shared = [number for number, position in enumerate(given) if not of_each[position]]
+        self._constants = array("d", constants.values())
+        reads = [given[number] for number in (*self._arrays, *self._shared)] + [*constants]
+        writes = [(trace.outputs[number], of_each[before[number]]) for number in (*self._made, *self._made_once)]
         described = repr(
-            [(native_name(primitive), operands) for primitive, operands in computed.values()] + [positions]
+            [(native_name(primitive), operands) for primitive, operands in computed.values()]
+            + [reads, len(self._arrays), writes, given[1]]
         )
         name = f"micrograd_update_{hashlib.sha256(described.encode()).hexdigest()[:32]}"
-        module = partial(_module, name, computed, *positions)
-        addresses, self._engines = machine().addresses({name: module})
-        self._call = _UPDATE(addresses[name])
+        module = partial(_module, name, computed, reads, len(self._arrays), writes, given[1])
+        addresses, engines = machine().addresses({name: module})
+        self.address, self.kept = addresses[name], (self._constants, engines)
+        self._call = _UPDATE(self.address)
+
+    def addresses(self, given: Sequence[int], results: Sequence[int]) -> bytes:
+        """What the function is given.
+
+        Args:
+            given: the addresses of the parameters, the gradients, the rate, and each number of the state.
+            results: the addresses of the next parameters and the next state. What stays as it is is not written.
+        """
+        start, count = self._constants.buffer_info()
+        constants = range(start, start + 8 * count, 8)
+        reads = [*map(given.__getitem__, self._arrays + self._shared), *constants]
+        return pack(f"{len(reads)}q", *reads) + pack(
+            f"{len(self._made + self._made_once)}q", *map(results.__getitem__, self._made + self._made_once)
+        )
 
     def __call__(self, data: Any, grad: Any, state: tuple[Any, ...], rate: float) -> tuple[Any, tuple[Any, ...]] | None:
-        """The next numbers and the next state, in new arrays; None where one of them is not finite."""
-        found: dict[int, Any] = dict(zip(self._given, (data, grad, rate, *state), strict=True))
-        floats = array("d", [*map(found.__getitem__, self._shared), *self._constants])
-        arrays = [np.ascontiguousarray(found[position]) for position in self._arrays]
-        for position in self._made:
-            found[position] = made = np.empty(len(data))
-            arrays.append(made)
-        addresses = pack(f"{len(arrays)}q", *[ctypes.addressof(_BYTES.from_buffer(each)) for each in arrays])
-        if self._call(addresses, floats.buffer_info()[0], len(data)) != 0.0:
+        """The next numbers and the next state, in new arrays; None where something is not finite."""
+        given = [data, grad, rate, *state]
+        floats = array("d", [*map(given.__getitem__, self._shared), *[0.0] * len(self._made_once)])
+        start = floats.buffer_info()[0]
+        where, results = [0] * len(given), [0] * (len(given) - 2)
+        for number in self._arrays:
+            given[number] = np.ascontiguousarray(given[number])
+            where[number] = ctypes.addressof(_BYTES.from_buffer(given[number]))
+        for index, number in enumerate(self._shared):
+            where[number] = start + 8 * index
+        following = [data, *state]
+        for number in self._made:
+            following[number] = made = np.empty(len(data))
+            results[number] = ctypes.addressof(_BYTES.from_buffer(made))
+        for index, number in enumerate(self._made_once, len(self._shared)):
+            results[number] = start + 8 * index
+        if self._call(self.addresses(where, results), len(data)) != 0.0:
             return None
-        found.update(zip(reversed(self._shared_made), reversed(floats), strict=False))
-        numbers, *states = [found[position] for position in self._results]
+        for index, number in enumerate(self._made_once, len(self._shared)):
+            following[number] = floats[index]
+        numbers, *states = following
         return numbers, tuple(states)
 
 
-def _module(name: str, computed: _Computed, arrays: Sequence[int], shared: Sequence[int]) -> ir.Module:
-    """The module with the function of an update. It returns 0 if all numbers of arrays that it makes are finite.
+def _module(
+    name: str,
+    computed: _Computed,
+    reads: Sequence[int],
+    arrays: int,
+    writes: Sequence[tuple[int, bool]],
+    gradient: int,
+) -> ir.Module:
+    """The module with the function of an update. It returns 0 if the gradient and all that it writes are finite.
 
     Args:
-        name: of the function, which is given the addresses of arrays, where other numbers are, and how long arrays are.
+        name: of the function, which is given the addresses of what it reads and writes, and how long arrays are.
         computed: what it computes, in order.
-        arrays: which are arrays that it is given, and then those that it makes.
-        shared: which are numbers that it is given, and then those that it makes.
+        reads: arrays, and then numbers.
+        arrays: how many of these are arrays.
+        writes: the same: arrays, and then numbers; and which are arrays.
+        gradient: which array has the gradients.
     """
     module = ir.Module(name=name)
-    kind = ir.FunctionType(DOUBLE, [INTEGER.as_pointer(), DOUBLE.as_pointer(), INTEGER])
-    code = Loops(ir.Function(module, kind, name))
-    builder, (addresses, numbers, length) = code.builder, code.function.args
+    code = Loops(ir.Function(module, UPDATE, name))
+    builder, (addresses, length) = code.builder, code.function.args
 
     def made(position: int, numbers: dict[int, Any]) -> Any:
         primitive, operands = computed[position]
         return forward(primitive, builder, module, [numbers[operand] for operand in operands])
 
-    positions = [(position, builder.gep(numbers, [integer(number)])) for number, position in enumerate(shared)]
-    ones = {position: builder.load(pointer) for position, pointer in positions if position not in computed}
+    pointers = [
+        builder.inttoptr(builder.load(builder.gep(addresses, [integer(number)])), DOUBLE.as_pointer())
+        for number in range(len(reads) + len(writes))
+    ]
+    sources, targets = pointers[: len(reads)], pointers[len(reads) :]
+    ones = {position: builder.load(pointer) for position, pointer in zip(reads[arrays:], sources[arrays:], strict=True)}
     for position, (_, operands) in computed.items():
         if ones.keys() >= set(operands):
             ones[position] = made(position, ones)
-    for position, pointer in positions:
-        builder.store(ones[position], pointer)
-    pointers = {
-        position: builder.inttoptr(builder.load(builder.gep(addresses, [integer(number)])), DOUBLE.as_pointer())
-        for number, position in enumerate(arrays)
-    }
-    everywhere = {position: code.splat(number, WIDE) for position, number in ones.items()}
-    last = builder.sub(length, integer(WIDE))
-    with code.loop(integer(0), length, WIDE, [constant(_VECTOR, 0.0)]) as (start, (check,)):
-        # The last vector ends with the last number: some are computed twice, to the same end.
-        index = builder.select(builder.icmp_signed("<", start, last), start, last)
-        here = {position: builder.gep(pointer, [index]) for position, pointer in pointers.items()}
-        vectors = everywhere | {
-            position: loaded(builder, here[position], WIDE) for position in here if position not in computed
-        }
-        for position in computed:
-            if position not in ones:
-                vectors[position] = made(position, vectors)
-        for position in filter(here.__contains__, computed):
-            stored(builder, vectors[position], here[position])
-            check = builder.fadd(check, builder.fsub(vectors[position], vectors[position]))
-        code.carry([check])
-    builder.ret(summed(builder, code.carried[0]))
+    for (position, is_array), pointer in zip(writes, targets, strict=True):
+        if not is_array:
+            builder.store(ones[position], pointer)
+    total: Any = ir.Constant(DOUBLE, 0.0)
+    for width, low, high in in_vectors(builder, length):
+        kind = ir.VectorType(DOUBLE, width) if width > 1 else DOUBLE
+        everywhere = {position: code.splat(number, width) for position, number in ones.items()}
+        with code.loop(low, high, width, [constant(kind, 0.0)]) as (index, (check,)):
+            vectors = everywhere | {
+                position: loaded(builder, builder.gep(pointer, [index]), width)
+                for position, pointer in zip(reads[:arrays], sources[:arrays], strict=True)
+            }
+            for position in computed:
+                if position not in ones:
+                    vectors[position] = made(position, vectors)
+            for (position, is_array), pointer in zip(writes, targets, strict=True):
+                if is_array:
+                    stored(builder, vectors[position], builder.gep(pointer, [index]))
+            for position in {gradient, *(position for position, is_array in writes if is_array)}:
+                check = builder.fadd(check, builder.fsub(vectors[position], vectors[position]))
+            code.carry([check])
+        total = builder.fadd(total, summed(builder, code.carried[0]))
+    builder.ret(total)
     return module

@@ -25,31 +25,37 @@ class Stepping(NamedTuple):
     """What follows a batch in a step, where several steps are taken at once.
 
     Attributes:
-        update: the run of the optimiser's update, in the same buffer: it reads the states, and the mean gradient where
-            that is after a batch.
-        back: gives the run of another one, which reads next_states and last_gradients, and writes states.
-        rate: where in the buffer the learning rate is.
-        check: where 0 is if an update gave finite numbers.
-        parameters: where the parameters are.
-        next: where an update puts the next ones.
-        states: where the states are, which only the updates read.
-        next_states: where the update puts the next ones.
+        update: gives the optimiser's update in native code, if there is some; see ``Batches.update_of``.
+        given: where in the buffer the parameters are, the mean gradients of a batch, the learning rate, and each number
+            of the state.
+        results: where an update puts the next parameters, and each number of the next state.
+        states: where the states are, which only updates read; the next ones are as many.
+        next_states: where these begin.
         last_gradients: where the gradients of the last step are.
         done: an array of one number: how many steps were taken.
         last_rate: another one: the learning rate of the last of them.
     """
 
-    update: Any
-    back: Callable[[], Any]
-    rate: int
-    check: int
-    parameters: slice
-    next: int
+    update: Callable[[], Any]
+    given: list[int]
+    results: list[int]
     states: slice
     next_states: int
     last_gradients: int
     done: Integers
     last_rate: Floats
+
+    def back(self) -> tuple[list[int], list[int]]:
+        """The same as given and results for a step that follows at once: both regions have changed places."""
+        away = self.next_states - self.states.start
+
+        def moved(position: int) -> int:
+            if position == self.given[1]:
+                return self.last_gradients
+            is_state, is_next = (self.states.start <= at < self.states.stop for at in (position, position - away))
+            return position + away * (is_state - is_next)
+
+        return [*map(moved, self.given)], [*map(moved, self.results)]
 
 
 class Batches(ABC):
@@ -76,6 +82,16 @@ class Batches(ABC):
     @abstractmethod
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
+
+    @staticmethod
+    def update_of(update: Callable[..., Any], shared: Sequence[bool]) -> Any:
+        """An update in native code, for ``take_steps``; None where there is no code for it.
+
+        Args:
+            update: of an optimiser.
+            shared: which numbers of the state are one for all parameters.
+        """
+        return None
 
     def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:
         """For how many of these batches, from the first on, ``take_steps`` may take the steps."""
