@@ -70,6 +70,10 @@ class SymbolArray(ValueArray):
         """What a primitive gives for each element; None where they have to come one by one."""
         return lanes.of_each(primitive, known_rows(operands))
 
+    def __iter__(self) -> Any:
+        """The elements, or the rows. Lists of weights go through the same row of numbers again and again."""
+        return iter(self.view(np.ndarray).tolist()) if self.ndim == 1 else super().__iter__()
+
     def __getitem__(self, index: Any) -> Any:
         """The elements at an index."""
         if orders.is_unknown_index(index) and (picked := orders.picked(self, index)) is not None:

@@ -385,15 +385,17 @@ class Tape(Tracer):
         if Symbol in kinds or (Value in kinds and kinds <= _FLOATS_AND_VALUES):
             kind = Symbol
         else:
-            kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
-            if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)) or not kinds <= _FLOATS:
+            operands = start, *xs, *ys
+            of_each_class = dict(zip(map(type, operands), operands, strict=True)).values()
+            kinds = set(map(promotion.kind_of_number, of_each_class))
+            if not any(isinstance(operand, Value) for operand in of_each_class) or not kinds <= _FLOATS:
                 return None  # what is made of integers may have to be checked step by step
             kind = Symbol if Value in kinds else FloatSymbol
         if start is not self._start[0]:  # nearly always it is the same 0.0
             self._start = start, self.position(start, SUM_OF_PRODUCTS)
         before = len(self.rows)
-        operands = self._start[1], self._row(xs, 1), self._row(ys, 2)
-        return self._written((SUM_OF_PRODUCTS, *operands), len(self.rows) == before, kind)
+        written = SUM_OF_PRODUCTS, self._start[1], self._row(xs, 1), self._row(ys, 2)
+        return self._written(written, len(self.rows) == before, kind)
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
         """The number of a row of factors. Rows recur: weights for each sample, inputs for each neuron."""
