@@ -228,7 +228,7 @@ def test_ctrl_c_anywhere_leaves_a_whole_number_of_steps(calls):
                 break
         if optimizer.steps == len(history.steps):
             assert everything(leaves, optimizer, fit(resume=history)) == expected
-        count += 311
+        count += 211
     assert inside > 3
 
 

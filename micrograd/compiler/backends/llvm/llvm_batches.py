@@ -82,7 +82,9 @@ class NativeBatches(Batches):
         jobs = [_job(*of_run) for of_run in zip(runs, self._lengths, outputs, strict=True)]
         self.jobs = np.array(jobs, dtype=np.int64)
         addresses, engines = machine().addresses({"micrograd_batch": batch_runner})
-        self.call = BATCH(addresses["micrograd_batch"])
+        self._runner = addresses["micrograd_batch"]
+        self.call = BATCH(self._runner)
+        self._take: Any = None  # what takes several steps
         self._flops = [run.program.flops for run in runs]
         self._calls_python = any(run.calls_python for run in runs)
         self._cores = 1 if self._calls_python else cores()
@@ -156,8 +158,6 @@ class NativeBatches(Batches):
         plans[:, examples : examples + plan.count] = batches
         if len(self._runs) > 1:  # each example has a program of its own, and is a pack
             plans[:, examples + 1] = self._programs[plans[:, examples]]
-        functions = {"micrograd_batch": batch_runner, "micrograd_steps": step_runner}
-        addresses, _engines = machine().addresses(functions)  # which are in memory until this returns
         update, states, start = stepping.update(), stepping.states, buffer.ctypes.data
         length = states.stop - states.start
         buffer[stepping.next_states : stepping.next_states + length] = buffer[states]  # what updates leave as it is
@@ -165,31 +165,34 @@ class NativeBatches(Batches):
             ctypes.create_string_buffer(update.addresses(*([start + 8 * at for at in part] for part in places)))
             for places in ((stepping.given, stepping.results), stepping.back())
         )
-        given = {
-            Given.WORKER: self._here.address,
-            Given.BATCH_RUNNER: addresses["micrograd_batch"],
-            Given.PLANS: plans.ctypes.data,
-            Given.PLAN_LENGTH: plans.shape[1],
-            Given.STEPS: len(batches),
-            Given.RATES: rates.ctypes.data,
-            Given.DONE: stepping.done.ctypes.data,
-            Given.LAST_RATE: stepping.last_rate.ctypes.data,
-            Given.BUFFER: buffer.ctypes.data,
-            Given.GRADIENTS: self.gradients.start,
-            Given.LAST_GRADIENTS: stepping.last_gradients,
-            Given.UPDATE: update.address,
-            Given.FORTH: ctypes.addressof(forth),
-            Given.BACK: ctypes.addressof(back),
-            Given.PARAMETERS: stepping.given[0],
-            Given.NEXT: stepping.results[0],
-            Given.COUNT: len(gradients),
-            Given.STATES: states.start,
-            Given.NEXT_STATES: stepping.next_states,
-            Given.NUMBERS: length,
-            Given.RATE: stepping.given[2],
-        }
-        table = (ctypes.c_int64 * len(Given))(*[given[each] for each in Given])
-        STEPS(addresses["micrograd_steps"])(ctypes.addressof(table))
+        given = Given(
+            worker=self._here.address,
+            batch_runner=self._runner,
+            plans=plans.ctypes.data,
+            plan_length=plans.shape[1],
+            steps=len(batches),
+            rates=rates.ctypes.data,
+            done=stepping.done.ctypes.data,
+            last_rate=stepping.last_rate.ctypes.data,
+            buffer=buffer.ctypes.data,
+            gradients=self.gradients.start,
+            last_gradients=stepping.last_gradients,
+            update=update.address,
+            forth=ctypes.addressof(forth),
+            back=ctypes.addressof(back),
+            parameters=stepping.given[0],
+            next=stepping.results[0],
+            count=len(gradients),
+            states=states.start,
+            next_states=stepping.next_states,
+            numbers=length,
+            rate=stepping.given[2],
+        )
+        table = (ctypes.c_int64 * len(given))(*given)
+        if self._take is None:
+            addresses, engines = machine().addresses({"micrograd_steps": step_runner})
+            self._take = STEPS(addresses["micrograd_steps"]), engines  # which stay in memory
+        self._take[0](ctypes.addressof(table))
 
     def _in_packs(self, batch: Sequence[int]) -> tuple[Sequence[int], list[int]]:
         """The examples in their order, and the numbers of all packs; see in_packs."""

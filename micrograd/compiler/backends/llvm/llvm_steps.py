@@ -17,8 +17,7 @@ Python from hearing what the function returns.
 from __future__ import annotations
 
 import ctypes
-from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 
@@ -32,60 +31,78 @@ _BATCH = ir.FunctionType(INTEGER, [INTEGER.as_pointer(), INTEGER.as_pointer(), I
 _ROOM = 1e8  # times which a loss must be finite: then so is a sum of as many
 
 
-# What the function is given, in this order: addresses, and positions and lengths in the buffer.
-Given = IntEnum(
-    "Given",
-    "WORKER BATCH_RUNNER PLANS PLAN_LENGTH STEPS RATES DONE LAST_RATE BUFFER GRADIENTS LAST_GRADIENTS UPDATE FORTH "
-    "BACK PARAMETERS NEXT COUNT STATES NEXT_STATES NUMBERS RATE",
-    start=0,
-)
+class Given(NamedTuple):
+    """What the function is given, in this order: addresses, and positions and lengths in the buffer."""
+
+    worker: Any
+    batch_runner: Any
+    plans: Any
+    plan_length: Any
+    steps: Any
+    rates: Any
+    done: Any
+    last_rate: Any
+    buffer: Any
+    gradients: Any
+    last_gradients: Any
+    update: Any
+    forth: Any
+    back: Any
+    parameters: Any
+    next: Any
+    count: Any
+    states: Any
+    next_states: Any
+    numbers: Any
+    rate: Any
 
 
 def step_runner() -> ir.Module:
-    """The function that takes steps until one is not finite; it is given the address of what Given lists."""
+    """The function that takes steps until one is not finite; it is given the address of what Given has."""
     module = ir.Module(name="steps")
     integers, numbers = INTEGER.as_pointer(), DOUBLE.as_pointer()
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [integers]), "micrograd_steps")
     code = Loops(function)
     builder = code.builder
-    given = {each: builder.load(builder.gep(function.args[0], [integer(each)])) for each in Given}
-    worker, plans, done = (builder.inttoptr(given[each], integers) for each in (Given.WORKER, Given.PLANS, Given.DONE))
+    words = range(len(Given._fields))
+    given = Given(*(builder.load(builder.gep(function.args[0], [integer(word)])) for word in words))
+    worker, plans, done = (builder.inttoptr(address, integers) for address in (given.worker, given.plans, given.done))
     rates, last_rate, buffer = (
-        builder.inttoptr(given[each], numbers) for each in (Given.RATES, Given.LAST_RATE, Given.BUFFER)
+        builder.inttoptr(address, numbers) for address in (given.rates, given.last_rate, given.buffer)
     )
-    run_batch = builder.inttoptr(given[Given.BATCH_RUNNER], _BATCH)
-    update = builder.inttoptr(given[Given.UPDATE], UPDATE.as_pointer())
+    run_batch = builder.inttoptr(given.batch_runner, _BATCH)
+    update = builder.inttoptr(given.update, UPDATE.as_pointer())
 
-    def region(each: Given) -> Any:
-        return builder.gep(buffer, [given[each]])
+    def region(start: Any) -> Any:
+        return builder.gep(buffer, [start])
 
     before = builder.load(done)
-    with code.loop(integer(0), given[Given.STEPS], 1) as step:
+    with code.loop(integer(0), given.steps, 1) as step:
         count = builder.add(before, step)
         is_back = builder.trunc(step, ir.IntType(1))
         with builder.if_then(builder.icmp_signed("==", builder.load(done), count)):  # all steps before are done
-            plan = builder.gep(plans, [builder.mul(step, given[Given.PLAN_LENGTH])])
+            plan = builder.gep(plans, [builder.mul(step, given.plan_length)])
             builder.store(builder.ptrtoint(plan, INTEGER), builder.gep(worker, [integer(2)]))
             builder.store(integer(0), builder.gep(worker, [integer(3)]))
             builder.call(run_batch, [worker, ir.Constant(integers, None), integer(0)])
-            gradients = builder.select(is_back, region(Given.LAST_GRADIENTS), region(Given.GRADIENTS))
+            gradients = builder.select(is_back, region(given.last_gradients), region(given.gradients))
             sums = builder.inttoptr(builder.load(builder.gep(plan, [integer(2)])), numbers)
             with builder.if_then(builder.icmp_unsigned("!=", sums, gradients)):
-                copy_numbers(code, sums, gradients, given[Given.COUNT])
+                copy_numbers(code, sums, gradients, given.count)
             rate = builder.load(builder.gep(rates, [step]))
             is_finite = builder.fcmp_ordered("==", _check_of_losses(code, plan), ir.Constant(DOUBLE, 0.0))
             with builder.if_then(is_finite):
-                builder.store(rate, region(Given.RATE))
-                addresses = builder.select(is_back, given[Given.BACK], given[Given.FORTH])
-                check = builder.call(update, [builder.inttoptr(addresses, integers), given[Given.COUNT]])
+                builder.store(rate, region(given.rate))
+                addresses = builder.select(is_back, given.back, given.forth)
+                check = builder.call(update, [builder.inttoptr(addresses, integers), given.count])
                 with builder.if_then(builder.fcmp_ordered("==", check, ir.Constant(DOUBLE, 0.0))):
-                    copy_numbers(code, region(Given.NEXT), region(Given.PARAMETERS), given[Given.COUNT])
+                    copy_numbers(code, region(given.next), region(given.parameters), given.count)
                     builder.store(rate, last_rate)
                     builder.store(builder.add(count, integer(1)), done)
     is_odd = builder.trunc(builder.sub(builder.load(done), before), ir.IntType(1))
     with builder.if_then(is_odd):
-        copy_numbers(code, region(Given.NEXT_STATES), region(Given.STATES), given[Given.NUMBERS])
-        copy_numbers(code, region(Given.GRADIENTS), region(Given.LAST_GRADIENTS), given[Given.COUNT])
+        copy_numbers(code, region(given.next_states), region(given.states), given.numbers)
+        copy_numbers(code, region(given.gradients), region(given.last_gradients), given.count)
     builder.ret_void()
     return module
 
