@@ -95,6 +95,68 @@ def test_they_are_those_that_are_taken_one_by_one(points, batch_size, units, opt
     assert seen[:3] == seen[3:]
 
 
+class Remembers(mg.optim.Optimizer):
+    """Its states change places, one is the gradient as it is, and one stays as it is."""
+
+    states = 4
+
+    def update(self, parameter, gradient, state, rate):
+        first, second, _, fixed = state
+        return parameter - rate * (gradient + 0.5 * first + fixed), (second, gradient, gradient, fixed)
+
+
+class Sign(mg.optim.Optimizer):
+    """Only the sign of the gradient counts, and a count of steps that is one for all parameters."""
+
+    states = 1
+
+    def update(self, parameter, gradient, state, rate):
+        return parameter - rate * (mg.sign(gradient) / (1 + state[0])), (state[0] + 1,)
+
+
+def of_groups(kind):
+    def optimizer_of(leaves):
+        return kind([{"parameters": leaves[:4], "weight_decay": 0.1}, {"parameters": leaves[4:], "scale": 0.5}], 0.02)
+
+    return optimizer_of
+
+
+@pytest.mark.parametrize("units", [3, 9])
+@pytest.mark.parametrize(
+    "optimizer_of",
+    [
+        partial(Remembers, learning_rate=0.01),
+        partial(Sign, learning_rate=0.01),
+        of_groups(mg.optim.AdamW),
+        of_groups(partial(mg.optim.SGD, momentum=0.5, nesterov=True)),
+    ],
+    ids=["states that change places", "the sign", "groups", "groups and momentum"],
+)
+def test_updates_of_all_kinds(optimizer_of, units, calls, monkeypatch):
+    found = trained(POINTS, optimizer_of, units, epochs=3)
+    assert calls
+    one_by_one(monkeypatch)
+    assert found == trained(POINTS, optimizer_of, units, epochs=3)
+
+
+@pytest.mark.parametrize("at", [20, 21])
+def test_a_derivative_that_fails_is_noticed_where_the_update_hides_it(at, calls, monkeypatch):
+    points = [*[0.5] * at, 0.0, 0.5]
+
+    def run(mode):
+        leaf = Value(0.0)
+        optimizer = Sign([leaf], 0.0)
+        with pytest.raises(ZeroDivisionError, match="derivative of sqrt"):
+            mg.fit(lambda x: mg.sqrt(leaf + x), points, optimizer, shuffle=False, compile=mode, progress=False)
+        return leaf.data, leaf.grad, optimizer.state_dict()
+
+    found = run("llvm")
+    assert calls
+    assert found == run(False)
+    one_by_one(monkeypatch)
+    assert found == run("llvm")
+
+
 @pytest.mark.parametrize("size", [8, 30])
 def test_a_batch_of_several_blocks_is_summed_in_the_same_order(size, calls, monkeypatch):
     points = POINTS * 10
