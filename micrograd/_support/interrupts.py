@@ -1,8 +1,9 @@
-"""Finishing what must not be left half done when Ctrl-C comes."""
+"""Signals such as Ctrl-C: finishing what must not be left half done, and telling what their handlers raised."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import signal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,3 +24,22 @@ def finish(action: Callable[[], object]) -> None:
             interrupt = error
     if interrupt is not None:
         raise interrupt
+
+
+def is_of_handler(error: BaseException) -> bool:
+    """Whether an exception was raised by a handler of a signal, and not by what it came in between.
+
+    Example:
+        >>> is_of_handler(ValueError())
+        False
+    """
+    codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code not in codes:
+        traceback = traceback.tb_next
+    return traceback is not None
+
+
+def _code_of(handler: Any) -> Any:
+    """The code of a handler: a function, a method, or an object that is called; None for those of Python itself."""
+    return getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None)

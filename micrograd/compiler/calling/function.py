@@ -23,7 +23,7 @@ import numpy as np
 
 from micrograd._support.callers import warn_user
 from micrograd._support.checks import required_count
-from micrograd._support.handlers import is_of_handler
+from micrograd._support.interrupts import is_of_handler
 from micrograd._support.locks import new_lock
 from micrograd._support.saved_state import Parameterised
 from micrograd.compiler.backends.shared.choice import backend_of

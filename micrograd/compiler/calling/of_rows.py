@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from micrograd._support.handlers import is_of_handler
+from micrograd._support.interrupts import is_of_handler
 from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.calling.boundary import Results, shapes_of
 from micrograd.compiler.calling.mapped import Maps

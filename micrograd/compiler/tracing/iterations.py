@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from micrograd._support.handlers import is_of_handler
+from micrograd._support.interrupts import is_of_handler
 from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, plain_rows, told

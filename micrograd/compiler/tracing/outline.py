@@ -30,7 +30,7 @@ import numpy as np
 
 from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import remade
-from micrograd._support.handlers import is_of_handler
+from micrograd._support.interrupts import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.numbers import shape_of_numbers
 from micrograd.compiler.tracing.lanes import OF_LIBRARY

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd._support.callers import calling_frame
-from micrograd._support.handlers import is_of_handler
+from micrograd._support.interrupts import is_of_handler
 from micrograd.compiler.guards.refusals import TraceError, running_line
 from micrograd.compiler.guards.words import running_expression
 from micrograd.compiler.ir.entries import (
