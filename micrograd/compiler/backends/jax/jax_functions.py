@@ -29,9 +29,8 @@ from jax.custom_derivatives import SymbolicZero
 
 from micrograd._support.callers import warn_user
 from micrograd._support.checks import Operand
-from micrograd.compiler.backends.shared.array_functions import functions_of
 from micrograd.compiler.backends.shared.python_calls import Raised, in_python
-from micrograd.compiler.backends.shared.written import Written
+from micrograd.compiler.backends.shared.written import Written, functions_of
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.operations import Operations
 

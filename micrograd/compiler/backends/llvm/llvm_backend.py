@@ -35,7 +35,6 @@ from micrograd.compiler.backends.llvm.llvm_codes import (
     vector_of,
 )
 from micrograd.compiler.backends.llvm.llvm_deciding import NativeRun
-from micrograd.compiler.backends.llvm.llvm_direct import direct_call
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, native_name
 from micrograd.compiler.backends.llvm.llvm_interpreter import (
     Words,
@@ -45,7 +44,7 @@ from micrograd.compiler.backends.llvm.llvm_interpreter import (
 )
 from micrograd.compiler.backends.llvm.llvm_kernels import module_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
-from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
+from micrograd.compiler.backends.llvm.llvm_runners import RUN, direct_call, runner, turner
 from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module_of_scalars, name_of, together
 from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from micrograd.compiler.backends.shared.array_functions import functions_of
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
 from micrograd.compiler.backends.shared.executable import Executable, InFloat32
 from micrograd.compiler.backends.shared.python_calls import in_python
+from micrograd.compiler.backends.shared.written import functions_of
 from micrograd.compiler.ir.program import Map, Reduction, unrolled
 from micrograd.compiler.passes.lists import NUMPY
 from micrograd.compiler.passes.packs import Packing

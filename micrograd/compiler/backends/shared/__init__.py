@@ -7,6 +7,5 @@ batches.py        batches of fit, in packs of examples that have a program in co
 deciding.py       programs with decisions between them, as a plan that backends run
 written.py        numbers of code that a backend writes with operators, and the base operations
 limits.py         how many bytes are kept, in memory and on disk
-array_functions.py  the base operations that NumPy and JAX have in common
 python_calls.py   primitives for which a backend has no code, called in Python
 """

@@ -74,3 +74,19 @@ def built_in(name: str) -> Primitive:
     """The primitive of this name that micrograd comes with, also where a user's has taken its place in the table."""
     found: Primitive = getattr(primitives, name, None) or getattr(further_primitives, name)
     return found
+
+
+_SAME_NAME = "exp expm1 log sqrt sin cos tan tanh log2 log10 hypot floor abs"
+_ARC = "asin acos atan asinh acosh atan2"  # which are arcsin and so on there
+
+
+def functions_of(library: Any) -> dict[Primitive, Callable[..., Any]]:
+    """The base operations that numpy and jax.numpy have in common, by one name, as a backend on arrays needs them."""
+    functions = WITH_OPERATORS | {built_in(name): getattr(library, name) for name in _SAME_NAME.split()}
+    functions |= {built_in(name): getattr(library, f"arc{name[1:]}") for name in _ARC.split()}
+    return functions | {
+        primitives.where: lambda condition, x, y: library.where(condition != 0, x, y),
+        primitives.relu: lambda x: library.where(x <= 0, 0.0, x),
+        primitives.maximum: lambda x, y: library.where((x >= y) | library.isnan(x), x, y),
+        primitives.minimum: lambda x, y: library.where((x <= y) | library.isnan(x), x, y),
+    }
