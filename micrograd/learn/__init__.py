@@ -7,7 +7,6 @@ catalogue.py     all chapters and their exercises, found by number
 keeping.py       what a learner has done so far, in a file on the learner's machine
 sliders.py       a page with sliders, which choose one of many pictures
 data.py          handwritten digits and first names for the chapters
-report.py        that progress as a table
 __main__.py      the progress of a class, for teachers
 comparing.py     comparing what an answer gives with what is right, numbers and words
 running.py       running what a learner wrote, which may raise
@@ -30,7 +29,7 @@ from micrograd.learn.catalogue import find as _find
 from micrograd.learn.data import digits, names
 from micrograd.learn.deadline import judge as _judge
 from micrograd.learn.exercise import Text, Verdict
-from micrograd.learn.report import Progress
+from micrograd.learn.keeping import Progress
 from micrograd.learn.sliders import sliders
 
 _WIDTH = 100  # characters of a line

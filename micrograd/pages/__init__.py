@@ -10,8 +10,7 @@ the derivative rules into formulas, and passes.py writes both passes down, with 
 micrograd/draw/folding. recording.py adds a training run and laboratory.py what a page needs to train on by itself,
 softmaxes.py, lookups.py, blocks.py and sequences.py find what a program that reads letters or words is made of,
 arrangement.py has Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and
-scripts that it lists. They are written by hand and need no build. inline.py is a page in
-a notebook.
+scripts that it lists. They are written by hand and need no build.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.calling.function import CompiledFunction
-    from micrograd.pages.inline import InlinePage
+    from micrograd.pages.page import InlinePage
 
     Compiled = CompiledFunction[..., Any]
 
@@ -111,9 +110,8 @@ def explore(
     from micrograd._support.files import write_atomically
     from micrograd.draw.array_steps import opened_arrays
     from micrograd.pages.arrangement import arrange
-    from micrograd.pages.inline import InlinePage
     from micrograd.pages.kernels import opened_calls
-    from micrograd.pages.page import page
+    from micrograd.pages.page import InlinePage, page
     from micrograd.pages.passes import NO_INPUTS, passes
     from micrograd.pages.recording import of_recording
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, islice, repeat
@@ -18,7 +19,6 @@ from micrograd.training.eager_steps import EagerSteps
 from micrograd.training.history import History, Taken
 from micrograd.training.masks import Masks
 from micrograd.training.noise import Noise
-from micrograd.training.progress import progress_bar, show
 from micrograd.training.recording import Recording, Run
 from micrograd.training.validation import Validation
 
@@ -199,7 +199,7 @@ class Training:
         before = getattr(self.optimizer, "steps", 0) - len(history.steps)
         try:
             with steps.together():
-                bar = progress_bar(progress if steps.leads else False, self._steps_left())
+                bar = _progress_bar(progress if steps.leads else False, self._steps_left())
                 self._train_epochs(bar)
         except KeyboardInterrupt:
             history.interrupted = True
@@ -244,7 +244,7 @@ class Training:
             *_, total = accumulate(map(mul, means, sizes), initial=total)  # one after the other, on all Pythons
             count, waiting = count + sum(sizes), waiting[len(means) :]
             if bar is not None:
-                show(bar, number, total / count, {name: numbers[-1] for name, numbers in self._others() if numbers})
+                _show(bar, number, total / count, {name: numbers[-1] for name, numbers in self._others() if numbers})
                 bar.update(len(means))
         if count:
             self._finish(number, total / count)
@@ -374,3 +374,30 @@ def _check_devices(devices: Any, precision: Any, compile: bool | str) -> None:
     if compile != "jax" and (devices is not None or precision != "float64"):
         given = f"devices={devices!r}" if devices is not None else f"precision={precision!r}"
         raise ValueError(f'{given} needs compile="jax", not compile={compile!r:.80}')
+
+
+def _progress_bar(progress: bool | None, steps: int) -> Any:
+    """A tqdm bar for so many steps, or None for none.
+
+    Args:
+        progress: whether to show one; None for on a terminal, if tqdm is there.
+        steps: how many there will be.
+
+    Raises:
+        ImportError: if there must be one, and tqdm is not installed.
+    """
+    if progress is False or (progress is None and not (sys.stderr and sys.stderr.isatty())):
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        if progress is None:
+            return None
+        raise ImportError("a progress bar needs tqdm: pip install tqdm") from None
+    return tqdm(total=steps, unit="step")
+
+
+def _show(bar: Any, epoch: int, loss: float, others: Mapping[str, float]) -> None:
+    """Let the bar say the number of the epoch, its loss so far, and what the last epoch gave besides."""
+    numbers = "".join(f", {name} {number:.4f}" for name, number in {"loss": loss, **others}.items())
+    bar.set_postfix_str(f"epoch {epoch + 1}{numbers}", refresh=False)

@@ -10,7 +10,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.passes import allocate, effects, packs, transposing
+from micrograd.compiler.passes import allocate, listing, packs, transposing
 from micrograd.compiler.passes.lists import COMMON, NATIVE, OPTIONAL
 
 
@@ -90,7 +90,7 @@ class TestExplain:
         assert plain.passes == COMMON
 
     def test_what_is_no_program_has_no_size(self):
-        assert effects.effect_of(len) is None
+        assert listing.effect_of(len) is None
 
 
 class TestShow:

@@ -26,7 +26,7 @@ from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
-from micrograd.compiler.passes.effects import table_of
+from micrograd.compiler.passes.listing import table_of
 from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.regions import region_of

@@ -24,7 +24,6 @@ regions.py       straight programs with decisions between them
 verifier.py      whether a program computes after a pass what it computed before
 interpreters.py  what programs compute modulo a prime, with random functions in the place of primitives
 field.py         arithmetic modulo that prime
-effects.py       how large a program is after each pass
-listing.py       a graph or a program as text
+listing.py       a graph or a program as text, and how large it is after each pass
 progress.py      a compile that takes long says what it does
 """

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.passes.effects import effect_of
+from micrograd.compiler.passes.listing import effect_of
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.passes.verifier import Verifier
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.passes.effects import Effect
+    from micrograd.compiler.passes.listing import Effect
     from micrograd.engine.array_calls import ArrayFunction
     from micrograd.engine.primitive import Primitive
 

@@ -4,14 +4,8 @@ A program is a table with two numbers for each kernel, the address of its functi
 calls one after the other; that of a loop does so iteration after iteration, and that of a batch (llvm_batch_runner.py)
 for each example.
 
-Another runner is called with floats, as a built-in function of Python:
-
-    direct(1.0, 2.0)    # True: they are in the buffer, and the program has run
-
-Python alone takes longer to look at floats, to put them there, and to call native code, than a small program runs. The
-answer is False, and nothing has run, where an argument is no float. The GIL is kept, so this is for programs that take
-microseconds. One function serves all programs. It finds the buffer in a table: the bytes that stand where a method of a
-built-in object has its self.
+Python calls another one with floats, as it calls its own functions: ``direct(1.0, 2.0)`` puts them into the buffer and
+runs the program. To do both in Python takes longer than a small program runs. The GIL is kept meanwhile.
 """
 
 from __future__ import annotations
@@ -88,7 +82,11 @@ class _Method(ctypes.Structure):
 
 
 def direct_call(buffer: Floats, table: Integers, inputs: slice) -> tuple[Callable[..., bool], Any]:
-    """What puts floats where the inputs are in a buffer, and runs a table of kernels; and what must be kept for it."""
+    """What puts floats where the inputs are in a buffer, and runs a table of kernels; and what must be kept for it.
+
+    One function serves all programs, with a table in the bytes that are its self. It gives False, and nothing has run,
+    where an argument is no float.
+    """
     addresses, engines = machine().addresses({_DIRECT: _module_of_direct})
     method = _Method(b"direct", addresses[_DIRECT], _FASTCALL, None)
     python = ctypes.pythonapi

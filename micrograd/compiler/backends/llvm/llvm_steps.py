@@ -17,7 +17,8 @@ Python from hearing what the function returns.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 from llvmlite import ir
 
@@ -31,30 +32,12 @@ _BATCH = ir.FunctionType(INTEGER, [INTEGER.as_pointer(), INTEGER.as_pointer(), I
 _ROOM = 1e8  # times which a loss must be finite: then so is a sum of as many
 
 
-class Given(NamedTuple):
-    """What the function is given, in this order: addresses, and positions and lengths in the buffer."""
-
-    worker: Any
-    batch_runner: Any
-    plans: Any
-    plan_length: Any
-    steps: Any
-    rates: Any
-    done: Any
-    last_rate: Any
-    buffer: Any
-    gradients: Any
-    last_gradients: Any
-    update: Any
-    forth: Any
-    back: Any
-    parameters: Any
-    next: Any
-    count: Any
-    states: Any
-    next_states: Any
-    numbers: Any
-    rate: Any
+# What the function is given, in this order: addresses, and positions and lengths in the buffer.
+Given = namedtuple(
+    "Given",
+    "worker batch_runner plans plan_length steps rates done last_rate buffer gradients last_gradients update forth "
+    "back parameters next count states next_states numbers rate",
+)
 
 
 def step_runner() -> ir.Module:

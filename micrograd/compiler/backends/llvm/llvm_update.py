@@ -97,11 +97,10 @@ class NativeUpdate:
             results: the addresses of the next parameters and the next state. What stays as it is is not written.
         """
         start, count = self._constants.buffer_info()
-        constants = range(start, start + 8 * count, 8)
-        reads = [*map(given.__getitem__, self._arrays + self._shared), *constants]
-        return pack(f"{len(reads)}q", *reads) + pack(
-            f"{len(self._made + self._made_once)}q", *map(results.__getitem__, self._made + self._made_once)
-        )
+        words = [given[number] for number in self._arrays + self._shared]
+        words += range(start, start + 8 * count, 8)
+        words += [results[number] for number in self._made + self._made_once]
+        return pack(f"{len(words)}q", *words)
 
     def __call__(self, data: Any, grad: Any, state: tuple[Any, ...], rate: float) -> tuple[Any, tuple[Any, ...]] | None:
         """The next numbers and the next state, in new arrays; None where something is not finite."""
