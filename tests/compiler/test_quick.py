@@ -226,8 +226,9 @@ class TestNative:
 
         def call():
             for _ in range(100):
-                fast(x, 3.5).backward()
-                plain(x, 3.5)
+                for y in (3.5, 3.5, 3):  # the next call after an int is looked at anew
+                    fast(x, y).backward()
+                    plain(x, y)
                 for function in (fast, plain):
                     with pytest.raises(TypeError):
                         function("a", x)

@@ -17,7 +17,7 @@ that are not there are compiled together, as one object.
 from __future__ import annotations
 
 import ctypes
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, groupby, pairwise
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -96,14 +96,13 @@ class NativeExecutable(Executable):
 
     def ports(self) -> Ports:
         """Where the numbers are, and how a program that takes no longer than a call of Python is called."""
-        ports = super().ports()
-        inputs = ports.inputs[1]
-        is_short = self.program.flops < _SHORT and isinstance(inputs, slice)
-        if not is_short or self.calls_python or self.number is not DOUBLE:
-            return ports
-        direct, kept = direct_call(self.buffer, self.table, inputs)
-        self._kept.append(kept)
-        return ports._replace(direct=direct)
+        return super().ports()._replace(direct=self._direct and self._direct[0])
+
+    @cached_property
+    def _direct(self) -> tuple[Callable[..., bool], Any] | None:
+        inputs = super().ports().inputs[1]
+        is_short = self.program.flops < _SHORT and isinstance(inputs, slice) and self.number is DOUBLE
+        return direct_call(self.buffer, self.table, inputs) if is_short and not self.calls_python else None
 
     def between_calls(self) -> list[Callable[[], object]]:
         """For each stretch of kernels between calls of functions outside of the program a call that runs it."""
