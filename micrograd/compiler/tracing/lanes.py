@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 FEWEST = 16  # elements; of fewer, NumPy's loops are as quick
+_LONG = 32  # terms: to write a dot product of Values takes less than their products and sums one by one
 _LARGEST_INT = 2**53  # not all of the larger ones are floats
 _position_of, _tape_of = attrgetter("_position"), attrgetter("_tape")
 _new: Callable[[Any], Any] = object.__new__
@@ -124,9 +125,11 @@ class LanesTape(Tracer):
         if not is_lanes(operand):
             return self.tape.position(operand, primitive, index)
         if operand._position.dtype == object:  # Values from outside, whose role is noted when they are used first
-            values = operand._position
-            positions = [self.tape.position(value, primitive, index) for value in values.ravel().tolist()]
-            operand._position = np.array(positions, dtype=np.int64).reshape(values.shape)
+            values = operand._position.ravel().tolist()
+            positions = [*map(self.tape.values.get, values)]  # weights come again and again, for each sample
+            if None in positions:
+                positions = [self.tape.position(value, primitive, index) for value in values]
+            operand._position = np.array(positions, dtype=np.int64).reshape(operand._position.shape)
         return operand._position
 
     def _symbol(self, position: Any, kind: type[Symbol]) -> Symbol:
@@ -433,6 +436,8 @@ def product(first: Any, second: Any) -> Any:
             return None
         *shape, rows, columns, length = left.shape
         shape += [rows] * (x.positions.ndim > 1) + [columns] * (y.positions.ndim > 1)
+        if length >= _LONG and Symbol in (x.kind, y.kind) and recorder_on_top() is tape:
+            return _dots(tape, plain_array(first), plain_array(second), tuple(shape))
         lanes = LanesTape(tape, left.size)
         pairs = [np.moveaxis(each, -1, 0).ravel() for each in (left, right)]
         with using(lanes.recorder()):
@@ -442,6 +447,19 @@ def product(first: Any, second: Any) -> Any:
         )
     except _WRONG:
         return None
+
+
+def _dots(tape: Tape, first: Array, second: Array, shape: tuple[int, ...]) -> Any:
+    """The product as dot products, as ``mg.dot`` writes them; None where one of them has numbers of another kind."""
+    left = first[None, :] if first.ndim == 1 else first
+    right = (second[:, None] if second.ndim == 1 else second).swapaxes(-1, -2)
+    left, right = np.broadcast_arrays(left[..., :, None, :], right[..., None, :, :])
+    made = np.empty(left.shape[:-1], dtype=object)
+    for at in np.ndindex(made.shape):
+        made[at] = tape.sum_of_products(left[at].tolist(), right[at].tolist(), -0.0)
+        if made[at] is None:
+            return None
+    return tape.array(made.reshape(shape)) if shape else made.item()
 
 
 def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integers, start: float | None = None) -> Any:
