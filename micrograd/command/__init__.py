@@ -3,8 +3,7 @@
 main.py         runs it
 words.py        what may be typed, and the help
 output.py       the exit codes, and JSON
-tokens.py       the tokens of an expression
-corrections.py  suggestions for mathematical notation
+notation.py     the tokens of an expression; suggestions for mathematical notation
 grammar.py      expressions, parsed without running them
 expressions.py  grad, check, draw and explore
 tables.py       train and predict

@@ -23,8 +23,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd import functional
-from micrograd.command.corrections import corrected
-from micrograd.command.tokens import tokens_of
+from micrograd.command.notation import corrected, tokens_of
 from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.primitive import PRIMITIVES
 from micrograd.engine.value import Value
@@ -32,7 +31,7 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from micrograd.command.tokens import Token
+    from micrograd.command.notation import Token
 
 LONGEST = 10_000  # characters; they bound time and memory
 MOST_OPERATORS = 1_000  # each may be nested in the one before

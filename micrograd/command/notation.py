@@ -1,4 +1,6 @@
-"""Suggestions: what a text in mathematical notation may mean in Python's.
+"""Notation: the tokens of an expression, and what a text in mathematical notation may mean in Python's.
+
+The tokens are those of Python: ``1_000``, ``0x1f``, ``1e-3``; letters of every script. What is suggested:
 
 x^2, x²        x**2
 √x · y − 1     sqrt(x) * y - 1
@@ -11,21 +13,59 @@ sigmod(x)      sigmoid(x)
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
-
-from micrograd.command.tokens import Token, tokens_of
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 ELSEWHERE = {"ln": "log", "max": "maximum", "min": "minimum"}  # how other languages and books name functions
 SYMBOLS = {"×": "*", "·": "*", "⋅": "*", "÷": "/", "−": "-", "²": "**2", "³": "**3", "√": "sqrt "}  # of books
 LIKENESS = 0.8  # from 0 to 1: names less alike are not taken for one another
 MOST_UNKNOWN = 10  # different functions that are not known: each costs a comparison with all that are
+_DIGITS = r"[0-9](?:_?[0-9])*"
+_TOKEN = re.compile(
+    rf"""(?P<number>0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+
+                   |(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?)
+       |(?P<name>(?:[^\W\d]|[^\x00-\x7f])(?:\w|[^\x00-\x7f])*)
+       |(?P<mark>\*\*|[-+*/(),])
+       |(?P<other>[^ \t\f\r\n])""",
+    re.VERBOSE,
+)
 _WRITTEN = str.maketrans(SYMBOLS)
+
+
+class Token(NamedTuple):
+    """A token of an expression.
+
+    Attributes:
+        kind: "number", "name", "mark" (an operator, a bracket or a comma), or "other" for what no expression has.
+        text: the token as it is written.
+        start, end: where it is in the text.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def tokens_of(text: str) -> Iterator[Token]:
+    """The tokens of a text, in order.
+
+    Example:
+        >>> [token.text for token in tokens_of("2x**-1.5e3")]
+        ['2', 'x', '**', '-', '1.5e3']
+    """
+    for found in _TOKEN.finditer(text):
+        # In Python, a middle dot can be a part of a name; who types one between two names means a product.
+        is_wrong = found.lastgroup == "name" and ("·" in found[0] or not found[0].isidentifier())
+        yield Token("other" if is_wrong else str(found.lastgroup), found[0], *found.span())
+
+
 _END = Token("end", "", 0, 0)
 
 
