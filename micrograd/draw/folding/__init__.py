@@ -6,7 +6,6 @@ runs.py         boxes of the runs of functions, modules and blocks
 inputs.py       boxes of what goes into a program, by names that are given
 parameters.py   what parameters are called
 samples.py      boxes of samples, each with its loss
-patterns.py     boxes of sums, of dot products, and of what is done to many Values side by side
-loops.py        boxes of the iterations of plain loops
+patterns.py     boxes of sums, dot products, what is done to many Values side by side, and iterations of plain loops
 order.py        the order of the program
 """
