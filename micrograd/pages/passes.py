@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.draw.folding.boxes import about
 from micrograd.draw.folding.groups import Grouping
-from micrograd.draw.folding.inputs import places_of_inputs
 from micrograd.draw.folding.order import in_program_order, in_their_operations
+from micrograd.draw.folding.parameters import places_of_inputs
 from micrograd.draw.text import enclosed, readable
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import commit, keeping_gradients, setting

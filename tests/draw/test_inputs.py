@@ -5,7 +5,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.draw.folding.groups import Grouping
-from micrograd.draw.folding.inputs import places_of_inputs
+from micrograd.draw.folding.parameters import places_of_inputs
 from micrograd.pages.passes import passes
 
 MODEL = mg.nn.MLP(12, [3, 1])

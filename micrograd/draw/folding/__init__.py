@@ -3,8 +3,7 @@
 boxes.py        a box, and what hangs together with what in it
 groups.py       the tree of boxes around the Values of a graph
 runs.py         boxes of the runs of functions, modules and blocks
-inputs.py       boxes of what goes into a program, by names that are given
-parameters.py   what parameters are called
+parameters.py   what parameters are called, and inputs with given names
 samples.py      boxes of samples, each with its loss
 patterns.py     boxes of sums, dot products, what is done to many Values side by side, and iterations of plain loops
 order.py        the order of the program
