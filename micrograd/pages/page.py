@@ -240,10 +240,7 @@ class InlinePage:
 
     Args:
         title: of the page.
-        html: its text.
-
-    Attributes:
-        html: the text of the page, one HTML file.
+        html: its text, one HTML file, which is an attribute, too.
 
     Example:
         >>> InlinePage("A sum", "<p>1 + 1</p>")

@@ -140,7 +140,7 @@ class NativeBatches(Batches):
 
     @staticmethod
     def update_of(update: Callable[..., Any], shared: Sequence[bool]) -> NativeUpdate | None:
-        """An update in native code; see Batches."""
+        """See Batches."""
         made = NativeUpdate(update, shared)
         return made if made.is_native else None
 

@@ -85,12 +85,7 @@ class Batches(ABC):
 
     @staticmethod
     def update_of(update: Callable[..., Any], shared: Sequence[bool]) -> Any:
-        """An update in native code, for ``take_steps``; None where there is no code for it.
-
-        Args:
-            update: of an optimiser.
-            shared: which numbers of the state are one for all parameters.
-        """
+        """An optimiser's update in native code, or None; shared says which states are one for all parameters."""
         return None
 
     def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:
