@@ -461,3 +461,29 @@ def test_random_programs_of_arrays_have_the_values_and_gradients_of_eager_code(n
     assert value == pytest.approx(expected, rel=1e-9)
     slopes = slopes.astype(float)
     np.testing.assert_allclose(gradient.astype(float), slopes, rtol=1e-8, atol=1e-8 * np.abs(slopes).max())
+
+
+@pytest.mark.parametrize("other", ["floats", "an argument", "ints", "Values", "a stack", "a vector"])
+def test_products_of_many_terms_with_values_are_those_of_eager_code(other):
+    rng = np.random.default_rng(0)
+    w, v = (mg.array(rng.normal(size=(6, 40))) for _ in range(2))
+    x = rng.normal(size=(40, 5))
+    others = {
+        "floats": lambda x: rng_numbers,
+        "an argument": lambda x: x,
+        "ints": lambda x: np.arange(200).reshape(40, 5),
+        "Values": lambda x: v.T,
+        "a stack": lambda x: np.stack([x, 2.0 * x]),
+        "a vector": lambda x: x[:, 0],
+    }
+    rng_numbers = rng.normal(size=(40, 5))
+
+    def f(x):
+        return np.tanh(w @ others[other](x) * 0.01) + (v[0] @ v[1]) * x[0, 0]
+
+    leaves = [*w.ravel(), *v.ravel()]
+    found = [np.asarray(function(x)) for function in (mg.compile(f), f)]
+    assert found[0].shape == found[1].shape
+    np.testing.assert_allclose(mg.numbers(found[0]), mg.numbers(found[1]), rtol=1e-12, atol=1e-14)
+    gradients = [mg.gradient(sum(each.ravel().tolist()), leaves) for each in found]
+    np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-12)

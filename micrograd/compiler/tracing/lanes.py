@@ -437,7 +437,9 @@ def product(first: Any, second: Any) -> Any:
         *shape, rows, columns, length = left.shape
         shape += [rows] * (x.positions.ndim > 1) + [columns] * (y.positions.ndim > 1)
         if length >= _LONG and Symbol in (x.kind, y.kind) and recorder_on_top() is tape:
-            return _dots(tape, plain_array(first), plain_array(second), tuple(shape))
+            dots = _dots(tape, plain_array(first), plain_array(second), tuple(shape))
+            if dots is not None:
+                return dots
         lanes = LanesTape(tape, left.size)
         pairs = [np.moveaxis(each, -1, 0).ravel() for each in (left, right)]
         with using(lanes.recorder()):
