@@ -18,7 +18,7 @@ PACKAGE = Path(micrograd.__file__).parent
 CATCHING = {"BaseException", "KeyboardInterrupt", "SystemExit"}
 # Nothing is held there: a suppress, an error put in other words, a thread that gets no interrupts, files to be closed.
 HARMLESS = {
-    "remove_leftovers",
+    "_remove_leftovers",
     "_files",
     "ClosedOver.put_back",
     "Processes._exchanged",

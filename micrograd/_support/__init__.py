@@ -8,7 +8,6 @@ containers.py   numbers in nested lists, tuples, dicts and arrays
 files.py        writing files whole or not at all; reading text, packed or not
 folders.py      writing folders whole or not at all
 interrupts.py   finishing what must not be left half done; what handlers of signals have raised
-leftovers.py    temporary files that killed processes left behind
 locks.py        locks that do not stay locked in a forked child
 memory.py       how much memory there is, and the refusal of what needs more
 saved_state.py  numbers by name, in a file that is whole or refused

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
+import time
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from micrograd._support.interrupts import finish
-from micrograd._support.leftovers import remove_leftovers, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     StrPath: TypeAlias = str | os.PathLike[str]
 
 
+OLD = 24 * 3600.0  # seconds; nobody takes so long to write a file
+_NAME = re.compile(r"\.micrograd-[0-9a-f]{32}\.tmp")
 _writes = ContextVar("writes", default=True)
 
 
@@ -159,7 +162,7 @@ def _remove(path: Path) -> None:
 
 def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bool) -> None:
     """Write a temporary file and rename it to the target. Errors name the path that was given."""
-    temporary = target.with_name(temporary_name())
+    temporary = target.with_name(_temporary_name())
     try:
         _write(temporary, data, durable, private, None if private else _replaced(target))
         os.replace(temporary, target)
@@ -171,7 +174,7 @@ def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bo
         finish(lambda: _remove(temporary))
     if durable:
         _make_name_durable(target.parent)
-    remove_leftovers(target.parent)
+    _remove_leftovers(target.parent)
 
 
 def _replaced(target: Path) -> os.stat_result | None:
@@ -220,3 +223,19 @@ def _make_name_durable(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _temporary_name() -> str:
+    """A name that nothing else has."""
+    return f".micrograd-{os.urandom(16).hex()}.tmp"
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this user left in a folder, once it is old; errors are passed over."""
+    with suppress(OSError):
+        for name in filter(_NAME.fullmatch, os.listdir(folder)):
+            with suppress(OSError):
+                known = os.lstat(folder / name)
+                is_own = not hasattr(os, "geteuid") or known.st_uid == os.geteuid()
+                if is_own and stat.S_ISREG(known.st_mode) and time.time() - known.st_mtime > OLD:
+                    (folder / name).unlink()

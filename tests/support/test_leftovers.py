@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from micrograd._support import leftovers
+from micrograd._support import files
 from micrograd._support.files import write_atomically, write_private
 from tests.support.common import names
 
@@ -29,7 +29,7 @@ def aged(path, seconds):
 def left(folder, name=OWN):
     """A file of this name that is old."""
     (folder / name).write_bytes(b"never whole")
-    aged(folder / name, 1.1 * leftovers.OLD)
+    aged(folder / name, 1.1 * files.OLD)
     return folder / name
 
 
@@ -39,10 +39,10 @@ def test_what_a_killed_process_left_is_removed_when_it_is_old(tmp_path, write):
     killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "file"], check=False)
     assert killed.returncode == -signal.SIGKILL
     (name,) = names(tmp_path)
-    aged(tmp_path / name, 0.9 * leftovers.OLD)
+    aged(tmp_path / name, 0.9 * files.OLD)
     write(tmp_path / "other", b"new")
     assert names(tmp_path) == [name, "other"]
-    aged(tmp_path / name, 1.1 * leftovers.OLD)
+    aged(tmp_path / name, 1.1 * files.OLD)
     write(tmp_path / "other", b"new")
     assert names(tmp_path) == ["other"]
 
@@ -55,7 +55,7 @@ def test_what_is_not_certainly_ours_stays(tmp_path):
     (tmp_path / folder).mkdir()
     (tmp_path / link).symlink_to(tmp_path / "micrograd.tmp")
     for name in (folder, link):
-        aged(tmp_path / name, 2 * leftovers.OLD)
+        aged(tmp_path / name, 2 * files.OLD)
     write_atomically(tmp_path / "file", b"new")
     assert names(tmp_path) == sorted([*strangers, folder, link, "file"])
     assert (tmp_path / "micrograd.tmp").read_bytes() == b"never whole"
@@ -64,14 +64,14 @@ def test_what_is_not_certainly_ours_stays(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no owners there")
 def test_those_of_another_user_stay(tmp_path, monkeypatch):
     left(tmp_path)
-    monkeypatch.setattr(leftovers.os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(files.os, "geteuid", lambda: os.getuid() + 1)
     write_atomically(tmp_path / "file", b"new")
     assert names(tmp_path) == [OWN, "file"]
 
 
 def test_where_files_have_no_owners_old_ones_are_removed(tmp_path, monkeypatch):
     left(tmp_path)
-    monkeypatch.delattr(leftovers.os, "geteuid", raising=False)
+    monkeypatch.delattr(files.os, "geteuid", raising=False)
     write_atomically(tmp_path / "file", b"new")
     assert names(tmp_path) == ["file"]
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_looked_at_is_no_failure(tmp_path, monkeypatch, function)
 
     left(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(leftovers.os, function, fails)
+        patch.setattr(files.os, function, fails)
         write_atomically(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"new"
     assert names(tmp_path) == [OWN, "file"]
