@@ -41,7 +41,7 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
 
     The data goes to a temporary file in the same folder, which then takes the name in one step. So
     neither an error, nor Ctrl-C, nor a loss of power leaves half a file. A process that is killed may
-    leave the temporary one, ``.micrograd-*.tmp``; the next write in that folder removes it. A link stays
+    leave the temporary one, ``.micrograd-*.tmp``; a write in that folder removes it a day later. A link stays
     a link to the file written. What is no file, such as ``/dev/stdout``, is written to directly.
 
     The file keeps its permissions and its group, and its owner when root writes. A new file gets the usual
