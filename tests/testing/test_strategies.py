@@ -262,7 +262,7 @@ def test_numbers_come_from_the_middle_of_an_interval_too(low, high, least):
     ("low", "high"), [(0.0, math.inf), (-math.inf, 0.0), (-1.0, 1.0), (2.0, 3.0), (-math.inf, 2.0), (1e4, math.inf)]
 )
 def test_numbers_come_near_the_ends_at_every_distance(low, high):
-    found = drawn(numbers((low, high)), 400)
+    found = drawn(numbers((low, high)), 1000)
     assert all(low < x < high for x in found)
     assert max(found) == math.nextafter(high, -math.inf)
     assert min(found) == math.nextafter(low, math.inf)
@@ -287,7 +287,9 @@ def test_programs_are_as_large_as_they_are_by_default():
     assert min(inputs) < -2.5
     assert max(inputs) > 2.5
     assert any(number != round(number, 2) for number in inputs)
-    assert {1, 12} <= {len(program.steps) for program in found}
+    steps = [len(program.steps) for program in found]
+    assert min(steps) == 1
+    assert max(steps) >= 10
     both = drawn(own(size=[2, 3], inputs=[2, 3]), 50)
     assert {len(program.inputs) for program in both} == {2, 3}
 

@@ -158,8 +158,8 @@ class Call(_OfProgram):
             commit(chain(plan, setting([node], "_grad", [gradient])))
             return True
         forget_stored(leaves)
-        node._grad = gradient
-        commit(setting(leaves, "_grad", [*map(add, map(_gradient_of, leaves), self.floats(gradient))]))
+        after = map(add, map(_gradient_of, leaves), self.floats(gradient))
+        commit(setting([*leaves, node], "_grad", [*after, gradient]))
         return True
 
 

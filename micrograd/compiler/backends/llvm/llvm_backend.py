@@ -44,7 +44,7 @@ from micrograd.compiler.backends.llvm.llvm_interpreter import (
 )
 from micrograd.compiler.backends.llvm.llvm_kernels import module_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
-from micrograd.compiler.backends.llvm.llvm_runners import RUN, direct_call, runner, turner
+from micrograd.compiler.backends.llvm.llvm_runners import DIRECT, RUN, direct_call, module_of_direct, runner, turner
 from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module_of_scalars, name_of, together
 from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend
@@ -150,7 +150,7 @@ class NativeExecutable(Executable):
 
     def _link(self) -> int:
         """Put the addresses of functions where they belong, and give the runner's. New ones are compiled together."""
-        functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": runner}
+        functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": runner, DIRECT: module_of_direct}
         for _, named in self._unlinked:
             functions.update(named)
         addresses, engines = machine().addresses(functions)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ADDRESS = ctypes.c_void_p
 RUN = ctypes.CFUNCTYPE(None, _ADDRESS, _ADDRESS, ctypes.c_int64)
 _HEAD = object.__basicsize__  # of each object; the address of its class comes last
-_DIRECT = f"micrograd_direct_{_HEAD}_{bytes.__basicsize__}"
+DIRECT = f"micrograd_direct_{_HEAD}_{bytes.__basicsize__}"
 _FASTCALL = 0x80  # METH_FASTCALL: the arguments are in an array
 
 
@@ -87,8 +87,8 @@ def direct_call(buffer: Floats, table: Integers, inputs: slice) -> tuple[Callabl
     One function serves all programs, with a table in the bytes that are its self. It gives False, and nothing has run,
     where an argument is no float.
     """
-    addresses, engines = machine().addresses({_DIRECT: _module_of_direct})
-    method = _Method(b"direct", addresses[_DIRECT], _FASTCALL, None)
+    addresses, engines = machine().addresses({DIRECT: module_of_direct})
+    method = _Method(b"direct", addresses[DIRECT], _FASTCALL, None)
     python = ctypes.pythonapi
     keep = ctypes.cast(python.Py_IncRef, ctypes.c_void_p).value
     where = [inputs.start, inputs.stop - inputs.start, buffer.ctypes.data, table.ctypes.data, len(table)]
@@ -98,10 +98,10 @@ def direct_call(buffer: Floats, table: Integers, inputs: slice) -> tuple[Callabl
     return found, (method, engines, buffer, table)
 
 
-def _module_of_direct() -> ir.Module:
+def module_of_direct() -> ir.Module:
     """The function: of its self, an array of its arguments, and how many these are."""
     module, integers, numbers = ir.Module(name="direct"), INTEGER.as_pointer(), DOUBLE.as_pointer()
-    function = ir.Function(module, ir.FunctionType(INTEGER, [INTEGER, integers, INTEGER]), _DIRECT)
+    function = ir.Function(module, ir.FunctionType(INTEGER, [INTEGER, integers, INTEGER]), DIRECT)
     itself, arguments, given = function.args
     code = Loops(function)
     builder = code.builder

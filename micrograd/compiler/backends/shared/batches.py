@@ -85,8 +85,8 @@ class Batches(ABC):
 
     @staticmethod
     def update_of(update: Callable[..., Any], shared: Sequence[bool]) -> Any:
-        """An optimiser's update in native code, or None; shared says which states are one for all parameters."""
-        return None
+        """An optimiser's update in native code; shared says which states are one for all parameters."""
+        raise NotImplementedError
 
     def at_once(self, batches: Sequence[list[int]], stepping: Stepping) -> int:
         """For how many of these batches, from the first on, ``take_steps`` may take the steps."""
