@@ -136,14 +136,13 @@ class Quick(_QuickCalls):
         operands: Sequence[Any] = ()
         if numbers is None:
             return None
-        if self._looks_at_kinds:
-            if [*map(type, numbers)] != self._kinds:
+        if self._looks_at_kinds and [*map(type, numbers)] != self._kinds:
+            return None
+        if self._values_at:
+            if (given := _operands(numbers, self._values_at)) is None:
                 return None
-            if self._values_at:
-                if (given := _operands(numbers, self._values_at)) is None:
-                    return None
-                operands = given
-                numbers = [*map(_number_of, numbers)] if len(operands) == len(numbers) else _numbers_of(numbers)
+            operands = given
+            numbers = [*map(_number_of, numbers)] if len(operands) == len(numbers) else _numbers_of(numbers)
         special = self._special
         if special.paths is not None:
             return self._on_paths(special.paths, arguments, operands, numbers)
@@ -157,9 +156,7 @@ class Quick(_QuickCalls):
         path: Any = paths.last
         for _ in range(len(paths)):
             quick: Quick | None = path.quick
-            if quick is None or path.is_outdated():
-                break
-            if (inputs := quick._ran(numbers)) is None:
+            if quick is None or path.is_outdated() or (inputs := quick._ran(numbers)) is None:
                 break
             answers = quick._found[quick._answers].tobytes()
             if answers == path.answers:

@@ -427,11 +427,7 @@ def product(first: Any, second: Any) -> Any:
         x, y = _elements(tape, first), _elements(tape, second)
         if BoolSymbol in (x.kind, y.kind) or (x.is_known and y.is_known):
             return None
-        left = x.positions[None, :] if x.positions.ndim == 1 else x.positions
-        right = y.positions[:, None] if y.positions.ndim == 1 else y.positions
-        if left.shape[-1] != right.shape[-2] or left.shape[-1] < 2:
-            return None
-        left, right = np.broadcast_arrays(left[..., :, None, :], right.swapaxes(-1, -2)[..., None, :, :])
+        left, right = _rows_beside_columns(x.positions, y.positions)
         if left.size < FEWEST:
             return None
         *shape, rows, columns, length = left.shape
@@ -451,11 +447,18 @@ def product(first: Any, second: Any) -> Any:
         return None
 
 
+def _rows_beside_columns(first: Array, second: Array) -> tuple[Array, ...]:
+    """Each row of the first matrix beside each column of the second one; a vector is a matrix of one row or column."""
+    left = first[None, :] if first.ndim == 1 else first
+    right = second[:, None] if second.ndim == 1 else second
+    if left.shape[-1] != right.shape[-2] or left.shape[-1] < 2:
+        raise _Declined
+    return tuple(np.broadcast_arrays(left[..., :, None, :], right.swapaxes(-1, -2)[..., None, :, :]))
+
+
 def _dots(tape: Tape, first: Array, second: Array, shape: tuple[int, ...]) -> Any:
     """The product as dot products, as ``mg.dot`` writes them; None where one of them has numbers of another kind."""
-    left = first[None, :] if first.ndim == 1 else first
-    right = (second[:, None] if second.ndim == 1 else second).swapaxes(-1, -2)
-    left, right = np.broadcast_arrays(left[..., :, None, :], right[..., None, :, :])
+    left, right = _rows_beside_columns(first, second)
     made = np.empty(left.shape[:-1], dtype=object)
     for at in np.ndindex(made.shape):
         made[at] = tape.sum_of_products(left[at].tolist(), right[at].tolist(), -0.0)

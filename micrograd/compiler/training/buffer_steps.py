@@ -87,7 +87,7 @@ class BufferSteps(CompiledSteps):
         runs: Any = [run_of(program) for program in (update.program, *programs)]
         self._step, *self._runs = runs
         self._stepping = Stepping(
-            update=cache(partial(self._executable.batches.update_of, self._optimizer.update, shared)),
+            update=cache(partial(self._executable.batches.native_update, self._optimizer.update, shared)),
             given=[0, update.gradients.start, update.rate, *starts],
             results=[update.next.start, *(update.next.start + start for start in starts)],
             states=slice(count, update.current.stop),

@@ -131,15 +131,15 @@ class NativeBatches(Batches):
         They must be of one size, and cut into packs alike. Nothing may call Python, and no thread be worth its while.
         """
         count = len(batches[0])
-        if self._calls_python or (len(self._runs) > 1 and count > 1) or stepping.update() is None:
+        if self._calls_python or (len(self._runs) > 1 and count > 1):
             return 0
         _, packs = self._in_packs(batches[0])
-        if self._threads(packs, _blocks(count, len(packs) // PACK)) > 1:
+        if self._threads(packs, _blocks(count, len(packs) // PACK)) > 1 or stepping.update() is None:
             return 0
         return len([*takewhile(count.__eq__, map(len, batches))])
 
     @staticmethod
-    def update_of(update: Callable[..., Any], shared: Sequence[bool]) -> NativeUpdate | None:
+    def native_update(update: Callable[..., Any], shared: Sequence[bool]) -> NativeUpdate | None:
         """See Batches."""
         made = NativeUpdate(update, shared)
         return made if made.is_native else None

@@ -95,7 +95,7 @@ def direct_call(buffer: Floats, table: Integers, inputs: slice) -> tuple[Callabl
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     itself = pack("9q", *where, id(float), id(False), id(True), keep)
     found = make(("PyCFunction_NewEx", python))(ctypes.addressof(method), itself, None)
-    return found, (method, engines, buffer, table)
+    return found, (method, engines)
 
 
 def module_of_direct() -> ir.Module:

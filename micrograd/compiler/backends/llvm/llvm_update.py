@@ -49,7 +49,6 @@ class NativeUpdate:
     Attributes:
         is_native: whether there is native code for all that it does.
         address: of the function; see _module.
-        kept: what must be in memory when the function runs.
     """
 
     def __init__(self, update: Callable[..., Any], shared: Sequence[bool]) -> None:
@@ -86,7 +85,7 @@ class NativeUpdate:
         name = f"micrograd_update_{hashlib.sha256(described.encode()).hexdigest()[:32]}"
         module = partial(_module, name, computed, reads, len(self._arrays), writes, given[1])
         addresses, engines = machine().addresses({name: module})
-        self.address, self.kept = addresses[name], (self._constants, engines)
+        self.address, self._engines = addresses[name], engines
         self._call = _UPDATE(self.address)
 
     def addresses(self, given: Sequence[int], results: Sequence[int]) -> bytes:

@@ -25,7 +25,7 @@ class Stepping(NamedTuple):
     """What follows a batch in a step, where several steps are taken at once.
 
     Attributes:
-        update: gives the optimiser's update in native code, if there is some; see ``Batches.update_of``.
+        update: gives the optimiser's update in native code, if there is some; see ``Batches.native_update``.
         given: where in the buffer the parameters are, the mean gradients of a batch, the learning rate, and each number
             of the state.
         results: where an update puts the next parameters, and each number of the next state.
@@ -84,7 +84,7 @@ class Batches(ABC):
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
 
     @staticmethod
-    def update_of(update: Callable[..., Any], shared: Sequence[bool]) -> Any:
+    def native_update(update: Callable[..., Any], shared: Sequence[bool]) -> Any:
         """An optimiser's update in native code; shared says which states are one for all parameters."""
         raise NotImplementedError
 
