@@ -7,6 +7,7 @@ would stay locked in the child for ever.
 from __future__ import annotations
 
 import os
+import sys
 from threading import RLock
 from typing import Any
 from weakref import WeakSet
@@ -27,6 +28,11 @@ def new_lock_for_library() -> Any:
     lock = RLock()
     _held_while_forking.append(lock)
     return lock
+
+
+def has_gil() -> bool:
+    """Whether a call of a C function is never interrupted by the code of another thread."""
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def _before_fork() -> None:

@@ -255,6 +255,71 @@ class TestNative:
         with ThreadPoolExecutor(4) as pool:
             assert all(map(all, pool.map(results, range(8))))
 
+    def test_threads_whose_calls_are_of_other_kinds(self, weights):
+        fast = mg.compile(lambda x, y: weights[0] * x + mg.sin(y))
+
+        def results(seed):
+            rng = random.Random(seed)
+            numbers = [rng.randrange(9) for _ in range(500)]
+            kind = (float, int, np.float64)[seed % 3]
+            return [fast(kind(n), 1.0).data == 0.5 * n + math.sin(1.0) for n in numbers]
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(map(all, pool.map(results, range(12))))
+
+    def test_a_finaliser_that_calls_it_in_the_middle(self, weights):
+        fast = mg.compile(lambda x: weights[0] * x)
+        plain = mg.compile(lambda x: x * x)
+        assert [fast(3.0).data, fast(4.0).data, plain(3.0), plain(4.0)] == [1.5, 2.0, 9.0, 16.0]
+        called = []
+
+        class Cycle:
+            def __init__(self):
+                self.itself = self
+
+            def __del__(self):
+                called.append((fast(7.0).data, plain(7.0)))
+
+        before = gc.get_threshold()
+        try:
+            gc.set_threshold(1)
+            for n in range(200):
+                Cycle()
+                assert (fast(float(n)).data, plain(float(n))) == (0.5 * n, float(n * n))
+        finally:
+            gc.set_threshold(*before)
+        gc.collect()
+        assert called == [(3.5, 49.0)] * 200
+
+    @pytest.mark.parametrize("grad", [0.0, -0.0, 1e308, math.inf, math.nan])
+    def test_gradients_that_are_there_already(self, weights, grad):
+        def f(x):
+            return weights[0] * x * 1e308 - weights[1] * x
+
+        fast = mg.compile(f)
+        fast(0.5), fast(0.5)  # the next calls are quick
+        found = []
+        for function in (fast, f):
+            weights[0].grad, weights[1].grad = grad, -grad
+            result = function(0.5)
+            result.backward()
+            found.append(repr([weights[0].grad, weights[1].grad, result.grad]))
+        assert found[0] == found[1]
+
+    def test_gradients_that_are_values(self):
+        w = Value(3.0)
+
+        def f(x):
+            return w * x
+
+        fast = mg.compile(f)
+        fast(1.0), fast(2.0)  # the next call is quick
+        (w * w).backward(create_graph=True)
+        assert isinstance(w.grad, Value)
+        before = w.grad.data
+        fast(5.0).backward()
+        assert float(w.grad) == before + 5.0
+
 
 class TestPaths:
     """Where the function decides on numbers, each path runs as quickly."""

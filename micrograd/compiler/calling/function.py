@@ -161,8 +161,14 @@ class CompiledFunction(Generic[P, R]):
             and not named
             and differentiation_in_use() is None
         ):
-            with self._lock:
-                result: Any = quick.call(arguments) if self._last is quick.owner else None
+            result: Any = None
+            if quick.lock is None:
+                if self._last is quick.owner:
+                    result = quick.call(arguments)
+            else:
+                with quick.lock:
+                    if self._last is quick.owner:
+                        result = quick.call(arguments)
             if result is EAGER:
                 self._ran = quick.last_call = None
                 return quick.end(self.function(*arguments, **named))
@@ -709,7 +715,7 @@ class CompiledFunction(Generic[P, R]):
             return
         if special in (owner, owner.merged) or (special.paths is not None and special.paths is owner.paths):
             if special.quick is None:
-                common = owner, special, compiled, self._as_written
+                common = owner, special, compiled, self._as_written, self._lock
                 special.quick = Quick.of(given, *common)
                 if special.quick is None and special is not owner.merged:
                     special.quick = QuickOfArrays.of(given, *common)

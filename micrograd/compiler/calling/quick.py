@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.backends.shared.deciding import RunOfRegion
-from micrograd.compiler.backends.shared.executable import NOT_FAILED, Executable
+from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.calling.call import Call, node_of_call
 from micrograd.compiler.calling.last_call import MOST_INPUTS
 from micrograd.compiler.calling.mapped import RunOfMaps
@@ -56,10 +56,12 @@ class _QuickCalls:
         special: that, or another path of it: the programs for some answers to what the function asks.
         compiled: the program that runs.
         as_written: runs the function as it is written; see CompiledFunction.
+        lock: of the function.
 
     Attributes:
         owner: as given.
         last_call: the programs, the one of them, and the inputs of the last call, if it was one of these.
+        lock: what a call holds meanwhile, if it shares something with other calls.
     """
 
     last_call: tuple[Specialised, Compiled, Sequence[float] | Floats] | None = None
@@ -71,8 +73,9 @@ class _QuickCalls:
         special: Specialised,
         compiled: Compiled,
         as_written: Callable[..., list[Any]],
+        lock: Any,
     ) -> None:
-        self.owner, self._special, self._compiled = owner, special, compiled
+        self.owner, self._special, self._compiled, self.lock = owner, special, compiled, lock
         self._as_written = partial(as_written, special)
 
     def end(self, result: Any) -> Any:
@@ -99,21 +102,22 @@ class Quick(_QuickCalls):
         self._kinds, special = kinds, self._special
         self._forms = forms if any(length is not None for _, length in forms) else None
         self._values_at = [position for position, kind in enumerate(kinds) if kind is Value]
-        self._values, self._has_values = special.values, special.results.has_values
+        self._values = special.values
         run: Any = self._compiled.run
         ports = run.ports()
-        self._failed = None if ports.failed is NOT_FAILED else ports.failed
-        self._run = ports.direct or _running(ports, len(special.values) + len(kinds))
+        ran: tuple[Callable[..., Any], Floats] = ports.direct or _running(ports, len(special.values) + len(kinds))
+        self._run, self._found = ran
         self._looks_at_kinds = ports.direct is None or bool(self._values_at)
-        self._found, outputs = ports.outputs
-        self._numbers = self._found.data  # where one of them is read in a quarter of the time
-        self._output, self._answers = int(outputs[0]), part_of(outputs[1:])
-        self._gradients = _getting(*ports.gradients)
+        if ports.direct is not None and special.paths is None:
+            self.lock = None
+        (slopes, where), (_, outputs) = ports.gradients, ports.outputs
+        self._gives_gradients, self._answers = len(slopes[where]) > 0, part_of(outputs[1:])
+        self._origin = self._compiled.origin._replace(add=ports.add)
 
     @classmethod
     def of(cls, given: Structure, *common: Any) -> Quick | None:
         """The same; None where arguments or results are others, or the program has no arrays of its own."""
-        (arguments, named), (_, special, compiled, _) = given.nested, common
+        (arguments, named), (_, special, compiled, *_) = given.nested, common
         forms: list[_Form] = [(type(each), len(each) if type(each) in (list, tuple) else None) for each in arguments]
         numbers = _flat(arguments, forms)
         kinds = [*map(type, numbers or ())]
@@ -146,8 +150,10 @@ class Quick(_QuickCalls):
         special = self._special
         if special.paths is not None:
             return self._on_paths(special.paths, arguments, operands, numbers)
-        inputs = None if special.is_outdated() else self._ran(numbers)
-        return None if inputs is None else self._result(self, arguments, operands, inputs)
+        if special.is_outdated():
+            return None
+        inputs = self._inputs(numbers)
+        return self._result(self._run(*inputs), arguments, operands, inputs)
 
     def _on_paths(self, paths: Paths, arguments: tuple[Any, ...], operands: Sequence[Any], numbers: Any) -> Any:
         """The same, where the function decides on numbers."""
@@ -156,12 +162,16 @@ class Quick(_QuickCalls):
         path: Any = paths.last
         for _ in range(len(paths)):
             quick: Quick | None = path.quick
-            if quick is None or path.is_outdated() or (inputs := quick._ran(numbers)) is None:
+            if quick is None or path.is_outdated():
+                break
+            inputs = quick._inputs(numbers)
+            if (found := quick._run(*inputs)) is None:
                 break
             answers = quick._found[quick._answers].tobytes()
             if answers == path.answers:
                 paths.use(path)
-                result = self._result(quick, arguments, operands, inputs)
+                result = quick._result(found, arguments, operands, inputs)
+                self.last_call = quick.last_call
                 if result is not EAGER:
                     paths.end()
                 return result
@@ -172,27 +182,28 @@ class Quick(_QuickCalls):
                 break
         return None
 
-    def _ran(self, numbers: Any) -> Sequence[float] | None:
-        """The inputs of the program, which has run; None where one is no float."""
-        inputs = (*map(_number_of, self._values), *numbers) if self._values else numbers
-        return inputs if self._run(*inputs) else None
+    def _inputs(self, numbers: Any) -> Sequence[float]:
+        """The numbers of all inputs of the program."""
+        return (*map(_number_of, self._values), *numbers) if self._values else numbers
 
-    def _result(self, ran: Quick, arguments: tuple[Any, ...], operands: Sequence[Any], inputs: Sequence[float]) -> Any:
-        """What there is after a run."""
-        special, compiled = ran._special, ran._compiled
+    def _result(self, found: Any, arguments: tuple[Any, ...], operands: Sequence[Any], inputs: Sequence[float]) -> Any:
+        """What there is after a run, which found None where an input is no float, and False where a number is infinite.
+
+        Else it found the number; where it has gradients, a pair of that and of a tuple of the gradients.
+        """
+        if found is None:
+            return None
+        special = self._special
         self.owner.retraced = 0  # nothing was replaced
-        self.last_call = special, compiled, inputs
-        number = ran._numbers[ran._output]
-        if not isfinite(number) or (ran._failed is not None and ran._failed.item()):
+        self.last_call = special, self._compiled, inputs
+        if found is False:
             return EAGER
-        if not ran._has_values:
-            return number
-        gradients = ran._gradients()
-        if not isfinite(sum(gradients)) and not all(map(isfinite, gradients)):
-            return EAGER
-        trained, written = special.trained, (ran._written, arguments, number)
+        if not special.results.has_values:
+            return found[0] if self._gives_gradients else found
+        number, gradients = found if self._gives_gradients else (found, ())
+        trained, written = special.trained, (self._written, arguments, number)
         operands = (*trained, *operands) if operands else trained
-        return node_of_call(Call, compiled.origin, inputs, gradients, written, number, operands)
+        return node_of_call(Call, self._origin, inputs, gradients, written, number, operands)
 
 
 class QuickOfArrays(_QuickCalls):
@@ -212,7 +223,7 @@ class QuickOfArrays(_QuickCalls):
     @classmethod
     def of(cls, given: Structure, *common: Any) -> QuickOfArrays | None:
         """The same; None where arguments or results are others."""
-        (arguments, named), (_, special, compiled, _) = given.nested, common
+        (arguments, named), (_, special, compiled, *_) = given.nested, common
         is_quick = (
             not named
             and 0 < len(arguments) <= _MOST
@@ -252,19 +263,23 @@ class QuickOfArrays(_QuickCalls):
         return node_of_call(Call, compiled.origin, inputs, gradients, written, outputs.item(), special.trained)
 
 
-def _running(ports: Ports, count: int) -> Callable[..., bool]:
-    """What puts so many floats, which are its arguments, where the inputs are, and runs the program."""
-    run, array, positions = ports.run, *ports.inputs
+def _running(ports: Ports, count: int) -> tuple[Callable[..., Any], Floats]:
+    """What puts so many floats, its arguments, where the inputs are, and runs the program; and the array of outputs."""
+    run, (array, positions), (found, (output, *_)) = ports.run, ports.inputs, ports.outputs
     put: Callable[..., object] = partial(_put, array, positions)
     if isinstance(positions, slice):
         put = partial(Struct(f"{count}d").pack_into, array.data, array.itemsize * positions.start)
+    failed, gradients = ports.failed, _getting(*ports.gradients)
 
-    def direct(*numbers: float) -> bool:
+    def direct(*numbers: float) -> Any:
         put(*numbers)
         run()
-        return True
+        number, slopes = found[output].item(), gradients()
+        if failed.item() or not (isfinite(number) and all(map(isfinite, slopes))):
+            return False
+        return (number, slopes) if slopes else number
 
-    return direct
+    return direct, found
 
 
 def _put(array: Floats, positions: Any, *numbers: float) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd._support.locks import has_gil
 from micrograd.compiler.guards.library_state import EXACT
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ def joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
 
 def can_read_pointers() -> bool:
     """Whether a list has its pointers where CPython puts them, and no other thread can move them meanwhile."""
-    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if sys.implementation.name != "cpython" or not has_gil():
         return False
     items = [object(), object()]
     return bytes(_pointers(items)) == pack("2P", *map(id, items))

@@ -17,14 +17,16 @@ that are not there are compiled together, as one object.
 from __future__ import annotations
 
 import ctypes
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, groupby, pairwise
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from micrograd._support.locks import has_gil
 from micrograd.compiler.backends.llvm.llvm_batches import NativeBatches
+from micrograd.compiler.backends.llvm.llvm_calls import MODULES, adding, direct_call
 from micrograd.compiler.backends.llvm.llvm_codes import (
     FOURS,
     SAME,
@@ -44,11 +46,11 @@ from micrograd.compiler.backends.llvm.llvm_interpreter import (
 )
 from micrograd.compiler.backends.llvm.llvm_kernels import module_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
-from micrograd.compiler.backends.llvm.llvm_runners import DIRECT, RUN, direct_call, module_of_direct, runner, turner
+from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
 from micrograd.compiler.backends.llvm.llvm_scalars import is_written_out, module_of_scalars, name_of, together
 from micrograd.compiler.backends.llvm.llvm_update import NativeUpdate
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace, Ports
+from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace, Ports, new_buffer
 from micrograd.compiler.backends.shared.python_calls import Raised, in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take, unrolled, written_out
 from micrograd.compiler.passes.lists import NATIVE
@@ -96,13 +98,17 @@ class NativeExecutable(Executable):
 
     def ports(self) -> Ports:
         """Where the numbers are, and how a program that takes no longer than a call of Python is called."""
-        return super().ports()._replace(direct=self._direct and self._direct[0])
+        return super().ports()._replace(direct=self._direct(), add=adding())
 
-    @cached_property
-    def _direct(self) -> tuple[Callable[..., bool], Any] | None:
-        inputs = super().ports().inputs[1]
-        is_short = self.program.flops < _SHORT and isinstance(inputs, slice) and self.number is DOUBLE
-        return direct_call(self.buffer, self.table, inputs) if is_short and not self.calls_python else None
+    def _direct(self) -> tuple[Callable[..., Any], Floats] | None:
+        """A call that runs a short program in a buffer of its own, as it does not wait for the other calls."""
+        program, inputs = self.program, super().ports().inputs[1]
+        is_short = program.flops < _SHORT and isinstance(inputs, slice) and len(program.outputs)
+        if not is_short or self.calls_python or self.number is not DOUBLE or not has_gil():
+            return None
+        buffer = program.fill(new_buffer(program.size))
+        self._kept.append(buffer)
+        return direct_call(buffer, self.table, inputs, int(program.outputs[0]), program.gradients), buffer
 
     def between_calls(self) -> list[Callable[[], object]]:
         """For each stretch of kernels between calls of functions outside of the program a call that runs it."""
@@ -150,7 +156,7 @@ class NativeExecutable(Executable):
 
     def _link(self) -> int:
         """Put the addresses of functions where they belong, and give the runner's. New ones are compiled together."""
-        functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": runner, DIRECT: module_of_direct}
+        functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": runner, **MODULES}
         for _, named in self._unlinked:
             functions.update(named)
         addresses, engines = machine().addresses(functions)

@@ -55,8 +55,10 @@ class Ports(NamedTuple):
         outputs: the same of the outputs.
         gradients: the same of the gradients.
         failed: an array of a number that is not 0 after a run whose results count for nothing.
-        direct: does all of it: puts floats where the inputs are, and runs; False, and nothing has run, where one of its
-            arguments is no float. None where there is no faster way than to do both.
+        direct: does all of it where that is faster, and no other thread comes between; and the array where it does.
+            Its arguments are floats. It gives what ``Quick`` says.
+        add: adds to the gradients of a tuple of leaves a tuple of floats, and sets the gradient of a node; all at once,
+            or False where one is no float. None where there is no faster way than that of Python.
     """
 
     run: Callable[[], object]
@@ -64,7 +66,8 @@ class Ports(NamedTuple):
     outputs: tuple[Floats, Integers]
     gradients: tuple[Floats, Any]
     failed: Floats
-    direct: Callable[..., bool] | None = None
+    direct: tuple[Callable[..., Any], Floats] | None = None
+    add: Callable[[Any, Any, Any, float], bool] | None = None
 
 
 class Pace(Enum):
