@@ -110,8 +110,7 @@ class Quick(_QuickCalls):
         self._looks_at_kinds = ports.direct is None or bool(self._values_at)
         if ports.direct is not None and special.paths is None:
             self.lock = None
-        (slopes, where), (_, outputs) = ports.gradients, ports.outputs
-        self._gives_gradients, self._answers = len(slopes[where]) > 0, part_of(outputs[1:])
+        self._answers = part_of(ports.outputs[1][1:])
         self._origin = self._compiled.origin._replace(add=ports.add)
 
     @classmethod
@@ -189,7 +188,7 @@ class Quick(_QuickCalls):
     def _result(self, found: Any, arguments: tuple[Any, ...], operands: Sequence[Any], inputs: Sequence[float]) -> Any:
         """What there is after a run, which found None where an input is no float, and False where a number is infinite.
 
-        Else it found the number; where it has gradients, a pair of that and of a tuple of the gradients.
+        Else it found the number, and a tuple of the gradients.
         """
         if found is None:
             return None
@@ -198,9 +197,9 @@ class Quick(_QuickCalls):
         self.last_call = special, self._compiled, inputs
         if found is False:
             return EAGER
+        number, gradients = found
         if not special.results.has_values:
-            return found[0] if self._gives_gradients else found
-        number, gradients = found if self._gives_gradients else (found, ())
+            return number
         trained, written = special.trained, (self._written, arguments, number)
         operands = (*trained, *operands) if operands else trained
         return node_of_call(Call, self._origin, inputs, gradients, written, number, operands)
@@ -277,7 +276,7 @@ def _running(ports: Ports, count: int) -> tuple[Callable[..., Any], Floats]:
         number, slopes = found[output].item(), gradients()
         if failed.item() or not (isfinite(number) and all(map(isfinite, slopes))):
             return False
-        return (number, slopes) if slopes else number
+        return number, slopes
 
     return direct, found
 

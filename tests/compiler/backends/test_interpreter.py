@@ -10,7 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.llvm import llvm_backend, llvm_machine, llvm_runners
+from micrograd.compiler.backends.llvm import llvm_backend, llvm_machine, llvm_calls
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.engine.primitive import PRIMITIVES
@@ -112,7 +112,7 @@ def test_programs_of_any_length_take_no_function_for_a_kernel(count, new_machine
     program = Program(count + 1, tuple(kernels), np.array([0]), np.array([count]), NOTHING, slice(0, 0))
     (output,), _ = backend_of("llvm").run_of(program)(np.array([2.0]))
     assert output == 2.0 * 0.5**count
-    assert {*llvm_machine.machine().names()} == {"micrograd_run", "micrograd_words", llvm_runners.DIRECT}
+    assert {*llvm_machine.machine().names()} == {"micrograd_run", "micrograd_words", *llvm_calls.MODULES}
 
 
 def test_what_is_no_small_kernel_stands_between_them():

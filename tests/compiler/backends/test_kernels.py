@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends.llvm.llvm_codes import code_of
+from micrograd.compiler.backends.llvm.llvm_codes import PANEL, code_of
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
@@ -249,7 +249,7 @@ OF_COLUMNS, OF_ROWS = Access(0, 0, 20, 1), Access(500, 20, 0, 1)
         (16, 16, [(20, OF_ROWS, OF_COLUMNS), (1, Access(0, column_step=1), None)], True),
         (15, 16, [(20, OF_COLUMNS, OF_ROWS)], False),
         (16, 15, [(20, OF_COLUMNS, OF_ROWS)], False),
-        (16, 16, [(257, OF_COLUMNS, OF_ROWS)], False),
+        (16, 16, [(PANEL + 1, OF_COLUMNS, OF_ROWS)], False),
         (16, 16, [(20, OF_COLUMNS, OF_ROWS), (7, OF_COLUMNS, OF_ROWS)], False),
         (16, 16, [(90, Access(0, 0, 200, 2), OF_ROWS)], False),
         (16, 16, [(20, Access(0, 0, 0, 1), OF_ROWS)], False),

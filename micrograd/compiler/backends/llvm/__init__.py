@@ -11,6 +11,7 @@ llvm_functions.py      the forward functions of primitives
 llvm_writer.py         what the code of kernels is written with
 llvm_interpreter.py    other small kernels, which need no code: they are words of a table
 llvm_runners.py        native functions that call kernels
+llvm_calls.py          native functions that Python calls
 llvm_entries.py        native functions that callers in C know how to call
 llvm_update.py         an optimiser's update of arrays in one pass over memory
 llvm_deciding.py       decisions between programs
