@@ -10,7 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.llvm import llvm_backend, llvm_machine, llvm_calls
+from micrograd.compiler.backends.llvm import llvm_backend, llvm_calls, llvm_machine
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.engine.primitive import PRIMITIVES
