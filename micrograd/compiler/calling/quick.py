@@ -14,7 +14,6 @@ from array import array
 from functools import partial
 from math import isfinite
 from operator import attrgetter, countOf
-from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +104,7 @@ class Quick(_QuickCalls):
         self._values = special.values
         run: Any = self._compiled.run
         ports = run.ports()
-        ran: tuple[Callable[..., Any], Floats] = ports.direct or _running(ports, len(special.values) + len(kinds))
+        ran: tuple[Callable[..., Any], Floats] = ports.direct or _running(ports)
         self._run, self._found = ran
         self._looks_at_kinds = ports.direct is None or bool(self._values_at)
         if ports.direct is not None and special.paths is None:
@@ -262,35 +261,25 @@ class QuickOfArrays(_QuickCalls):
         return node_of_call(Call, compiled.origin, inputs, gradients, written, outputs.item(), special.trained)
 
 
-def _running(ports: Ports, count: int) -> tuple[Callable[..., Any], Floats]:
-    """What puts so many floats, its arguments, where the inputs are, and runs the program; and the array of outputs."""
-    run, (array, positions), (found, (output, *_)) = ports.run, ports.inputs, ports.outputs
-    put: Callable[..., object] = partial(_put, array, positions)
-    if isinstance(positions, slice):
-        put = partial(Struct(f"{count}d").pack_into, array.data, array.itemsize * positions.start)
-    failed, gradients = ports.failed, _getting(*ports.gradients)
+def _running(ports: Ports) -> tuple[Callable[..., Any], Floats]:
+    """What puts floats, its arguments, where the inputs are, and runs the program; and the array of outputs."""
+    run, (array, inputs), (found, (output, *_)), (slopes, part) = (
+        ports.run,
+        ports.inputs,
+        ports.outputs,
+        ports.gradients,
+    )
+    failed = ports.failed
 
     def direct(*numbers: float) -> Any:
-        put(*numbers)
+        array[inputs] = numbers
         run()
-        number, slopes = found[output].item(), gradients()
-        if failed.item() or not (isfinite(number) and all(map(isfinite, slopes))):
+        number, gradients = found[output].item(), tuple(slopes[part].tolist())
+        if failed.item() or not (isfinite(number) and all(map(isfinite, gradients))):
             return False
-        return number, slopes
+        return number, gradients
 
     return direct, found
-
-
-def _put(array: Floats, positions: Any, *numbers: float) -> None:
-    array[positions] = numbers
-
-
-def _getting(array: Floats, positions: Any) -> Callable[[], tuple[float, ...]]:
-    """What gives the numbers at some positions of an array."""
-    if not isinstance(positions, slice):
-        return lambda: tuple(array[positions].tolist())
-    count = len(array[positions])
-    return partial(Struct(f"{count}d").unpack_from, array.data, array.itemsize * positions.start)
 
 
 def _form_of(argument: Any) -> tuple[Any, ...] | None:

@@ -15,8 +15,7 @@ alone.py         operations that are like few others
 sums.py          sums that are alike become one kernel
 placing.py       where each number lies in the buffer
 repeats.py       stretches of operations that come again and again, which become loops
-late.py          what interrupts a loop, and can wait
-aligned.py       the levels of a loop are those of whole iterations
+levels.py        on which level each operation is computed, so that loops are found as they were meant
 iteration_graph.py    what one iteration of such a loop computes, as a graph
 transposing.py   numbers that belong to samples are laid out so that those of all samples are neighbours
 fusing.py        one kernel of two, where only the one reads what the other writes

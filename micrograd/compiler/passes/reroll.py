@@ -34,7 +34,7 @@ from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
 from micrograd.compiler.passes.iteration_graph import iteration_graph_of
-from micrograd.compiler.passes.late import with_late
+from micrograd.compiler.passes.levels import with_late
 from micrograd.compiler.passes.placing import CONSTANTS
 from micrograd.compiler.passes.repeats import Stretches, repeats
 from micrograd.compiler.passes.sums import Owners, Sums

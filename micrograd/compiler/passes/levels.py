@@ -1,16 +1,24 @@
-"""Aligned: what belongs to one iteration of a loop is computed in that iteration.
+"""Levels: on which level each operation is computed, so that loops are found as they were meant.
 
-The level of a node is the first one on which it can be computed. So in
+The level of a node is the first one on which it can be computed. Two things are in the way of a loop then.
+
+What is computed as soon as it can be may wait until it is needed. In the reverse program of
+
+    for letter in text: h = tanh(w * h + rows[letter])
+
+the gradient of a row stands on the level after the last time that its letter was read, and no iteration from there on
+is like those before. And where a state is read by a slower one, as in ``c = c * h; h = tanh(w * h + c)``, the one runs
+ahead of the other: then no iteration has the same operands as the one before. From the level on where this begins, all
+nodes are moved to the last level on which they may stand, where that makes more of a loop.
+
+What belongs to one iteration may stand on the levels of another. In
 
     for x in xs: h = tanh(w * h + x); total += exp(h * h)
 
-the square of h stands on the levels of the next h, and an iteration of levels has the h of one iteration of the program
-and the square of the one before. The first h and the last square belong to no iteration of levels, and would be kernels
-beside the loop: in a deep network those of several iterations, at each end.
-
-Here the levels of an iteration are as many as its longest chain of operations has, and all that belongs to an iteration
-stands on them. What belongs to it is found from the nodes of the loop, by going on to their operands and users beside
-it, as far as these are made like those of the other iterations. Nothing depends on what is found here but the order.
+the square of h stands on the levels of the next h, so the first h and the last square belong to no iteration, and
+would be kernels beside the loop. Here an iteration has as many levels as its longest chain of operations, and all that
+belongs to it stands on them. That is found from the nodes of the loop, by going on to their operands and users beside
+it, as far as these are made like those of the other iterations. Nothing depends on what is found but the order.
 """
 
 from __future__ import annotations
@@ -22,19 +30,72 @@ import numpy as np
 
 from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.repeats import better, numbered, repeats
+from micrograd.compiler.passes.repeats import Operands, Stretches, better, numbered, repeats, same_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
-    from micrograd.compiler.passes.repeats import Operands, Stretches
 
+_GAP = 32  # levels in no loop that are worth a look
+_TRIES = 3
 _MOST = 1 << 13  # nodes of an iteration: those beside the loop are looked at one by one
 
 
-def aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Operands) -> tuple[Integers, Stretches]:
+def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | None]:
+    """The levels of all nodes, where some are late, and the stretches that repeat then, which begin and end together.
+
+    Args:
+        graph: in normal form, with no terms that stay whole.
+        levels: of its nodes; 0 for what is given.
+    """
+    stretches = Stretches.of(graph, levels)
+    if stretches is None:
+        return levels, None
+    operands = Operands.of(graph)
+    stretches = same_operands(graph, levels, stretches, operands)
+    tried = set[int]()
+    while len(tried) < _TRIES:
+        first = next((first for first in _interrupted(stretches) if first not in tried), None)
+        if first is None:
+            break
+        tried.add(first)
+        levels, stretches = better(graph, (levels, stretches), _delayed(levels, operands, first), operands)
+    return _aligned(graph, levels, stretches, operands)
+
+
+def _interrupted(stretches: Stretches) -> Iterator[int]:
+    """The first level of each stretch after which it goes on soon, and the first of many that are in no stretch."""
+    end, last = 1, len(stretches.starts) - 1
+    before = (0, 0, 0)
+    for first, period, count in [*stretches.found, (last, 0, 0)]:
+        if before[1] == period and first - end <= 2 * period:
+            yield before[0]
+        elif first - end > _GAP:
+            yield end
+        before, end = (first, period, count), first + period * count
+
+
+def _delayed(levels: Integers, operands: Operands, first: int) -> Integers:
+    """The last levels on which nodes may stand, of those from a level on."""
+    nodes = np.flatnonzero(levels >= first)
+    owners, _, used = operands.of_nodes(nodes)
+    below = np.append(levels, 0)[used]  # the last is that of ONE
+    chosen = np.flatnonzero(below >= first)
+    chosen = chosen[np.argsort(-below[chosen], kind="stable")]
+    users, used, below = nodes[owners[chosen]], used[chosen], below[chosen]
+    late = levels.copy()
+    late[nodes] = int(levels.max())
+    cuts = np.flatnonzero(np.diff(below, append=-1)) + 1
+    begin = 0
+    for end in cuts.tolist():  # the users of nodes on one level are on higher ones
+        np.minimum.at(late, used[begin:end], late[users[begin:end]] - 1)
+        begin = end
+    return late
+
+
+def _aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Operands) -> tuple[Integers, Stretches]:
     """The levels of all nodes, where iterations begin and end together, and the stretches that repeat then.
 
     Args:
