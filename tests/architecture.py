@@ -62,6 +62,11 @@ makes one program of another is in `passes/`.
 | layer | component | what it is for | lines |
 |---|---|---|---|
 {rows_of_compiler}
+
+## The modules
+
+What each module says of itself in its first line.
+{modules}
 """
 
 
@@ -179,6 +184,16 @@ class Architecture:
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         return docstring.partition("\n")[0].replace("``", "`")
 
+    def listing(self) -> str:
+        """A table of the modules of each package in this one."""
+        tables = []
+        for folder in sorted({path.parent for path in self.modules.values() if path.parent.name}):
+            paths = [path for path in self.modules.values() if path.parent == folder and path.name != "__init__.py"]
+            if paths and folder.name != "exercises":  # those are a chapter each
+                rows = [f"| `{path.name}` | {self.says(str(path))} |" for path in paths]
+                tables.append("\n".join([f"\n### `{folder}/`\n", "| module | what it is |", "|---|---|", *rows]))
+        return "\n".join(tables)
+
     def lines(self, component: str) -> int:
         """How long the modules of a component are together."""
         paths = [self.package / path for name, path in self.modules.items() if self.component(name) == component]
@@ -272,7 +287,7 @@ def architectures() -> tuple[Architecture, Architecture]:
 
 def page() -> str:
     package, compiler = architectures()
-    return TEXT.format(rows=package.map(), rows_of_compiler=compiler.map(), command=COMMAND)
+    return TEXT.format(rows=package.map(), rows_of_compiler=compiler.map(), command=COMMAND, modules=package.listing())
 
 
 def maps(page: str) -> list[str]:

@@ -1,20 +1,6 @@
 """Exercises of the learner's path, which check answers and say what is wrong and why.
 
 The path is docs/learn/, a chapter a page. ``mg.learn`` loads when it is first asked for.
-
-exercise.py      a question, how its answer is judged, and what is known about wrong ones
-catalogue.py     all chapters and their exercises, found by number
-keeping.py       what a learner has done so far, in a file on the learner's machine
-sliders.py       a page with sliders, which choose one of many pictures
-data.py          handwritten digits and first names for the chapters
-__main__.py      the progress of a class, for teachers
-comparing.py     comparing what an answer gives with what is right, numbers and words
-running.py       running what a learner wrote, which may raise
-deadline.py      judging an answer in a child process, which is killed if it never ends
-programs.py      small random programs, and simpler ones that show the same failure
-contributions.py what each use of a Value adds to its gradient, and what a wrong sum was made of
-kinds/           how each kind of exercise is judged
-exercises/       the exercises, a module a chapter
 """
 
 from __future__ import annotations

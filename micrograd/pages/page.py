@@ -21,7 +21,7 @@ from micrograd.draw.text import enclosed
 # The script of a page is one text: these files, one after the other. Each uses what is above it when the page
 # starts; inside of its functions it may use all of them.
 SCRIPTS = (
-    "page",  # the data, and the constants
+    "page",  # the data, the constants, and elements of SVG and HTML
     "names",  # numbers and names
     "evaluator",  # the primitives on floats, and formulas made of them
     "words",  # formulas in words
@@ -31,7 +31,6 @@ SCRIPTS = (
     "folding",  # which groups are open, and which member of a stack is shown
     "wrapping",  # rows that are too long for the page
     "arrangement",  # the room that everything takes
-    "elements",  # of SVG and HTML
     "drawing",  # the items in their places
     "strips",  # many numbers as colours
     "painting",  # what the step changes in the drawing
@@ -53,15 +52,13 @@ SEQUENCE = (  # before the start of a page with a softmax that predicts
     "attention",  # which token reads which, as maps
     "blocks",  # the program by blocks, token by token, and the steps through them
     "typing",  # another word
-    "sampling",  # words that the program makes up
-    "trying",  # a word and the temperature, as one likes
+    "trying",  # a word and the temperature, as one likes, and words that the program makes up
     "recorded_blocks",  # the same at each snapshot of a training, with words that are made up
     "sequence",  # all of it, and what the controls move
 )
 RECORDING = (  # before the start of a page that shows a training
-    "random",  # Python's random numbers
+    "datasets",  # Python's random numbers, and points to train on
     "training",  # what fit does, from the formulas
-    "datasets",  # points to train on
     "snapshots",  # the snapshots of a training, recorded or added by the page
     "losses",  # the curve
     "maps",  # what neurons say of each place of the plane

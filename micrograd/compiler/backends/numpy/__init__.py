@@ -1,4 +1,1 @@
-"""The NumPy backend: the reference.
-
-numpy_backend.py   each kernel is one or two calls of NumPy on views of the buffer
-"""
+"""The NumPy backend: the reference."""
