@@ -1,6 +1,5 @@
 """The architecture: components on layers, imports that run downwards only, and a map in docs that says what is so."""
 
-
 import pytest
 
 from tests.architecture import (
