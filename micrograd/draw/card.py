@@ -1,4 +1,4 @@
-"""How a Value and an operation look in a picture: cards and boxes in Graphviz's table language.
+"""How a Value and an operation look in a picture: cards and nodes in Graphviz's table language.
 
 A card has the label, the number (data) and the gradient (grad) of a Value. Leaves, which a program starts
 from, have a thick frame; results a thin one; constants, to which no gradient flows, are small and grey.

@@ -1,4 +1,4 @@
-"""The picture of a large graph: what repeats is one box, as on the pages of explore.
+"""The picture of a large graph: what repeats is one group, as on the pages of explore.
 
 A closed box shows its number, or its numbers as a strip of colour, and a matrix of parameters as a heat map. Of boxes
 that are the same part of the program one is drawn, and how many there are. Plain numbers stand in their operations.

@@ -1,4 +1,4 @@
-r"""Pictures of a Value's graph: each Value is a card, each operation a box with its symbol.
+r"""Pictures of a Value's graph: each Value is a card, each operation a node with its symbol.
 
     draw_dot(loss)              # shown by a notebook; .render("loss") writes it
     save(loss, "loss.svg")      # .svg, .png, .pdf or .dot

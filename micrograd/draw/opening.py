@@ -1,4 +1,4 @@
-"""Which boxes of a folded graph stand open in a picture: as many as leave the whole small enough to read."""
+"""Which groups of a folded graph stand open in a picture: as many as leave the whole small enough to read."""
 
 from __future__ import annotations
 

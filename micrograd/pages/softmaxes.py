@@ -1,4 +1,4 @@
-"""Softmaxes in a graph, found by what they compute, whoever wrote them: heads of attention, and predictions.
+"""Softmaxes in a graph, found by what they compute, whatever code wrote them: heads of attention, and predictions.
 
 A softmax is numbers that are divided by one total, the sum of their exponentials. Where each of its weights multiplies
 a row of other numbers, and the products are added up, it is a head of attention:

@@ -1,4 +1,4 @@
-"""Names for the Values that a function reads, so that they can be handed to others as arrays by name.
+"""Names for the Values that a function reads, so that others can take them as arrays by name.
 
 A list of Values, or of equally long lists of them, is one array. A module's have the names of its ``state_dict``
 without their last indices, and others begin with the name of the variable that leads to them:

@@ -1,4 +1,4 @@
-"""Boxes around Values: a tree, which groups.py builds, and what hangs together with what in it."""
+"""Groups of Values: a tree, which groups.py builds, and what hangs together with what in it."""
 
 from __future__ import annotations
 
