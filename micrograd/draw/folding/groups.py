@@ -1,4 +1,4 @@
-"""Which Values belong together, as a tree of groups: what repeats is one group, so that a large graph is a small picture.
+"""Which Values belong together, as a tree of groups: what repeats is one group, so a large graph is a small picture.
 
 In this order: the runs of functions, modules and blocks (runs.py); neurons in layers in networks; what runs share, the
 parameters; samples (samples.py); sums, dot products and what is done to many Values side by side (patterns.py); runs of
