@@ -153,6 +153,9 @@ def _transformed(name: str, f: Callable[..., Any], made: partial[Any]) -> Any:
 
 
 def _value_and_gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: Any, **settings: Any) -> tuple[Any, Any]:
+    if (found := _by_tracer("grad", f, arguments, settings, argnums)) is not None:
+        value, gradient = found
+        return value, gradient
     inputs = Inputs(arguments, argnums)
     output = inputs.run(f, settings)
     if not isinstance(output, Value) and real_number(output) is None:
@@ -163,6 +166,12 @@ def _value_and_gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: A
         raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
     inputs.connect([output])
     return inputs.returned(output), inputs.joined(inputs.gradients_of(output))
+
+
+def _by_tracer(name: str, f: Any, arguments: tuple[Any, ...], settings: dict[str, Any], by: Any) -> Any:
+    """What a transform gives where a tracer does not need the derivatives to tell what they are; else None."""
+    tracer = tracer_on_top()
+    return None if tracer is None else tracer.transformed(name, f, arguments, settings, by)
 
 
 def _gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: Any, **settings: Any) -> Any:
@@ -201,6 +210,8 @@ def _jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...], rows_of: Ca
 def _jacobian_at(
     f: Callable[..., Any], argnums: Any, rows_of: Callable[..., Any], /, *arguments: Any, **settings: Any
 ) -> Any:
+    if (found := _by_tracer("jacobian", f, arguments, settings, argnums)) is not None:
+        return found
     inputs = Inputs(arguments, argnums)
     outputs, rebuild = flatten(inputs.run(f, settings), OUTPUT)
     inputs.connect(outputs)
@@ -275,6 +286,9 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
             raise TypeError(f"{what} must be a list or a tuple, one for each argument, not {type(given).__name__}")
     if len(primals) != len(tangents):
         raise ValueError(f"jvp needs a tangent for each primal, not {len(tangents)} for {len(primals)}")
+    if (found := _by_tracer("jvp", f, tuple(primals), {}, tangents)) is not None:
+        value, tangent = found
+        return value, tangent
     inputs = Inputs(_required_arguments(primals, "jvp"), tuple(range(len(primals))))
     pairs = zip(primals, tangents, strict=True)
     rates = [rate for primal, tangent in pairs for rate in matching(tangent, primal, "a tangent", "its primal")]
@@ -284,13 +298,13 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     outputs, rebuild = flatten(inputs.run(f, {}, as_written=True), OUTPUT)
     inputs.connect(outputs)
     positions = [position for position, output in enumerate(outputs) if isinstance(output, Value)]
-    found: list[Any] = [0.0] * len(outputs)
+    slopes: list[Any] = [0.0] * len(outputs)
     with differentiating():
         direction: dict[Any, Any] = dict(zip(inputs.fresh, rates, strict=True))
         (made,) = tangents_of([outputs[position] for position in positions], [direction], inputs.in_graphs)
     for position, tangent in zip(positions, inputs.constants_or_graphs(made), strict=True):
-        found[position] = tangent
-    return rebuild([inputs.returned(output) for output in outputs]), rebuild(found)
+        slopes[position] = tangent
+    return rebuild([inputs.returned(output) for output in outputs]), rebuild(slopes)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -317,6 +331,9 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         (43.0, 2.0)
     """
     check_differentiable(f)
+    if (found := _by_tracer("vjp", f, primals, {}, tuple(range(len(primals))))) is not None:
+        value, function = found
+        return value, function
     inputs = Inputs(_required_arguments(primals, "vjp"), tuple(range(len(primals))))
     outputs, rebuild = flatten(inputs.run(f, {}), OUTPUT)
     inputs.connect(outputs)

@@ -55,6 +55,18 @@ class Tracer(Recorder):
         """Raise, because this use of numbers cannot be written down; instead is a sentence that says what to write."""
         raise NotImplementedError
 
+    def transformed(self, name: str, f: Any, arguments: tuple[Any, ...], settings: dict[str, Any], by: Any) -> Any:
+        """What a transform of a function gives for arguments; None if it is to run as on any numbers.
+
+        Args:
+            name: "grad", which gives the value, too; "jacobian", "jvp" or "vjp".
+            f: the function.
+            arguments: those by position.
+            settings: those by name.
+            by: which arguments are differentiated by, as positions; of jvp, the tangents.
+        """
+        return None
+
     def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
         """Copies of numbers and Values for a transform, the source, to differentiate by; None for ordinary ones."""
         raise NotImplementedError

@@ -57,7 +57,17 @@ def are_same(one, other):
         return type(one) is type(other) and len(one) == len(other) and all(map(are_same, one, other))
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(are_same(one[name], other[name]) for name in one)
+    if isinstance(one, np.ndarray) and one.dtype == object:
+        return one.shape == other.shape and all(map(are_same, one.flat, other.flat))
     return is_same(one, other)
+
+
+def flat(result):
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (tuple, list)):
+        return [number for part in result for number in flat(part)]
+    return [float(number) for number in np.ravel(result)]
 
 
 def numbers(*shape):
@@ -120,6 +130,70 @@ ALIKE = {
 }  # fmt: skip
 
 
+def squares(w, x, y):
+    return np.mean((x @ w - y) ** 2)
+
+
+def logistic(w, x, y):
+    return np.mean(np.log1p(np.exp(x @ w)) - y * (x @ w))
+
+
+def descended(w, x, y):
+    def step(state, rate):
+        value, slope = mg.value_and_grad(logistic)(state["w"], x, y)
+        return {"w": state["w"] - rate * slope}, value
+
+    return mg.scan(step, {"w": w}, np.array([0.1, 0.2, 0.3]))
+
+
+def pulled_back(w, x, y):
+    value, pull_back = mg.vjp(lambda w, shift: x @ w + shift, w, 0.5)
+    return value, pull_back(value - y)
+
+
+def curved(w, x, y):
+    def network(point):
+        return np.sum(np.tanh(w * point) * w)
+
+    return mg.mean(mg.vmap(lambda point: mg.grad(mg.grad(network))(point) + network(point))(y))
+
+
+def filtered(w, x, y):
+    """The covariances begin with numbers, and depend on no row."""
+
+    def likelihood(w):
+        def step(state, seen):
+            mean, variance = state[0], state[1] + w[0]
+            gain = variance / (variance + w[1])
+            return (mean + gain * (seen - mean), (1 - gain) * variance), mg.log(variance + w[1])
+
+        return np.sum(mg.scan(step, (0.0, 1.0), y)[1])
+
+    return mg.value_and_grad(likelihood)(w)
+
+
+INSIDE = {  # of w, a matrix x and y: derivatives that are taken inside of the function
+    "a step of gradient descent": lambda w, x, y: w - 0.1 * mg.grad(squares)(w, x, y),
+    "a model in a dict": lambda w, x, y: mg.value_and_grad(lambda p: squares(p["w"], x, y))({"w": w, "b": [0.5]}),
+    "several arguments": lambda w, x, y: mg.grad(squares, argnums=(0, 2))(w, x, y),
+    "a gradient by rows": lambda w, x, y: mg.grad(squares, argnums=1)(w, x, y),
+    "the gradient by an element": lambda w, x, y: mg.grad(lambda z: z * y[1] * squares(w, x, y))(w[0]) * y,
+    "Newton's method": lambda w, x, y: np.linalg.solve(mg.hessian(logistic)(w, x, y), mg.grad(logistic)(w, x, y)),
+    "a step of Gauss and Newton": lambda w, x, y: mg.jacobian(lambda w: np.exp(x @ w) - y)(w).T @ y,
+    "the Jacobian of a dict": lambda w, x, y: mg.jacobian(lambda w: {"sum": w.sum(), "rows": [x @ w]})(w),
+    "a Hessian times a vector": lambda w, x, y: mg.hvp(lambda w: logistic(w, x, y))(w, w),
+    "a tangent": lambda w, x, y: mg.jvp(lambda w, scale: scale * logistic(w, x, y), (w, 0.5), (w, 1.0)),
+    "a pullback": pulled_back,
+    "a gradient of a gradient": lambda w, x, y: mg.grad(lambda w: squares(w - mg.grad(squares)(w, x, y), x, y))(w),
+    "gradients of all rows": lambda w, x, y: mg.vmap(mg.grad(lambda w, a, b: (w @ a - b) ** 2), (None, 0, 0))(w, x, y),
+    "second derivatives in each row": curved,
+    "steps in a loop": descended,
+    "a state that begins with numbers": filtered,
+    "a Value": lambda w, x, y: mg.grad(lambda w: squares(w, x, y) * WEIGHTS[0])(w)[0],
+    "ridge regression": lambda w, x, y: np.linalg.solve(x.T @ x + w[0] * np.eye(3), x.T @ y),
+}  # fmt: skip
+
+
 OF_LABELS = {
     "signs": lambda w, x, y: np.log(1 + np.exp((1 - 2 * y) * (x @ w))).mean(),
     "a choice": lambda w, x, y: np.where(y == 1, x @ w, -(x @ w)).sum() * (0.5 + (y == 2).sum()),
@@ -135,6 +209,13 @@ class TestAlikeRows:
     @pytest.mark.parametrize("name", ALIKE)
     def test_few_rows_are_traced(self, name, caplog):
         assert not is_traced_in_full(caplog, ALIKE[name], numbers(ROWS))
+
+    @pytest.mark.parametrize("name", INSIDE)
+    def test_derivatives_inside_of_the_function(self, name, caplog):
+        function, arguments = INSIDE[name], (numbers(3), numbers(ROWS, 3), numbers(ROWS))
+        assert not is_traced_in_full(caplog, function, *arguments)
+        for found, expected in zip(*map(flat, (mg.compile(function)(*arguments), function(*arguments))), strict=True):
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
     @pytest.mark.parametrize("rows", [407, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (400, 431, 512))])
     def test_numbers_of_rows(self, rows, caplog):
@@ -634,8 +715,10 @@ UNLIKE = {
     "a view": lambda x: np.stack([x, x]).diagonal() * 2,
     "rounded": lambda x: x.round(1),
     "another dtype": lambda x: x.astype(object) * 2,
-    "a transform inside": lambda x: mg.grad(lambda y: y.sum())(x),
-    "a transform of an element": lambda x: mg.grad(lambda y: y * y)(x[0]) * x,
+    "a transform that asks how many rows there are": lambda x: mg.grad(lambda y: y[:420].sum())(x),
+    "a transform of a list": lambda x: mg.jacobian(lambda y: y[0] * x)([x[0], x[1]]),
+    "the gradient of a known number": lambda x: mg.grad(lambda y: 3.0)(x) + x,
+    "a gradient that remembers": lambda x: mg.grad(lambda y: remembers(y).sum())(x),
     "an operand of another class": lambda x: np.transpose(x, range(1)) * 2,
     "under no_grad": under_no_grad,
     "a decision": lambda x: mg.cond(x[0] > 0, lambda: x[1], lambda: x[2]),

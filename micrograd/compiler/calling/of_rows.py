@@ -68,6 +68,10 @@ _BYTES_OF_A_MAPPED = 150  # for each number that iterations of mg.vmap read and 
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
 
 
+class _MemoryOfMapsError(UnlikeRowsError):
+    """A program for which mg.vmap had better go through memory that is used again."""
+
+
 class _OfRows(Specialised):
     """The programs of a function for many rows.
 
@@ -144,12 +148,12 @@ class _OfRows(Specialised):
 
         Raises:
             MemoryError: if there is not enough.
-            UnlikeRowsError: if mg.vmap would take less of it.
+            _MemoryOfMapsError: if mg.vmap would take less of it.
         """
         each = getattr(self._request.lower, "dtype", np.dtype(float)).itemsize
         self._check_memory(size * each + inputs * _BYTES_OF_AN_INPUT, f"{size:,} numbers of {each} bytes")
         if size > _MOST_NUMBERS and any("vmap" in code.co_names for code in self.closed_over.codes):
-            raise UnlikeRowsError("much memory")
+            raise _MemoryOfMapsError("much memory")
 
     def _check_memory(self, needed: int, what: str) -> None:
         check_memory(needed, bytes_there(), f"{what} in {self.name}, for {self._rows:,} rows or iterations,")
@@ -277,28 +281,11 @@ class ManyRows:
             chosen, other = other, chosen
         try:
             try:
-                looked = self._looked(given, size, chosen, reached)
-            except (OutlineError, UnlikeRowsError):
-                if not reached.is_current():
+                return self._of_sizes(given, size, chosen, reached, traces)
+            except (OutlineError, UnlikeRowsError) as error:
+                if isinstance(error, _MemoryOfMapsError) or not reached.is_current():
                     raise
-                looked = self._looked(given, size, other, reached)
-            sizes, known = looked.sizes, looked.known
-            cut = [Structure(each) for each in looked.arguments[1:]]
-            key = size if cut[0].key == given.key else None, *(each.key for each in cut)
-            few_rows = self._known.get(key)
-            if few_rows is None or not few_rows.are_of(looked.outlines):
-                traces()
-                _LOG.debug("%r is traced for %d of %d rows", function, sizes[0], size)
-                others = [_OtherRows(size, count, looked.looks if known else None, looked.goes_in) for count in sizes]
-                programs = [self._special(rows, each, known) for rows, each in zip(others, cut, strict=True)]
-                few_rows = _Few(sizes, programs, looked.outlines)
-            made_of_few = _OfRows(
-                few_rows, size, looked.floats, given, [numbers for *_, numbers in known], partial(self._make, given)
-            )
-            self._known[key] = few_rows
-            self._known.move_to_end(key)
-            if len(self._known) > _STEP:
-                self._known.popitem(last=False)
+                return self._of_sizes(given, size, other, reached, traces)
         except Exception as error:  # one of the function's own comes again
             if is_of_handler(error) or isinstance(error, MemoryError):
                 raise
@@ -307,6 +294,32 @@ class ManyRows:
         finally:
             if not reached.is_current():
                 reached.put_back(whole=True)
+
+    def _of_sizes(
+        self, given: Structure, size: int, sizes: list[int], reached: ClosedOver, traces: Callable[[], None]
+    ) -> Specialised:
+        """The programs for so many rows, made of those for three sizes.
+
+        Raises:
+            OutlineError, UnlikeRowsError: if they cannot be.
+        """
+        looked = self._looked(given, size, sizes, reached)
+        known, cut = looked.known, [Structure(each) for each in looked.arguments[1:]]
+        key = size if cut[0].key == given.key else None, *(each.key for each in cut)
+        few_rows = self._known.get(key)
+        if few_rows is None or not few_rows.are_of(looked.outlines):
+            traces()
+            _LOG.debug("%r is traced for %d of %d rows", self._function, sizes[0], size)
+            others = [_OtherRows(size, count, looked.looks if known else None, looked.goes_in) for count in sizes]
+            programs = [self._special(rows, each, known) for rows, each in zip(others, cut, strict=True)]
+            few_rows = _Few(sizes, programs, looked.outlines)
+        made_of_few = _OfRows(
+            few_rows, size, looked.floats, given, [numbers for *_, numbers in known], partial(self._make, given)
+        )
+        self._known[key] = few_rows
+        self._known.move_to_end(key)
+        if len(self._known) > _STEP:
+            self._known.popitem(last=False)
         return made_of_few
 
     def _looked(self, given: Structure, size: int, sizes: list[int], reached: ClosedOver) -> _Looked:
@@ -327,7 +340,7 @@ class ManyRows:
         floats = floats_of(parts, whole)
         if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
             raise OutlineError("another number of rows is another program")
-        return _Looked(sizes, arguments, looks, goes_in, known, parts, floats)
+        return _Looked(arguments, looks, goes_in, known, parts, floats)
 
     def _outlines(
         self,
@@ -367,7 +380,6 @@ class _Looked(NamedTuple):
     """What outlines show of a function.
 
     Attributes:
-        sizes: how many rows are traced: three numbers of them.
         arguments: those for all rows, and then for each of the sizes.
         looks: looks at known numbers.
         goes_in: whether loops in Python are looked into.
@@ -376,7 +388,6 @@ class _Looked(NamedTuple):
         floats: which float stands for three that depend on the number of rows; see floats_of.
     """
 
-    sizes: list[int]
     arguments: list[Any]
     looks: _Looks
     goes_in: bool

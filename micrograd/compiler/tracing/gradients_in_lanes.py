@@ -81,7 +81,7 @@ class GradientsInLanes:
         """From operations to operands that gradients flow to: sources, the index of the operand, and targets."""
         dependence, nodes, cones = self._dependence, self._nodes, self._cones
         targets: Integers = dependence.targets[:, self._at[nodes]].T
-        rows, index = np.nonzero((targets >= 0) & dependence.inside[targets])
+        rows, index = np.nonzero((targets >= 0) & dependence.inside[np.maximum(targets, 0)])
         is_further = dependence.is_kind(SUM_OF_PRODUCTS, TAKE, INPUT)
         parts = [np.stack([nodes[rows], index, cones.pairs(nodes[rows], targets[rows, index])])]
         for called in dependence.calls:

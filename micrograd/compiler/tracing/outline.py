@@ -49,12 +49,21 @@ if TYPE_CHECKING:
 
 FEW = 64  # elements that are looked at one by one
 _MOST = 2000  # operations; a function of more goes through arrays in Python
+_MOST_OBJECTS = 1000  # symbols in an array, as in one that has ``ridge * np.eye(30)`` in it
 
 _REDUCED = ("add", "multiply", "maximum", "minimum")
 _FUNCTIONS = {
     *(np.sum, np.mean, np.prod, np.max, np.min, np.dot, np.outer, np.where, np.clip, np.diff, np.concatenate),
     *(np.var, np.std, np.cumsum, np.linalg.norm, np.stack, np.expand_dims, np.squeeze, np.moveaxis, np.swapaxes),
     *(np.transpose, np.reshape, np.ravel),
+}
+
+
+_LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results, without the numbers
+    np.linalg.solve: lambda a, b: np.shape(b),
+    np.linalg.inv: np.shape,
+    np.linalg.cholesky: np.shape,
+    np.linalg.det: lambda a: np.shape(a)[:-2],
 }
 
 
@@ -155,7 +164,7 @@ class OutlineTape(Tape):
         if kind is slice:
             return slice(self.told(x.start), self.told(x.stop), self.told(x.step))
         if isinstance(x, np.ndarray):
-            if x.dtype == object and x.size > FEW:
+            if x.dtype == object and x.size > _MOST_OBJECTS:
                 self.fail("an array of objects")
             return (x.shape, list(map(self.told, x.ravel().tolist()))) if x.dtype == object else np.asarray(x)
         if x is None or x is Ellipsis or kind in (int, float, bool, str, type):
@@ -182,10 +191,41 @@ class OutlineTape(Tape):
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What another function of NumPy makes of arrays."""
         arguments, settings = known_rows((arguments, settings))
+        if function in (np.shape, np.ndim, np.size):
+            return function(*_stand_in(arguments), **settings)
+        if function in _LINEAR and not settings:
+            return self.made(function.__name__, arguments, _LINEAR[function](*_stand_in(arguments)))
         if function not in _FUNCTIONS:
             self.fail(f"np.{function.__name__}")
         made = function(*_stand_in(arguments), **_stand_in(settings))
         return self.made(function.__name__, (arguments, settings), np.shape(made))
+
+    def transformed(self, name: str, f: Any, arguments: tuple[Any, ...], settings: dict[str, Any], by: Any) -> Any:
+        """Derivatives, which follow from what the function does: they have a shape, and say of what they are."""
+        result = f(*arguments, **settings)
+        if name == "jvp":
+            return result, self._like(result, (name, self.told([result, arguments, by])))
+        chosen = [arguments[number] for number in (by if isinstance(by, tuple) else (by,))]
+        made_by = name, self.told([result, chosen, by])
+        if name == "vjp":
+            return result, lambda cotangent: tuple([self._like(x, (made_by, self.told(cotangent))) for x in chosen])
+        if name == "grad" and not isinstance(result, Value):
+            self.fail("the gradient of what is no number")
+        found = [self._like(result, made_by, argument) for argument in chosen]
+        joined = tuple(found) if isinstance(by, tuple) else found[0]
+        return (result, joined) if name == "grad" else joined
+
+    def _like(self, nested: Any, by: Any, other: Any = None, around: tuple[int, ...] = ()) -> Any:
+        """New numbers and arrays in the structure of nested ones; for each of these, in that of others if there are."""
+        if isinstance(nested, (tuple, dict)) or type(nested) is list:
+            parts = nested.values() if isinstance(nested, dict) else nested
+            if around:
+                self.fail("the derivative of an array by a list")
+            return remade(nested, [self._like(part, by, other) for part in parts])
+        if not isinstance(nested, (Value, Outlined, float)) or (around and type(nested) is not Outlined):
+            self.fail("the derivative of, or by, what is no number or array")
+        shape = (*around, *(nested.shape if isinstance(nested, Outlined) else ()))
+        return self.made(by, None, shape) if other is None else self._like(other, by, None, shape)
 
     def copies(self, scalars: Sequence[Any], source: Any) -> NoReturn:
         """Give up: a derivative is asked for inside of the function."""
@@ -434,7 +474,7 @@ class _OneIteration(Iterations):
         """What all iterations of vmap give, put together."""
         begin = len(_tape().operations)
         with unchanged(run):
-            result = run(_unknown(item(0)))
+            result = run(_unknown(item(0), count))
         return self._stacked(result, ("vmap", begin), count, axis)
 
     def handed_on(
@@ -443,14 +483,16 @@ class _OneIteration(Iterations):
         """The last state of scan, and all outputs."""
         by = "scan", len(_tape().operations), reverse, _tape().told(state)
         with unchanged(step):
-            after, _ = step(state, _unknown(take(0)))
-            after, output = step(self._again(after, state, by), _unknown(take(1)))
+            after, _ = step(state, _unknown(take(0), count))
+            after, output = step(self._again(after, state, by), _unknown(take(1), count))
         return self._again(after, state, by), self._stacked(output, by, count, 0)
 
     def _again(self, nested: Any, before: Any, by: Any) -> Any:
         """A state after other iterations, of the same structure."""
         if isinstance(nested, (list, tuple)):
             return remade(nested, [self._again(*parts, by) for parts in zip(nested, before, strict=True)])
+        if isinstance(nested, dict):
+            return remade(nested, [self._again(part, before[name], by) for name, part in nested.items()])
         if not isinstance(nested, Value) and not is_array(nested):
             return nested if nested == before else _tape().fail("a state that counts")
         return _tape().made(by, nested, np.shape(nested) if is_array(nested) else ())
@@ -463,7 +505,9 @@ class _OneIteration(Iterations):
             parts = nested.values() if isinstance(nested, dict) else nested
             return remade(nested, [self._stacked(part, by, count, axis) for part in parts])
         shape = np.shape(nested) if is_array(nested) else ()
-        if not (isinstance(nested, Value) or is_array(nested)) or not isinstance(axis, int):
+        if type(nested) in (int, float):
+            by = (by, nested)
+        elif not (isinstance(nested, Value) or is_array(nested)) or not isinstance(axis, int):
             return _tape().fail("an iteration that gives no number or array")
         end = axis + len(shape) + 1 if axis < 0 else axis
         return _tape().made((by, axis), nested, (*shape[:end], count, *shape[end:]))
@@ -478,13 +522,19 @@ def unchanged(function: Callable[..., Any]) -> Iterator[None]:
         _tape().fail("a loop that remembers something")
 
 
-def _unknown(nested: Any) -> Any:
-    """What an iteration is given, if its numbers are not known: by those, it may do something else each time."""
-    parts = nested.values() if isinstance(nested, dict) else nested
+def _unknown(nested: Any, count: int) -> Any:
+    """What an iteration is given, with symbols for floats that are known: by those, it may do something else each time.
+
+    Args:
+        nested: numbers, arrays and Values.
+        count: how many iterations there are. Of many, the known numbers are as many as there are rows.
+    """
     if isinstance(nested, (list, tuple, dict)):
-        for part in parts:
-            _unknown(part)
-    elif nested is not None and not isinstance(nested, (Value, Outlined)):
+        parts = nested.values() if isinstance(nested, dict) else nested
+        return remade(nested, [_unknown(part, count) for part in parts])
+    if isinstance(nested, float) and count < FEW:
+        return _tape().made("known in a loop", None, ())
+    if nested is not None and not isinstance(nested, (Value, Outlined)):
         _tape().fail("a loop over known numbers")
     return nested
 
