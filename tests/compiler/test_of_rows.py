@@ -217,6 +217,13 @@ class TestAlikeRows:
         for found, expected in zip(*map(flat, (mg.compile(function)(*arguments), function(*arguments))), strict=True):
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
+    def test_rows_that_are_drawn_for_a_step(self, caplog):
+        def step(w, x, y, chosen):
+            return w - 0.1 * mg.grad(squares)(w, x[chosen], y[chosen])
+
+        chosen = np.random.default_rng(3).integers(0, ROWS, 20)
+        assert not is_traced_in_full(caplog, step, numbers(3), numbers(ROWS, 3), numbers(ROWS), chosen)
+
     @pytest.mark.parametrize("rows", [407, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (400, 431, 512))])
     def test_numbers_of_rows(self, rows, caplog):
         assert not is_traced_in_full(caplog, mg.value_and_grad(lambda x: np.sum(chained(x) ** 2)), numbers(rows))

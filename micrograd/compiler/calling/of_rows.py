@@ -34,6 +34,7 @@ from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import asks_for_classes, catches_errors, has_loops, matches_classes
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import shape_of_numbers
 from micrograd.compiler.passes.stages import Made, run_stages
@@ -597,7 +598,7 @@ def _whole(special: Specialised) -> Specialised:
 
 def _bare(mapped: Any) -> Any:
     """What mg.vmap runs, without what has found the equal operations of one iteration."""
-    return replace(mapped, trace=mapped.trace._replace(equals=None))
+    return replace(mapped, trace=mapped.trace._replace(equals=None)) if isinstance(mapped, Mapped) else mapped
 
 
 def _sizes(few: int) -> list[int]:
