@@ -31,7 +31,7 @@ from micrograd.compiler.guards.library_state import EXACT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence, Sized
 
-_FEW = 32  # variables and attributes that one expression compares
+_FEW = 32  # variables and attributes that one expression compares, and objects that are compared one by one
 
 
 class Comparison:
@@ -112,15 +112,25 @@ class Comparison:
         self._lengths = list(map(len, self.sized))
         self._kinds = list(map(type, self.instances))
         self._keys = list(chain.from_iterable(self.keys))
-        self._has_others = bool(self.keys or self.sized or self.instances or self._arrays or self._lists)
+        checks: list[tuple[Any, Callable[[], bool]]] = [
+            (self.keys, lambda: list(chain.from_iterable(self.keys)) == self._keys),
+            (self.sized, lambda: list(map(len, self.sized)) == self._lengths),
+            (self.instances, lambda: list(map(type, self.instances)) == self._kinds),
+            (self._arrays, lambda: all(map(_has_same_bytes, self._arrays))),
+            (self._lists, lambda: all(each.has_same_items() for each in self._lists)),
+        ]
+        self._checks = [check for things, check in checks if things]
 
     def is_same(self) -> bool:
         """Whether the same is there now."""
         if self.is_stale:
             return False
         try:
-            if self.equal != self._equal_before or (self._has_others and not self._others_are_same()):
+            if self.equal != self._equal_before:
                 return False
+            for check in self._checks:
+                if not check():
+                    return False
             if self._has_same_reads() and (not self._has_getters or self._gets_the_same()):
                 return True
             now = self._now()
@@ -140,21 +150,12 @@ class Comparison:
         keys = [name if get is itemgetter else get(name) for get, name, _ in self._reads]
         self._has_same_reads.__defaults__ = (*containers, *keys, *now[:count])
 
-    def _others_are_same(self) -> bool:
-        return (
-            list(chain.from_iterable(self.keys)) == self._keys
-            and list(map(len, self.sized)) == self._lengths
-            and list(map(type, self.instances)) == self._kinds
-            and all(map(_has_same_bytes, self._arrays))
-            and all(each.has_same_items() for each in self._lists)
-        )
-
     def _gets_the_same(self) -> bool:
         return self._got.are(joined([get() for get in self.getters]))
 
 
 class _Objects:
-    """Objects, which are compared with others by identity: by their addresses, where these can be read.
+    """Objects, which are compared with others by identity: if they are many, by their addresses if these can be read.
 
     Args:
         items: the objects.
@@ -162,7 +163,7 @@ class _Objects:
 
     def __init__(self, items: list[Any]) -> None:
         self._items = items  # no other objects get these addresses
-        self._pointers = _pointers(items) if can_read_pointers() else None
+        self._pointers = _pointers(items) if len(items) > _FEW and can_read_pointers() else None
 
     def are(self, others: list[Any]) -> bool:
         """Whether others are the same objects, in the same order."""
