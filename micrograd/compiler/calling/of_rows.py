@@ -282,11 +282,18 @@ class ManyRows:
             chosen, other = other, chosen
         try:
             try:
-                return self._of_sizes(given, size, chosen, reached, traces)
-            except (OutlineError, UnlikeRowsError) as error:
-                if isinstance(error, _MemoryOfMapsError) or not reached.is_current():
+                looked = self._looked(given, size, chosen, reached)
+            except (OutlineError, UnlikeRowsError):
+                if not reached.is_current():
                     raise
-                return self._of_sizes(given, size, other, reached, traces)
+                looked = self._looked(given, size, other, reached)
+            try:
+                return self._made_of_few(given, size, looked, traces)
+            except UnlikeRowsError as error:
+                # Some loops are found among more iterations only; to trace many more takes much longer than all of few
+                if isinstance(error, _MemoryOfMapsError) or looked.sizes == other or size < FEWEST_ROWS:
+                    raise
+                return self._made_of_few(given, size, self._looked(given, size, other, reached), traces)
         except Exception as error:  # one of the function's own comes again
             if is_of_handler(error) or isinstance(error, MemoryError):
                 raise
@@ -296,16 +303,13 @@ class ManyRows:
             if not reached.is_current():
                 reached.put_back(whole=True)
 
-    def _of_sizes(
-        self, given: Structure, size: int, sizes: list[int], reached: ClosedOver, traces: Callable[[], None]
-    ) -> Specialised:
+    def _made_of_few(self, given: Structure, size: int, looked: _Looked, traces: Callable[[], None]) -> Specialised:
         """The programs for so many rows, made of those for three sizes.
 
         Raises:
-            OutlineError, UnlikeRowsError: if they cannot be.
+            UnlikeRowsError: if they cannot be.
         """
-        looked = self._looked(given, size, sizes, reached)
-        known, cut = looked.known, [Structure(each) for each in looked.arguments[1:]]
+        sizes, known, cut = looked.sizes, looked.known, [Structure(each) for each in looked.arguments[1:]]
         key = size if cut[0].key == given.key else None, *(each.key for each in cut)
         few_rows = self._known.get(key)
         if few_rows is None or not few_rows.are_of(looked.outlines):
@@ -341,7 +345,7 @@ class ManyRows:
         floats = floats_of(parts, whole)
         if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
             raise OutlineError("another number of rows is another program")
-        return _Looked(arguments, looks, goes_in, known, parts, floats)
+        return _Looked(sizes, arguments, looks, goes_in, known, parts, floats)
 
     def _outlines(
         self,
@@ -381,6 +385,7 @@ class _Looked(NamedTuple):
     """What outlines show of a function.
 
     Attributes:
+        sizes: how many rows are traced: three numbers of them.
         arguments: those for all rows, and then for each of the sizes.
         looks: looks at known numbers.
         goes_in: whether loops in Python are looked into.
@@ -389,6 +394,7 @@ class _Looked(NamedTuple):
         floats: which float stands for three that depend on the number of rows; see floats_of.
     """
 
+    sizes: list[int]
     arguments: list[Any]
     looks: _Looks
     goes_in: bool

@@ -55,7 +55,9 @@ _REDUCED = ("add", "multiply", "maximum", "minimum")
 _FUNCTIONS = {
     *(np.sum, np.mean, np.prod, np.max, np.min, np.dot, np.outer, np.where, np.clip, np.diff, np.concatenate),
     *(np.var, np.std, np.cumsum, np.linalg.norm, np.stack, np.expand_dims, np.squeeze, np.moveaxis, np.swapaxes),
-    *(np.transpose, np.reshape, np.ravel),
+    *(np.transpose, np.reshape, np.ravel, np.roll, np.flip, np.tile, np.repeat, np.pad, np.diag, np.tril, np.triu),
+    *(np.hstack, np.vstack, np.column_stack, np.broadcast_to, np.atleast_1d, np.atleast_2d, np.average, np.trace),
+    *(np.einsum, np.tensordot, np.inner, np.kron, np.zeros_like, np.ones_like, np.full_like, np.gradient),
 }
 
 
@@ -198,6 +200,8 @@ class OutlineTape(Tape):
         if function not in _FUNCTIONS:
             self.fail(f"np.{function.__name__}")
         made = function(*_stand_in(arguments), **_stand_in(settings))
+        if isinstance(made, (list, tuple)):
+            self.fail(f"several arrays of np.{function.__name__}")
         return self.made(function.__name__, (arguments, settings), np.shape(made))
 
     def transformed(self, name: str, f: Any, arguments: tuple[Any, ...], settings: dict[str, Any], by: Any) -> Any:
