@@ -125,7 +125,7 @@ ALIKE = {
     "rows one by one": lambda x: sum(row[0] for row in np.stack([x, x * x])),
     "number of NumPy": lambda x: x * np.float64(2.5),
     "an index that is an array": lambda x: x[np.arange(3)],
-    "rolled, flipped and repeated": lambda x: np.roll(x, 1) * np.flip(x) + np.repeat(x, 2)[::2] + np.tile(x, 2)[: len(x)],
+    "rolled, flipped and repeated": lambda x: np.roll(x, 1) * np.flip(x) + np.repeat(x, 2)[::2] + np.tile(x, 2)[-1],
     "like an array": lambda x: np.zeros_like(x) + x * np.full_like(x, 2.0) + np.gradient(x) + np.average(x),
     "sums of products": lambda x: np.einsum("i,i->", x, x) + np.inner(x, x) + np.tensordot(x, x, axes=1),
     "at the edges": lambda x: np.pad(x, 1, mode="edge")[2:] - np.hstack([x[:1], x[:-1]]),
