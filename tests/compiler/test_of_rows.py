@@ -177,9 +177,24 @@ def filtered(w, x, y):
     return mg.value_and_grad(likelihood)(w)
 
 
+def mapped_tree(function, *trees):
+    if isinstance(trees[0], dict):
+        return {name: mapped_tree(function, *(tree[name] for tree in trees)) for name in trees[0]}
+    if isinstance(trees[0], (list, tuple)):
+        return [mapped_tree(function, *parts) for parts in zip(*trees, strict=True)]
+    return function(*trees)
+
+
+def step_of_tree(w, x, y):
+    model = {"weights": [w], "shift": 0.5}
+    slopes = mg.grad(lambda model: squares(model["weights"][0], x, y + model["shift"]))(model)
+    return mapped_tree(lambda number, slope: number - 0.1 * slope, model, slopes)
+
+
 INSIDE = {  # of w, a matrix x and y: derivatives that are taken inside of the function
     "a step of gradient descent": lambda w, x, y: w - 0.1 * mg.grad(squares)(w, x, y),
     "a model in a dict": lambda w, x, y: mg.value_and_grad(lambda p: squares(p["w"], x, y))({"w": w, "b": [0.5]}),
+    "a tree of parameters": step_of_tree,
     "several arguments": lambda w, x, y: mg.grad(squares, argnums=(0, 2))(w, x, y),
     "a gradient by rows": lambda w, x, y: mg.grad(squares, argnums=1)(w, x, y),
     "the gradient by an element": lambda w, x, y: mg.grad(lambda z: z * y[1] * squares(w, x, y))(w[0]) * y,

@@ -82,6 +82,9 @@ def summed(function: Any, *given: Any, **settings: Any) -> Any:
     return function(*given, **settings)
 
 
+_NO_NUMBERS = {list, tuple, dict, set, frozenset, str, bytes, np.ndarray, type(None)}
+
+
 def asked(function: Any, *given: Any, **settings: Any) -> Any:
     """What a function gives that may be one of those, or an operator that compares who two objects are.
 
@@ -92,6 +95,8 @@ def asked(function: Any, *given: Any, **settings: Any) -> Any:
     asks_who = any(function is each for each in (id, operator.is_, operator.is_not))
     if isinstance(tape, OutlineTape) and (asks_who or any(function is each for each in ASKS)):
         stand_in = (Symbol,) if function is isinstance else (Symbol, Index, Outlined, OutlinedList, _LongRows)
+        if function is isinstance and len(given) == 2 and _NO_NUMBERS.issuperset(np.ravel(np.array(given[1], object))):
+            return function(*given)  # as trees of arrays are gone through
         if any(issubclass(type(each), stand_in) or (asks_who and tape.has_taken(each)) for each in given):
             tape.fail("a class, or who an object is")
     return function(*given, **settings)
