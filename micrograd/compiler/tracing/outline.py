@@ -226,7 +226,7 @@ class OutlineTape(Tape):
             if around:
                 self.fail("the derivative of an array by a list")
             return remade(nested, [self._like(part, by, other) for part in parts])
-        if not isinstance(nested, (Value, Outlined, float)) or (around and type(nested) is not Outlined):
+        if not isinstance(nested, (Value, Outlined, float)):
             self.fail("the derivative of, or by, what is no number or array")
         shape = (*around, *(nested.shape if isinstance(nested, Outlined) else ()))
         return self.made(by, None, shape) if other is None else self._like(other, by, None, shape)
