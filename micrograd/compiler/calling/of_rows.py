@@ -290,7 +290,7 @@ class ManyRows:
             try:
                 return self._made_of_few(given, size, looked, traces)
             except UnlikeRowsError as error:
-                # Some loops are found among more iterations only; to trace many more takes much longer than all of few
+                # Some loops are found only among more iterations. Where rows are few, all of them are traced as soon
                 if isinstance(error, _MemoryOfMapsError) or looked.sizes == other or size < FEWEST_ROWS:
                     raise
                 return self._made_of_few(given, size, self._looked(given, size, other, reached), traces)
