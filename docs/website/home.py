@@ -15,7 +15,7 @@ HERE = Path(__file__).parent / "home"
 WIDTHS = range(2, 9)
 MARK = "[4, 4, 1]"  # the widths of the layers in the ten lines
 SCRIPTS = (
-    *("names", "evaluator", "words", "elements", "random", "training", "datasets"),
+    *("names", "evaluator", "words", "elements", "datasets", "training"),
     *("snapshots", "losses", "maps", "plane", "network"),
 )
 BEGIN = """// What explore's pages train with, and the moons of the home page. docs/build.py has put it together.

@@ -21,7 +21,7 @@ from micrograd.draw.text import enclosed
 # The script of a page is one text: these files, one after the other. Each uses what is above it when the page
 # starts; inside of its functions it may use all of them.
 SCRIPTS = (
-    "page",  # the data, the constants, and elements of SVG and HTML
+    "page",  # the data, and the constants
     "names",  # numbers and names
     "evaluator",  # the primitives on floats, and formulas made of them
     "words",  # formulas in words
@@ -31,6 +31,7 @@ SCRIPTS = (
     "folding",  # which groups are open, and which member of a stack is shown
     "wrapping",  # rows that are too long for the page
     "arrangement",  # the room that everything takes
+    "elements",  # of SVG and HTML
     "drawing",  # the items in their places
     "strips",  # many numbers as colours
     "painting",  # what the step changes in the drawing
