@@ -59,8 +59,6 @@ _FUNCTIONS = {
     *(np.hstack, np.vstack, np.column_stack, np.broadcast_to, np.atleast_1d, np.atleast_2d, np.average, np.trace),
     *(np.einsum, np.tensordot, np.inner, np.kron, np.zeros_like, np.ones_like, np.full_like, np.gradient),
 }
-
-
 _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results, without the numbers
     np.linalg.solve: lambda a, b: np.shape(b),
     np.linalg.inv: np.shape,
@@ -222,10 +220,9 @@ class OutlineTape(Tape):
     def _like(self, nested: Any, by: Any, other: Any = None, around: tuple[int, ...] = ()) -> Any:
         """New numbers and arrays in the structure of nested ones; for each of these, in that of others if there are."""
         if isinstance(nested, (tuple, dict)) or type(nested) is list:
-            parts = nested.values() if isinstance(nested, dict) else nested
             if around:
                 self.fail("the derivative of an array by a list")
-            return remade(nested, [self._like(part, by, other) for part in parts])
+            return _in_each(nested, lambda part: self._like(part, by, other))
         if not isinstance(nested, (Value, Outlined, float)):
             self.fail("the derivative of, or by, what is no number or array")
         shape = (*around, *(nested.shape if isinstance(nested, Outlined) else ()))
@@ -506,8 +503,7 @@ class _OneIteration(Iterations):
         if nested is None:
             return None
         if isinstance(nested, (tuple, dict)):
-            parts = nested.values() if isinstance(nested, dict) else nested
-            return remade(nested, [self._stacked(part, by, count, axis) for part in parts])
+            return _in_each(nested, lambda part: self._stacked(part, by, count, axis))
         shape = np.shape(nested) if is_array(nested) else ()
         if type(nested) in (int, float):
             by = (by, nested)
@@ -526,6 +522,11 @@ def unchanged(function: Callable[..., Any]) -> Iterator[None]:
         _tape().fail("a loop that remembers something")
 
 
+def _in_each(nested: Any, function: Callable[[Any], Any]) -> Any:
+    """A list, tuple or dict like this one, with what a function gives for each item."""
+    return remade(nested, [function(part) for part in (nested.values() if isinstance(nested, dict) else nested)])
+
+
 def _unknown(nested: Any, count: int) -> Any:
     """What an iteration is given, with symbols for floats that are known: by those, it may do something else each time.
 
@@ -534,8 +535,7 @@ def _unknown(nested: Any, count: int) -> Any:
         count: how many iterations there are. Of many, the known numbers are as many as there are rows.
     """
     if isinstance(nested, (list, tuple, dict)):
-        parts = nested.values() if isinstance(nested, dict) else nested
-        return remade(nested, [_unknown(part, count) for part in parts])
+        return _in_each(nested, lambda part: _unknown(part, count))
     if isinstance(nested, float) and count < FEW:
         return _tape().made("known in a loop", None, ())
     if nested is not None and not isinstance(nested, (Value, Outlined)):

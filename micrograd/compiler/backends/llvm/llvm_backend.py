@@ -98,7 +98,7 @@ class NativeExecutable(Executable):
 
     def ports(self) -> Ports:
         """Where the numbers are, and how a program that takes no longer than a call of Python is called."""
-        return super().ports()._replace(direct=self._direct(), add=adding())
+        return super().ports()._replace(direct=self._direct(), add=adding() if self._gradients else None)
 
     def _direct(self) -> tuple[Callable[..., Any], Floats] | None:
         """A call that runs a short program in a buffer of its own, as it does not wait for the other calls."""
