@@ -352,10 +352,11 @@ OF_LISTS = {
     "a sum": lambda x, y: sum(y) * SCALE,
     "a mean": lambda x, y: mg.mean(y) * SCALE + mg.dot(y, y) + mg.logsumexp(y),
     "row by row": lambda x, y: sum(squares(row, t) for row, t in zip(x, y, strict=True)),
+    "what is in it": lambda x, y: {"first": y[0] * SCALE, "rows": x[1]},
+    "all that is in it": lambda x, y: {"y": y, "first": y[0] * SCALE, "rows": x[:2]},
 }  # fmt: skip
 OF_LISTS_IN_FULL = {
     "rows of tuples": lambda x, y: mg.mean(mg.vmap(lambda row: row[0] * row[1] + len(row))(list(map(tuple, x)))),
-    "what is in it": lambda x, y: {"first": y[0] * SCALE, "rows": x[1]},
     "columns": lambda x, y: mg.vmap(lambda column: mg.mean(column) * SCALE, 1)(x)[1],
     "an array of it": lambda x, y: (mg.array(y) * SCALE).sum() + (np.array(x) @ WEIGHTS).sum(),
     "an element by a number": lambda x, y: y[min(len(y) - 1, 420)] * SCALE,
@@ -363,7 +364,6 @@ OF_LISTS_IN_FULL = {
     "joined": lambda x, y: mg.mean(mg.vmap(lambda a: a * SCALE)(y + y)) + len([*y, *x]),
     "changed": lambda x, y: (y.append(1.0), mg.mean(y))[1] if len(y) < 0 else mg.mean(sorted(y, key=id)) * SCALE,
     "the largest": lambda x, y: max(y) * SCALE + y.index(y[3]),
-    "all that is in it": lambda x, y: {"y": y, "first": y[0] * SCALE, "rows": x[:2]},
     "the numbers of known rows": lambda x, y: mg.mean(mg.vmap(lambda a, b: a * b * SCALE)(y, [0.5] * len(y))),
 }  # fmt: skip
 

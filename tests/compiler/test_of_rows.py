@@ -5,6 +5,7 @@ import logging
 import math
 import random
 import signal
+from collections import namedtuple
 from functools import partial
 from unittest.mock import Mock
 
@@ -85,6 +86,7 @@ def goes_through(x):
     return total
 
 
+Pair = namedtuple("Pair", ["first", "second"])
 ALIKE = {
     "a loop over an array": goes_through,
     "elements": lambda x: np.exp(x) * 2 + x,
@@ -101,6 +103,10 @@ ALIKE = {
     "cumulative sum": lambda x: np.cumsum(x),
     "softmax": lambda x: mg.softmax(x)[0],
     "single elements": lambda x: x[0] * x[-1] + x[3] * x,
+    "floats in a dict": lambda x: {"sum": x.sum(), "rows": [x, {"mean": x.mean()}]},
+    "a named tuple": lambda x: Pair(x.sum(), Pair(x * 2, np.max(x))),
+    "bools": lambda x: {"large": x > 0.5, "any": [x.max() > 3.0, x.sum()]},
+    "several Values": lambda x: (WEIGHTS[0] * x, [(WEIGHTS[1] * x).sum(), x.max()], np.stack([WEIGHTS[1] * x, WEIGHTS[0] * x])),
     "several results": lambda x: {"sines": np.sin(x), "sum": [x.sum(), 1.0], "what": "text", "static": None},
     "steps": lambda x: x[::2] * 2,
     "length": lambda x: (len(x) * x[0], x / x.shape[0], x * (1.0 / len(x))),
@@ -397,6 +403,20 @@ class TestAlikeRows:
         fast(numbers(ROWS))
         fast.show(after="normalise")
         assert "n198 * 198 + 1" in capsys.readouterr().out
+
+    def test_gradients_of_several_results(self):
+        def slopes(results):
+            parts = [results["loss"], results["rows"][7], results["loss"] * 2 + results["rows"].sum()]
+            return [mg.gradient(part, WEIGHTS) for part in parts]
+
+        def function(x):
+            rows = WEIGHTS[0] * x + WEIGHTS[1]
+            return {"loss": (rows * rows).mean(), "rows": rows, "largest": x.max()}
+
+        x = numbers(ROWS)
+        found = slopes(mg.compile(function)(x))
+        assert found == slopes(run_in_full(function, x))
+        assert np.allclose(found, slopes(function(x)), 1e-12)
 
     def test_a_program_that_reads_what_was_replaced(self):
         settings = {"factor": 2.0}
@@ -756,13 +776,11 @@ UNLIKE = {
     "an operand of another class": lambda x: np.transpose(x, range(1)) * 2,
     "under no_grad": under_no_grad,
     "a decision": lambda x: mg.cond(x[0] > 0, lambda: x[1], lambda: x[2]),
-    "a choice": lambda x: x.sum() if x[0] > 0 else x.max(),
     "a primitive of the user": own,
     "a primitive of the user on an element": lambda x: own(x[0]) * x,
     "arrays of objects": lambda x: np.array([x[0] for _ in range(100)]) * x[:100],
     "a list as a result": lambda x: [x[0]] * len(x),
     "known numbers as a result": lambda x: (x * 2, np.arange(3.0)),
-    "bools as a result": lambda x: x > 0.5,
     "mg.mean of rows": lambda x: mg.mean(np.stack([x, x])[0]) + mg.mean(x, axis=0),
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from itertools import chain, islice
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +130,14 @@ class _Row:
 
 
 @dataclass(frozen=True)
+class _Values:
+    """Values in a result that lie side by side, and what makes a container or an array of them."""
+
+    part: slice
+    assemble: Any
+
+
+@dataclass(frozen=True)
 class _Container:
     """Anything else with parts, and what makes it of them."""
 
@@ -147,6 +155,26 @@ class _Named:
         return dict(zip(self.names, items, strict=True))
 
 
+@dataclass(frozen=True)
+class _OfFloats:
+    """Makes a container of an array of floats."""
+
+    assemble: Any
+
+    def __call__(self, floats: Floats) -> Any:
+        return self.assemble(floats.tolist())
+
+
+@dataclass(frozen=True)
+class _As:
+    """Makes an array of other numbers of one of floats."""
+
+    dtype: np.dtype[Any]
+
+    def __call__(self, floats: Floats) -> Any:
+        return floats.astype(self.dtype)
+
+
 class Results:
     """How the results of a function are made of the outputs of its program.
 
@@ -157,7 +185,7 @@ class Results:
         kinds: for each output, the class of numbers where it is a plain one; None for a Value.
         has_values: whether any of them is one.
         outputs: for each leaf of the result, which output it is; None for what the program does not compute.
-        plan: the result with a _Leaf, a _Row or a _Known in the place of its numbers, or a function that makes a part.
+        plan: the result with a _Leaf, _Row, _Values or _Known in the place of its numbers, or what makes a part.
     """
 
     def __init__(self, returned: Structure) -> None:
@@ -230,14 +258,14 @@ class Results:
 
     def _leaves_of(self, item: Any, assemble: Callable[[list[Any]], Any], positions: list[int]) -> Any:
         """The plan of a container of leaves, which is made at once where all are floats or all are Values."""
-        finish = _LISTS.get(type(item)) or (lambda floats: assemble(floats.tolist()))
+        finish = _LISTS.get(type(item)) or _OfFloats(assemble)
         if (row := self._row(positions, (len(positions),), finish, float)) is not None:
             return row
         outputs = [self.outputs[position] for position in positions]
         if all(output is not None and self.kinds[output] is None for output in outputs):
             part = part_of(np.array(outputs))
             if isinstance(part, slice):
-                return lambda numbers, nodes: assemble(nodes[part])
+                return _Values(part, assemble)
         return _Container(assemble, [self._leaf(position) for position in positions])
 
     def _array(self, item: Any, assemble: Callable[[list[Any]], Any], positions: list[int]) -> Any:
@@ -245,14 +273,14 @@ class Results:
         classes, row = self._classes_at(positions), partial(self._row, positions, item.shape)
         if (floats := row(_as_it_is, float)) is not None:
             return floats
-        if (bools := row(methodcaller("astype", bool), bool)) is not None:
+        if (bools := row(_As(np.dtype(bool)), bool)) is not None:
             return bools
         if None not in classes and any(issubclass(kind, np.number) for kind in classes):
-            return row(methodcaller("astype", np.result_type(*[kind(0) for kind in classes])), *classes)
-        by_element = self._maker(self._leaves_of(item, assemble, positions))
+            return row(_As(np.result_type(*[kind(0) for kind in classes])), *classes)
+        elements = self._leaves_of(item, assemble, positions)
         if (ints := row(_as_it_is, int)) is None:
-            return by_element
-        as_floats = self._maker(ints)
+            return elements
+        as_floats, by_element = self._maker(ints), self._maker(elements)
 
         def make(numbers: Floats, nodes: Sequence[Any]) -> Any:
             found = as_floats(numbers, nodes)
@@ -287,6 +315,9 @@ class Results:
         if isinstance(plan, _Container):
             assemble, makers = plan.assemble, list(map(self._maker, plan.parts))
             return lambda numbers, nodes: assemble([make(numbers, nodes) for make in makers])
+        if isinstance(plan, _Values):
+            part, finish = plan.part, plan.assemble
+            return lambda numbers, nodes: finish(nodes[part])
         return self._maker_of_row(plan) if isinstance(plan, _Row) else plan
 
     def _maker_of_row(self, row: _Row) -> Make:

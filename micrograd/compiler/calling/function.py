@@ -33,7 +33,7 @@ from micrograd.compiler.calling.last_call import MOST_INPUTS, last_call_of
 from micrograd.compiler.calling.masks import Masks, as_floats, places_of
 from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.of_rows import ManyRows
-from micrograd.compiler.calling.paths import PATHS, Paths
+from micrograd.compiler.calling.paths import PATHS, Paths, holding
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile, seconds_of
 from micrograd.compiler.calling.quick import EAGER, Quick, QuickOfArrays
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("micrograd")
 _MANY_QUESTIONS = 8  # of fewer there are 128 paths at most
+_MOST_GUESSED = 16  # paths that a call tries; those of many rows are guessed from a few
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -568,12 +569,12 @@ class CompiledFunction(Generic[P, R]):
     def _specialised(self, given: Structure, **told: Any) -> Specialised:
         return Specialised(self._source(given, **told), self._backend, self._disable, self._verify)
 
-    def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
+    def _traced(self, given: Structure, is_recorded: bool = True, answers: Sequence[float] = ()) -> Specialised:
         rows = self._rows.get(is_recorded)
         if rows is None:
             make = partial(self._specialised, is_recorded=is_recorded)
             rows = self._rows[is_recorded] = ManyRows(self.function, make)
-        return rows.of(given, self._count_trace)
+        return rows.of(given, self._count_trace, answers)
 
     def _count_trace(self) -> None:
         self._kept.traces += 1
@@ -622,8 +623,9 @@ class CompiledFunction(Generic[P, R]):
         path = paths.last
         if not paths.are_worth_a_run():
             return path, None
-        for _ in range(len(paths) + 2):  # each has an answer more that holds, but for rounding
+        for _ in range(len(paths) + _MOST_GUESSED):  # each has an answer more that holds, but for rounding
             following: Specialised | bool = True
+            answers: list[float] = []
             if not is_new and path is not self._last and path.is_outdated():  # that one has been looked at
                 paths.forget(path)
             else:
@@ -634,19 +636,21 @@ class CompiledFunction(Generic[P, R]):
                 following = paths.after(path, found)
                 if following is False or (following is True and not paths.may_trace(path, found, self)):
                     break
+                answers = holding(path, found)
             is_new = following is True
             if is_new:
                 if self._merge(special, len(path.questions), given):
                     return self._on_its_path(special, given, remembers)
                 paths.count()
-                following = self._traced(given, special.is_recorded)
+                following = self._traced(given, special.is_recorded, answers)
                 paths.add(following)
             path = following
         return path, None
 
     def _merge(self, special: Specialised, asked: int, given: Structure) -> bool:
         """Let all that a function asks many times be data, if that can be, when a second path is needed."""
-        if asked < _MANY_QUESTIONS or len(special.paths) > 1 or self._backend.decide is None or special.is_outdated():
+        is_worth_it = asked >= _MANY_QUESTIONS and len(special.paths) == 1 and not special.is_of_rows
+        if not is_worth_it or self._backend.decide is None or special.is_outdated():
             return False
         try:
             special.merged = self._specialised(given, is_recorded=special.is_recorded, asked=asked)

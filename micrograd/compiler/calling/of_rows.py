@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from micrograd._support.containers import remade
 from micrograd._support.interrupts import is_of_handler
 from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.calling.boundary import Results, shapes_of
@@ -33,7 +34,7 @@ from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import asks_for_classes, catches_errors, has_loops, matches_classes
-from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.guards.structure import Structure, is_named_tuple
 from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import shape_of_numbers
@@ -42,7 +43,7 @@ from micrograd.compiler.passes.transposing import has_samples
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.indexing import with_indices
 from micrograd.compiler.tracing.iterations import BYTES_OF_AN_OPERATION
-from micrograd.compiler.tracing.outline import OutlineError, outline
+from micrograd.compiler.tracing.outline import AskedError, OutlineError, outline
 from micrograd.compiler.tracing.plain_loops import EDGE
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.compiler.tracing.trace import AbandonedError
@@ -85,6 +86,8 @@ class _OfRows(Specialised):
         in_full: makes the programs by a trace for all rows.
     """
 
+    is_of_rows = True
+
     def __init__(
         self,
         few_rows: _Few,
@@ -103,9 +106,9 @@ class _OfRows(Specialised):
         self.shapes = shapes_of(self._function, given)
         told = [(each.values, each.wanted, each._nodes, each.remarks) for each in few]
         self.values, self.wanted, self._nodes, self.remarks = self._of_all(told)
-        count, plan = self._of_all([(len(each.results.kinds), each.results.plan) for each in few])
-        self.results = Results.of_plan(plan, [few[-1].results.kinds[0]] * count, few[-1].results.outputs)
-        self.requires_grad = [self.is_differentiable] * len(self.results.kinds)
+        kinds, plan = self._of_all([(each.results.kinds, each.results.plan) for each in few])
+        self.results = Results.of_plan(plan, kinds, few[-1].results.outputs)
+        self.requires_grad = self._of_all([each.requires_grad for each in few])
         self._compiled, self._size = {}, (-1, 0)
         if few[-1]._under_no_grad is few[-1]:
             self._under_no_grad = self
@@ -211,16 +214,17 @@ class ManyRows:
         self._function, self._make = function, make
         self._known: OrderedDict[Any, _Few] = OrderedDict()
 
-    def of(self, given: Structure, traces: Callable[[], None]) -> Specialised:
+    def of(self, given: Structure, traces: Callable[[], None], answers: Sequence[float] = ()) -> Specialised:
         """The programs for these arguments, from those for a few rows of them if that can be.
 
         Args:
             given: the arguments.
             traces: called if the function is traced.
+            answers: to the first questions that it asks, as far as they are known.
         """
         size = max(_lengths(given.nested), default=0)
         if size >= FEWEST_ROWS:
-            return self._of_rows(given, size, traces) or self._in_full(given, traces)
+            return self._of_rows(given, size, traces, answers) or self._in_full(given, traces)
         refusing = _Refusing(size)
         try:
             with taking_rows(refusing):
@@ -236,7 +240,8 @@ class ManyRows:
         elif not refusing.found:
             traces()
             return special
-        return (refusing.found and self._of_rows(given, refusing.found[0], traces)) or self._in_full(given, traces)
+        made = self._of_rows(given, refusing.found[0], traces, answers) if refusing.found else None
+        return made or self._in_full(given, traces)
 
     def _looked_into_loops(self, given: Structure, size: int) -> _Refusing:
         """What ended an outline, in which loops in Python may be the first to have many iterations.
@@ -273,7 +278,9 @@ class ManyRows:
         traces()
         return self._make(given)
 
-    def _of_rows(self, given: Structure, size: int, traces: Callable[[], None]) -> Specialised | None:
+    def _of_rows(
+        self, given: Structure, size: int, traces: Callable[[], None], answers: Sequence[float]
+    ) -> Specialised | None:
         """The programs for so many rows or iterations; None if they must be traced for all of them."""
         given.check_integers()
         function, reached = self._function, ClosedOver(self._roots(given))
@@ -282,18 +289,18 @@ class ManyRows:
             chosen, other = other, chosen
         try:
             try:
-                looked = self._looked(given, size, chosen, reached)
+                looked = self._looked(given, size, chosen, reached, answers)
             except (OutlineError, UnlikeRowsError):
                 if not reached.is_current():
                     raise
-                looked = self._looked(given, size, other, reached)
+                looked = self._looked(given, size, other, reached, answers)
             try:
                 return self._made_of_few(given, size, looked, traces)
             except UnlikeRowsError as error:
                 # Some loops are found only among more iterations. Where rows are few, all of them are traced as soon
                 if isinstance(error, _MemoryOfMapsError) or looked.sizes == other or size < FEWEST_ROWS:
                     raise
-                return self._made_of_few(given, size, self._looked(given, size, other, reached), traces)
+                return self._made_of_few(given, size, self._looked(given, size, other, reached, answers), traces)
         except Exception as error:  # one of the function's own comes again
             if is_of_handler(error) or isinstance(error, MemoryError):
                 raise
@@ -310,24 +317,25 @@ class ManyRows:
             UnlikeRowsError: if they cannot be.
         """
         sizes, known, cut = looked.sizes, looked.known, [Structure(each) for each in looked.arguments[1:]]
-        key = size if cut[0].key == given.key else None, *(each.key for each in cut)
+        key = size if cut[0].key == given.key else None, *(each.key for each in cut), looked.answers
         few_rows = self._known.get(key)
         if few_rows is None or not few_rows.are_of(looked.outlines):
             traces()
             _LOG.debug("%r is traced for %d of %d rows", self._function, sizes[0], size)
             others = [_OtherRows(size, count, looked.looks if known else None, looked.goes_in) for count in sizes]
-            programs = [self._special(rows, each, known) for rows, each in zip(others, cut, strict=True)]
+            programs = [self._special(rows, each, known, looked.answers) for rows, each in zip(others, cut, strict=True)]
             few_rows = _Few(sizes, programs, looked.outlines)
-        made_of_few = _OfRows(
-            few_rows, size, looked.floats, given, [numbers for *_, numbers in known], partial(self._make, given)
-        )
+        in_full = partial(self._make, given, answers=looked.answers)
+        made_of_few = _OfRows(few_rows, size, looked.floats, given, [numbers for *_, numbers in known], in_full)
         self._known[key] = few_rows
         self._known.move_to_end(key)
         if len(self._known) > _STEP:
             self._known.popitem(last=False)
         return made_of_few
 
-    def _looked(self, given: Structure, size: int, sizes: list[int], reached: ClosedOver) -> _Looked:
+    def _looked(
+        self, given: Structure, size: int, sizes: list[int], reached: ClosedOver, answers: Sequence[float]
+    ) -> _Looked:
         """What outlines show of all rows, and of some sizes.
 
         Raises:
@@ -335,17 +343,28 @@ class ManyRows:
         """
         arguments = [_cut(given.nested, size, count) for count in (size, *sizes)]
         looks = _Looks(reached)
-        goes_in, run = looks.may_go_into_loops(), partial(self._outlines, size, sizes, arguments, looks)
-        with reached.sources.restored():
-            if goes_in:
-                known, outlines = with_indices(lambda: run(ClosedOver(self._roots(given))), reached, goes_in)
-            else:
-                known, outlines = run()
+        goes_in = looks.may_go_into_loops()
+
+        def outlines_of(answers: Sequence[float]) -> tuple[list[Any], list[Any]]:
+            run = partial(self._outlines, size, sizes, arguments, looks, answers)
+            with reached.sources.restored():
+                if goes_in:
+                    return with_indices(lambda: run(ClosedOver(self._roots(given))), reached, goes_in)
+                return run()
+
+        try:
+            known, outlines = outlines_of(answers)
+        except AskedError:  # few rows answer; if all rows have other answers, the program will say so
+            rows = _OtherRows(size, sizes[-1], looks, goes_in)
+            with taking_rows(rows):
+                special = self._make(Structure(arguments[-1]), in_lanes=True, answers=answers)
+            answers = [question.answer for question in special.questions]
+            known, outlines = outlines_of(answers)
         whole, *parts = outlines
         floats = floats_of(parts, whole)
         if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
             raise OutlineError("another number of rows is another program")
-        return _Looked(sizes, arguments, looks, goes_in, known, parts, floats)
+        return _Looked(sizes, arguments, looks, goes_in, known, parts, floats, tuple(answers))
 
     def _outlines(
         self,
@@ -353,6 +372,7 @@ class ManyRows:
         sizes: Sequence[int],
         arguments: list[Any],
         looks: _Looks,
+        answers: Sequence[float],
         reached: ClosedOver | None = None,
     ) -> tuple[list[Any], list[Any]]:
         """The known numbers that are as many as the rows, and an outline for all rows and for each of the sizes."""
@@ -361,19 +381,21 @@ class ManyRows:
             for count, each in zip((size, *sizes), arguments, strict=True):
                 every.append(_OtherRows(size, count, looking, reached is not None))
                 with taking_rows(every[-1]):
-                    outlines.append(outline(self._function, *each, rows=count, reached=reached))
+                    outlines.append(outline(self._function, *each, rows=count, reached=reached, answers=answers))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
         return every[0].known, outlines
 
-    def _special(self, rows: _OtherRows, given: Structure, known: list[Any]) -> Specialised:
-        """The programs for fewer rows, which meet the same known numbers.
+    def _special(self, rows: _OtherRows, given: Structure, known: list[Any], answers: Sequence[float]) -> Specialised:
+        """The programs for fewer rows, which meet the same known numbers, for answers to what the function asks.
 
         Raises:
             UnlikeRowsError: if they meet others.
         """
         with taking_rows(rows):
-            special = _whole(self._make(given, in_lanes=True))
+            special = _whole(self._make(given, in_lanes=True, answers=answers))
+        if [question.answer for question in special.questions] != [*answers]:
+            raise UnlikeRowsError("other questions")
         if rows.sums_integers:
             raise UnlikeRowsError("sums of integers")
         if not is_same(rows.known, known):
@@ -392,6 +414,7 @@ class _Looked(NamedTuple):
         known: the known numbers that are as many as the rows.
         outlines: of the sizes.
         floats: which float stands for three that depend on the number of rows; see floats_of.
+        answers: to what the function asks of numbers.
     """
 
     sizes: list[int]
@@ -401,6 +424,7 @@ class _Looked(NamedTuple):
     known: list[Any]
     outlines: list[Any]
     floats: dict[tuple[float, ...], float]
+    answers: tuple[float, ...]
 
 
 class _Few:
@@ -590,15 +614,13 @@ def _bounds_of(numbers: Any) -> promotion.Bounds:
 
 
 def _whole(special: Specialised) -> Specialised:
-    """Programs that are no others at the next call, decide nothing, are not to be checked, and give floats or a Value.
+    """Programs that stay, decide nothing by themselves, and are not to be checked.
 
     Raises:
         UnlikeRowsError: if they are something else.
     """
-    if special.decisions or special.questions or special.is_outdated() or special._request.verify:
+    if special.decisions or special.is_outdated() or special._request.verify:
         raise UnlikeRowsError("programs that decide, that change, or that are to be checked")
-    if set(special.results.kinds) != {float} and special.results.kinds != [None]:
-        raise UnlikeRowsError("results of several kinds")
     return special
 
 
@@ -629,12 +651,10 @@ def _cut(nested: Any, size: int, count: int) -> Any:
     kind, shape = type(nested), _shape_of(nested)
     if kind is list and shape[:1] == (size,):
         return nested[:count]
-    if kind in (list, tuple, dict):
+    if kind in (list, tuple, dict) or is_named_tuple(kind):
         if len(nested) > _MOST_PARTS or size in shape:
             raise UnlikeRowsError("a long list")
-        if kind is dict:
-            return {name: _cut(part, size, count) for name, part in nested.items()}
-        return kind([_cut(part, size, count) for part in nested])
+        return remade(nested, [_cut(part, size, count) for part in (nested.values() if kind is dict else nested)])
     if not isinstance(nested, np.ndarray) or size not in nested.shape:
         return nested
     if kind is not np.ndarray or not (nested.dtype == np.float64 or nested.dtype.kind in "iu"):

@@ -194,6 +194,12 @@ def differing(path: Specialised, answers: bytes) -> int:
     return int(np.argmax(np.frombuffer(answers) != np.frombuffer(path.answers)))
 
 
+def holding(path: Specialised, answers: bytes) -> list[float]:
+    """The answers that hold for the numbers of a call: those up to the first one that differs."""
+    found: list[float] = np.frombuffer(answers)[: differing(path, answers) + 1].tolist()
+    return found
+
+
 def _answers_of(path: Specialised) -> Counter[tuple[str, float]]:
     """How often calls on a path got each answer at each line."""
     return Counter(

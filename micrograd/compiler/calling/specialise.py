@@ -102,8 +102,11 @@ class Specialised:
         quick: what runs its program for plain floats and Values; see quick.py.
         taken: how many calls have had these answers.
         graph: what its programs are made of, in normal form.
+        is_of_rows: whether they are made of programs for fewer rows.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
+
+    is_of_rows = False
 
     def __init__(self, source: Source, backend: Backend, disable: Sequence[str] = (), verify: bool = False) -> None:
         function, arguments = source.function, source.arguments

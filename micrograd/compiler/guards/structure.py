@@ -24,7 +24,7 @@ from numbers import Integral
 from operator import attrgetter, countOf, is_
 from struct import pack
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd._support.checks import check_class, is_array, is_bool, is_unknown, own_names, real_number
 from micrograd._support.containers import Assembled, base_of, own_attributes, remade
@@ -389,10 +389,13 @@ def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
     """What makes a container or an array like this one of other parts, which are in the order of ``parts_of``."""
     if type(item) in (list, tuple):
         return type(item)
+    if is_named_tuple(type(item)):
+        return type(item)._make
     if type(item) is Assembled:
         return item.assemble
     if not isinstance(item, (dict, list, tuple)):
-        return partial(_array_of, item, is_result(item))
+        is_of_symbols = is_result(item)
+        return _Shaped(item.shape) if is_of_symbols and item.flags.c_contiguous else partial(_array_of, item, is_of_symbols)
     attributes = own_attributes(item)
 
     def assembled(parts: list[Any]) -> Any:
@@ -403,6 +406,22 @@ def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
         return result
 
     return assembled
+
+
+class _Shaped(NamedTuple):
+    """Makes an array of results."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, parts: list[Any]) -> Any:
+        import numpy as np
+
+        return _array_of(np.empty(self.shape, dtype=object), True, parts)
+
+
+def is_named_tuple(kind: Any) -> bool:
+    """Whether it is a class of named tuples, which have nothing but their items."""
+    return hasattr(kind, "_fields") and kind.__bases__ == (tuple,)
 
 
 def is_leaf(item: Any) -> bool:

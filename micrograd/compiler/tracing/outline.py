@@ -32,8 +32,10 @@ from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import remade
 from micrograd._support.interrupts import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.structure import is_named_tuple
 from micrograd.compiler.numbers import shape_of_numbers
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
+from micrograd.compiler.tracing.questions import Question, Questions
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
 from micrograd.compiler.tracing.symbols import Symbol
@@ -69,6 +71,10 @@ _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results,
 
 class OutlineError(Exception):
     """A function does something to arrays that has no outline."""
+
+
+class AskedError(OutlineError):
+    """A function decides on a number, and no answer is given."""
 
 
 class OutlineTape(Tape):
@@ -157,8 +163,9 @@ class OutlineTape(Tape):
             return "index", x.begin, x.end
         if isinstance(x, Value):
             return "number", self.position(x)
-        if kind in (list, tuple):
-            return kind(map(self.told, x)) if len(x) < max(self.count, FEW) else self.fail("a list of known numbers")
+        if kind in (list, tuple) or is_named_tuple(kind):
+            told = map(self.told, x) if len(x) < max(self.count, FEW) else self.fail("a list of known numbers")
+            return kind(told) if kind in (list, tuple) else (kind.__name__, *told)
         if kind is dict:
             return {name: self.told(part) for name, part in x.items()}
         if kind is slice:
@@ -258,6 +265,34 @@ class _Nothing(Tape):
     def tell_apart(self, symbol: Symbol) -> NoReturn:
         """Give up: somebody asks which element it is."""
         self._outlined.fail("an element")
+
+
+class _Answered(Questions):
+    """What a function asks of numbers of an outline, which have no values: all answers are given.
+
+    Args:
+        tape: of the outline.
+        given: the answers.
+    """
+
+    def __init__(self, tape: OutlineTape, given: Sequence[float]) -> None:
+        super().__init__(tape, (), 0.0, given)
+
+    def truth(self, position: int, is_bool: bool) -> bool:
+        """Whether a number is not 0."""
+        return bool(self._answer("truth", position))
+
+    def whole(self, position: int, of_number: Callable[[float], int]) -> int:
+        """The int of a number."""
+        return int(self._answer(of_number.__name__, position))
+
+    def _answer(self, what: str, position: int) -> float:
+        if (answer := self.next_given()) is None:
+            self._tape.has_failed = True
+            raise AskedError
+        self._asked.append(Question(position, answer, "", what, "", is_truth=True))
+        self._tape.operations.append_input(("asked", what, position))
+        return answer
 
 
 class Outlined(SymbolArray):
@@ -443,10 +478,8 @@ def _tape() -> OutlineTape:
 
 def _stand_in(x: Any) -> Any:
     """Numbers in the place of symbols, in nested lists, tuples and dicts."""
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(_stand_in, x))
-    if isinstance(x, dict):
-        return {name: _stand_in(part) for name, part in x.items()}
+    if isinstance(x, (list, tuple, dict)):
+        return _in_each(x, _stand_in)
     if isinstance(x, np.ndarray) and x.dtype == object:
         return np.broadcast_to(1.0, x.shape)
     return 1.0 if isinstance(x, Value) else x
@@ -550,6 +583,7 @@ def outline(
     *,
     rows: int,
     reached: ClosedOver | None = None,
+    answers: Sequence[float] = (),
 ) -> Any:
     """What a function does to whole arrays.
 
@@ -559,6 +593,7 @@ def outline(
         named: the named ones.
         rows: how many there are; lists of so many floats, or of rows of floats, have no elements either.
         reached: what the function can reach, if it has other code, for loops in Python.
+        answers: to what it asks of numbers.
 
     Returns:
         Nested lists and tuples. Those for two numbers of rows differ by these numbers if the function does the same for
@@ -566,15 +601,19 @@ def outline(
 
     Raises:
         OutlineError: if there is no outline, or the function raises something.
+        AskedError: if it asks for more than there are answers.
         Exception: what a handler of a signal raises meanwhile.
     """
     while hasattr(function, "differentiated"):
         function = function.differentiated
     tape = OutlineTape(rows, reached)
+    tape.questions = _Answered(tape, answers)
     try:
         with tracing(tape), taking(_OneIteration()):
             result = function(*_given(tape, arguments, rows), **_given(tape, named, rows))
             written = tape.written(result)
+            if tape.questions.next_given() is not None:
+                tape.fail("another number of questions")
     except OutlineError:
         raise
     except Exception as error:
@@ -594,10 +633,8 @@ def _given(tape: OutlineTape, nested: Any, rows: int) -> Any:
     kind = type(nested)
     if kind is list and len(nested) == rows and shape_of_numbers(nested):
         return tape.list_of(("argument", len(tape.operations)), nested)
-    if kind in (list, tuple):
-        return kind([_given(tape, part, rows) for part in nested])
-    if kind is dict:
-        return {name: _given(tape, part, rows) for name, part in nested.items()}
+    if kind in (list, tuple, dict) or is_named_tuple(kind):
+        return _in_each(nested, lambda part: _given(tape, part, rows))
     if kind is np.ndarray and (nested.dtype == float or nested.dtype.kind in "iu"):
         return tape.made(("argument", nested.dtype.str), None, nested.shape)
     if kind in (float, int, Value):

@@ -92,12 +92,14 @@ class Questions:
         tape: of the trace.
         leaves: the numbers and Values among the arguments.
         rounding: relative errors up to which the program's numbers may differ from Python's; see ROUNDING.
+        given: the answers to the first questions, whatever the numbers are. The line of the last of them gets this
+            answer for as many questions more: if it decides whether a loop goes on, the loop had better be too long.
     """
 
-    def __init__(self, tape: Any, leaves: Sequence[Any], rounding: float) -> None:
+    def __init__(self, tape: Any, leaves: Sequence[Any], rounding: float, given: Sequence[float] = ()) -> None:
         self._asked: list[Question] = []
         self._undecided_by: UndecidedError | None = None
-        self._tape, self._leaves, self._rounding = tape, leaves, rounding
+        self._tape, self._leaves, self._rounding, self._given = tape, leaves, rounding, given
         self._numbers: dict[int, float] = {}  # of each position that was asked for, and of what it depends on
         self._called: dict[int, list[float]] = {}  # the results of calls
         self._exactness: dict[int, int] = {}
@@ -137,9 +139,22 @@ class Questions:
 
     def truth(self, position: int, is_bool: bool) -> bool:
         """Whether the number at a position is not 0; a bool is 1 or 0."""
-        number = self._number(position)
-        self._ask_truth(position, is_bool, number != 0, self._text_of_truth(position, number))
-        return number != 0
+        given = self._given[-1] if self._repeats() else self.next_given()
+        if given is not None:
+            truth, text = bool(given), ""
+        else:
+            number = self._number(position)
+            truth, text = number != 0, self._text_of_truth(position, number)
+        self._ask_truth(position, is_bool, truth, text)
+        return truth
+
+    def next_given(self) -> float | None:
+        """The answer to the next question, if it is given."""
+        return self._given[len(self._asked)] if len(self._asked) < len(self._given) else None
+
+    def _repeats(self) -> bool:
+        count = len(self._given)
+        return 0 < count <= len(self._asked) < 2 * count and self._asked[count - 1].line == running_line()
 
     def _ask_truth(self, position: int, is_bool: bool, truth: bool, text: str = "") -> None:
         answer = position if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, position))
@@ -147,11 +162,15 @@ class Questions:
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> int:
         """The int of the number at a position: by int, round, math.floor or math.ceil."""
-        number = self._number(position)
-        try:
-            answer = of_number(number)
-        except (ValueError, OverflowError) as error:  # of NaN, and of infinity
-            raise self._undecided() from error
+        if (given := self.next_given()) is not None:
+            answer, text = int(given), ""
+        else:
+            number = self._number(position)
+            text = f"{of_number.__name__}({number:.6g})"
+            try:
+                answer = of_number(number)
+            except (ValueError, OverflowError) as error:  # of NaN, and of infinity
+                raise self._undecided() from error
         below = self._write(further_primitives.floor, position)
         written = _WHOLE[of_number](self, position, below)
         zero = self._tape.position(0.0)
@@ -162,7 +181,7 @@ class Questions:
             half = self._size_of(primitives.sub, above, self._tape.position(0.5))
             distance = half if of_number is round else self._write(primitives.sub, self._tape.position(0.5), half)
             close = [self._is_less(distance, self._magnitude(position))]
-        self._ask(written, close, float(answer), f"{of_number.__name__}({number:.6g})", is_truth=False)
+        self._ask(written, close, float(answer), text, is_truth=False)
         return answer
 
     def _ask(self, position: int, close: list[int], answer: float, text: str, is_truth: bool = True) -> None:
@@ -170,7 +189,7 @@ class Questions:
         for one in dict.fromkeys(close):
             position = self._write(primitives.where, one, half, position)
         condition = running_expression(calling_frame())
-        self._asked.append(Question(position, answer, running_line(), text, condition, is_truth))
+        self._asked.append(Question(position, answer, running_line(), text or condition, condition, is_truth))
 
     def _text_of_truth(self, position: int, number: float) -> str:
         written = self._tape.operations

@@ -26,6 +26,7 @@ class Source(NamedTuple):
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
         in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
         writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
+        answers: to the first questions that the function asks; the numbers answer those after them.
         asked: if all that the function asks shall be data, how many questions there are; see histories.py.
         every_path: if choices shall stand for decisions, for programs that run for many examples at a time, how many
             numbers of an example, the first ones, stay as they are; those decide which of the others it may run with.
@@ -43,6 +44,7 @@ class Source(NamedTuple):
     takes_calls: bool = False
     in_lanes: bool = False
     writes_out: bool = False
+    answers: Sequence[float] = ()
     asked: int = 0
     every_path: int | None = None
 

@@ -86,7 +86,7 @@ def traced_on(tape: Tape, source: Source, ask: Callable[..., Questions] = Questi
         symbols = symbols_of(tape, arguments, bounds)
         tape.all_given()
         if rounding is not None:
-            tape.questions = ask(tape, arguments.leaves, rounding)
+            tape.questions = ask(tape, arguments.leaves, rounding, source.answers)
         given = symbols
         if arguments.has_values:
             once: dict[int, Symbol] = {}  # a Value that is given twice is one object
