@@ -203,11 +203,26 @@ def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: A
     if iterations is not None and (found := iterations.at_once(run, item, count, out_axes)) is not None:
         return found
     remember = observed_iterations(run, "vmap iteration", (arguments, named))
+    may_go_on = None if iterations is None else iterations.blocks_after_decisions(run)
     outputs = [] if iterations is None else iterations.mapped(run, item, count)
     iteration = run if iterations is None else iterations.of(run, count - len(outputs), keeps_all=True)
-    outputs += [iteration(item(index)) for index in range(len(outputs), count)]
-    remember(outputs)
+    for index in range(len(outputs), count):
+        outputs.append(iteration(item(index)))
+        others = range(index + 1, count)
+        if may_go_on is not None and (run_others := may_go_on(_NO_STATE, item, others)) is not None:
+            outputs += run_others(partial(_each, run), _NO_STATE, item, others, 1)[1]
+            break
+    else:
+        remember(outputs)
     return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
+
+
+_NO_STATE = 0.0  # of iterations that hand nothing on
+
+
+def _each(f: Callable[[Any], Any], state: Any, take: Take, order: Iterable[int]) -> Iterator[Any]:
+    """What f returns for each item, beside the state of a loop that has none of its own."""
+    return ((state, f(take(index))) for index in order)
 
 
 # Choices

@@ -323,7 +323,9 @@ class ManyRows:
             traces()
             _LOG.debug("%r is traced for %d of %d rows", self._function, sizes[0], size)
             others = [_OtherRows(size, count, looked.looks if known else None, looked.goes_in) for count in sizes]
-            programs = [self._special(rows, each, known, looked.answers) for rows, each in zip(others, cut, strict=True)]
+            programs = [
+                self._special(rows, each, known, looked.answers) for rows, each in zip(others, cut, strict=True)
+            ]
             few_rows = _Few(sizes, programs, looked.outlines)
         in_full = partial(self._make, given, answers=looked.answers)
         made_of_few = _OfRows(few_rows, size, looked.floats, given, [numbers for *_, numbers in known], in_full)

@@ -395,7 +395,11 @@ def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
         return item.assemble
     if not isinstance(item, (dict, list, tuple)):
         is_of_symbols = is_result(item)
-        return _Shaped(item.shape) if is_of_symbols and item.flags.c_contiguous else partial(_array_of, item, is_of_symbols)
+        return (
+            _Shaped(item.shape)
+            if is_of_symbols and item.flags.c_contiguous
+            else partial(_array_of, item, is_of_symbols)
+        )
     attributes = own_attributes(item)
 
     def assembled(parts: list[Any]) -> Any:

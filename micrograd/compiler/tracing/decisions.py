@@ -141,7 +141,7 @@ def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], ope
 def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
     """What ``mg.while_loop`` returns where the program is to decide."""
     with tape.following_errors():
-        first, reached = Structure(state, returned=True), _Reached([condition, body])
+        first, reached = returned(state), _Reached([condition, body])
         positions, kinds, form = [tape.position(leaf) for leaf in first.leaves], _kinds(first), form_of(state)
         if not kinds:
             refuse("a loop whose state has no numbers", "Let the state be what body computes.")

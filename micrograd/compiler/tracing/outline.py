@@ -35,8 +35,8 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import is_named_tuple
 from micrograd.compiler.numbers import shape_of_numbers
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
-from micrograd.compiler.tracing.questions import Question, Questions
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
+from micrograd.compiler.tracing.questions import Question, Questions
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray, known_rows
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape, tracing
