@@ -391,7 +391,7 @@ class Iterations(ContextEntry):
             A function of the state after an iteration, of what gives items, and of the order of the iterations after
             it. If these are to run in blocks of one, it gives what runs them; see ``blocks``.
         """
-        raise NotImplementedError
+        return None
 
     def deciding(self, number: Any) -> Any:
         """What a program decides by on a number, with methods for cond, switch and while_loop; None in Python."""

@@ -202,3 +202,85 @@ class TestDecisionsOnEachRow:
     )
     def test_all_rows_are_traced(self, function, caplog):
         assert is_traced_in_full(caplog, function, numbers(ROWS))
+
+
+def slope_of_fit(w, x):
+    residuals = w[0] * x + w[1] - x * x
+    return np.array([np.mean(residuals * x), np.mean(residuals)])
+
+
+def descends(x):
+    start = np.array([0.3, -0.2]) * x[0]
+    return mg.while_loop(
+        lambda w: np.sum(slope_of_fit(w, x) ** 2) > 1e-4, lambda w: w - 0.5 * slope_of_fit(w, x), start
+    )
+
+
+def halves_rows(x):
+    small, count = mg.while_loop(lambda s: np.max(s[0]) > 0.1, lambda s: (0.5 * s[0], s[1] + 1), (x, 0), limit=60)
+    return np.sum(small) * count
+
+
+LEFT_TO_THE_PROGRAM = {
+    "a choice": lambda x: mg.cond(np.mean(x) > 0.5, lambda: np.sum(x * x), lambda: np.max(x)),
+    "a choice between arrays": lambda x: mg.cond(np.mean(x) > 0.5, lambda y: y * 2.0, lambda y: y - x[0], x),
+    "a switch": lambda x: mg.switch(mg.floor(4.0 * np.mean(x) / 3.0), [np.sum, np.max, lambda v: v[3]], x),
+    "a loop": descends,
+    "a loop of rows": halves_rows,
+    "a choice for each row": lambda x: mg.vmap(lambda v: mg.cond(v > 0.5, lambda: mg.log(v), lambda: v - 1.0))(x),
+    "a loop for each row": lambda x: mg.vmap(
+        lambda v: mg.while_loop(lambda s: s > 0.1, lambda s: 0.5 * s * v, v, limit=99) if x.ndim else v
+    )(0.3 * x),
+    "known rows": lambda x: mg.mean(mg.vmap(lambda v, k: mg.cond(v > k, lambda: v * k, lambda: v))(x, KNOWN)),
+    "choices in a scan": lambda x: mg.scan(
+        lambda s, v: (mg.cond(s > v, lambda: 0.5 * s, lambda: s + v), s * v), 0.1 * x[0], x
+    ),
+    "a gradient of choices": mg.value_and_grad(
+        lambda x: np.sum(mg.vmap(lambda v: mg.cond(v > 0.5, lambda: v**3, lambda: 2.0 * v))(x))
+    ),
+    "a gradient of a loop for each row": mg.grad(
+        lambda x: np.sum(mg.vmap(lambda v: mg.while_loop(lambda s: s > 0.1, lambda s: 0.5 * s * v, v))(0.3 * x))
+    ),
+    "a gradient of a choice": mg.grad(lambda x: mg.cond(np.mean(x) > 0.5, lambda: np.sum(x * x), lambda: np.max(x))),
+}
+
+
+class TestDecisionsOfPrograms:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("data", DATA)
+    @pytest.mark.parametrize("name", LEFT_TO_THE_PROGRAM)
+    def test_few_rows_are_traced(self, name, data, caplog):
+        """Sums of many terms may be in another order."""
+        function, x = LEFT_TO_THE_PROGRAM[name], DATA[data]
+        fast = mg.compile(function)
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            found = flat(fast(x))
+        assert "is traced for all" not in caplog.text
+        assert found == flat(fast(x))
+        assert found == pytest.approx(flat(run_in_full(function, x)), rel=1e-13, abs=1e-15)
+        assert found == pytest.approx(flat(function(x)), rel=1e-9, abs=1e-12)
+
+    @pytest.mark.parametrize("backend", ["llvm", "numpy", pytest.param("jax", marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("name", ["a loop", "known rows", "a gradient of choices"])
+    def test_one_trace_serves_all_numbers(self, name, backend):
+        function = LEFT_TO_THE_PROGRAM[name]
+        fast = mg.compile(function, backend=backend)
+        for x in DATA.values():
+            assert flat(fast(x)) == pytest.approx(flat(function(x)), rel=1e-9, abs=1e-12)
+        assert fast.cache_info().traces == 1
+
+    def test_gradients_of_values(self):
+        w = [mg.Value(0.4), mg.Value(-1.5)]
+
+        def function(x):
+            rows = mg.vmap(lambda a, k: mg.cond(a > w[0], lambda: w[1] * a * k, lambda: w[0] * a * a))(x, KNOWN)
+            return [mg.mean(rows), np.sum(rows * rows), float(len(x))]
+
+        fast = mg.compile(function)
+        for x in DATA.values():
+            for weights in ([1.0, 0.0], [0.5, 2.0]):
+                found, expected = (
+                    mg.gradient(sum(a * b for a, b in zip(each(x), weights, strict=False)), w)
+                    for each in (fast, function)
+                )
+                assert found == pytest.approx(expected, rel=1e-10)

@@ -145,3 +145,10 @@ def test_errors_are_those_of_eager_code():
         fast(X)
     with pytest.raises(ValueError, match="length"):
         mg.compile(mg.vmap(lambda a, b: mg.cond(a > b, lambda: a, lambda: b)))(X, X[1:])
+
+
+def test_floats_of_python_and_of_numpy_are_alike():
+    fast = mg.compile(mg.vmap(lambda v: mg.cond(v > 0.5, lambda: mg.log(v), lambda: v - 1.0)))
+    for x in (X, -X):
+        assert np.allclose(fast(x), [np.log(v) if v > 0.5 else v - 1.0 for v in x])
+    assert not fast.has_paths()

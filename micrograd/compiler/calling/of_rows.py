@@ -38,6 +38,7 @@ from micrograd.compiler.guards.structure import Structure, is_named_tuple
 from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import shape_of_numbers
+from micrograd.compiler.passes.regions import region_of
 from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.compiler.passes.transposing import has_samples
 from micrograd.compiler.tracing import promotion
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Floats
 
 _LOG = logging.getLogger("micrograd")
@@ -72,6 +74,18 @@ _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap 
 
 class _MemoryOfMapsError(UnlikeRowsError):
     """A program for which mg.vmap had better go through memory that is used again."""
+
+
+class _OtherAnswersError(UnlikeRowsError):
+    """A program that asks more than its outline, which had left it to the program, or less.
+
+    Args:
+        answers: those of the program.
+    """
+
+    def __init__(self, answers: tuple[float, ...]) -> None:
+        super().__init__("other questions")
+        self.answers = answers
 
 
 class _OfRows(Specialised):
@@ -121,6 +135,9 @@ class _OfRows(Specialised):
             self.maps = Maps(
                 self._graph, parts, self._of_all([each.needed for each in few]), self._request, self._known
             )
+        elif self.decisions:
+            self._arguments = given
+            self._compiled[gradients] = self._deciding(gradients)
         else:
             self._compiled[gradients] = self._extrapolated(gradients)
 
@@ -131,8 +148,24 @@ class _OfRows(Specialised):
         """A program that can be run; it is made once."""
         if gradients not in self._compiled and not self.maps:
             with suppress(UnlikeRowsError):
-                self._compiled[gradients] = self._extrapolated(gradients)
+                self._compiled[gradients] = (self._deciding if self.decisions else self._extrapolated)(gradients)
+        if gradients not in self._compiled and self.decisions:
+            self._compiled[gradients] = self._in_full().compiled(gradients)
         return super().compiled(gradients)
+
+    def _deciding(self, gradients: bool) -> Compiled:
+        """The program, where it decides."""
+        made = super().compiled(gradients)
+        made.run.keep(self._known)
+        return made
+
+    def _region(self, gradients: bool) -> tuple[Region, dict[str, float]]:
+        request = replace(self._request, stands_for_more=True)
+        regions = [
+            region_of(each.graph, each.decisions, each.needed, request, gradients) for each in self._few.programs
+        ]
+        self._check_size(self._of_all([each.size for each in regions]), 0)
+        return self._of_all(regions), self._few.programs[-1].graph.seconds
 
     def _extrapolated(self, gradients: bool) -> Compiled:
         made = self._few.made(gradients)
@@ -296,6 +329,11 @@ class ManyRows:
                 looked = self._looked(given, size, other, reached, answers)
             try:
                 return self._made_of_few(given, size, looked, traces)
+            except _OtherAnswersError as error:
+                if looked.answers:
+                    raise
+                looked = self._looked(given, size, looked.sizes, reached, error.answers)
+                return self._made_of_few(given, size, looked, traces)
             except UnlikeRowsError as error:
                 # Some loops are found only among more iterations. Where rows are few, all of them are traced as soon
                 if isinstance(error, _MemoryOfMapsError) or looked.sizes == other or size < FEWEST_ROWS:
@@ -388,7 +426,7 @@ class ManyRows:
                 break
         return every[0].known, outlines
 
-    def _special(self, rows: _OtherRows, given: Structure, known: list[Any], answers: Sequence[float]) -> Specialised:
+    def _special(self, rows: _OtherRows, given: Structure, known: list[Any], answers: tuple[float, ...]) -> Specialised:
         """The programs for fewer rows, which meet the same known numbers, for answers to what the function asks.
 
         Raises:
@@ -396,8 +434,8 @@ class ManyRows:
         """
         with taking_rows(rows):
             special = _whole(self._make(given, in_lanes=True, answers=answers))
-        if [question.answer for question in special.questions] != [*answers]:
-            raise UnlikeRowsError("other questions")
+        if (found := tuple([question.answer for question in special.questions])) != answers:
+            raise _OtherAnswersError(found)
         if rows.sums_integers:
             raise UnlikeRowsError("sums of integers")
         if not is_same(rows.known, known):
@@ -616,13 +654,13 @@ def _bounds_of(numbers: Any) -> promotion.Bounds:
 
 
 def _whole(special: Specialised) -> Specialised:
-    """Programs that stay, decide nothing by themselves, and are not to be checked.
+    """Programs that stay, and are not to be checked.
 
     Raises:
         UnlikeRowsError: if they are something else.
     """
-    if special.decisions or special.is_outdated() or special._request.verify:
-        raise UnlikeRowsError("programs that decide, that change, or that are to be checked")
+    if special.is_outdated() or special._request.verify:
+        raise UnlikeRowsError("programs that change, or that are to be checked")
     return special
 
 

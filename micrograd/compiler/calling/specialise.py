@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.columns import Columns
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Booleans, Floats
 
 
@@ -359,9 +360,9 @@ class Specialised:
                 wanted = self.wanted if gradients else self.wanted[:0]
                 assert self._decide is not None  # else decisions are followed
                 begin = time.perf_counter()
-                region = region_of(self.graph, self.decisions, self.needed, self._request, gradients)
+                region, seconds = self._region(gradients)
                 deciding = self._decide(region, wanted)
-                made = Made(deciding, {**self.graph.seconds, "compile": time.perf_counter() - begin})
+                made = Made(deciding, {**seconds, "compile": time.perf_counter() - begin})
                 program = self._described(deciding.program, made)
             elif self.maps:
                 run = self.maps.run(self.wanted if gradients else self.wanted[:0])
@@ -374,6 +375,11 @@ class Specialised:
             how = "with" if gradients else "without"
             _LOG.debug("%s: compiled %s gradients in %.3f s", self.name, how, sum(made.seconds.values()))
         return self._compiled[gradients]
+
+    def _region(self, gradients: bool) -> tuple[Region, dict[str, float]]:
+        """What decides, and how long the passes took to make what it is made of."""
+        region = region_of(self.graph, self.decisions, self.needed, self._request, gradients)
+        return region, self.graph.seconds
 
     def _that_runs(self, program: Program, made: Made) -> Compiled:
         """A program with what the passes have made to run it."""

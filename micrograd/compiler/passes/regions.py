@@ -47,7 +47,7 @@ def region_of(made: Made, decisions: Sequence[Decided], needed: int, request: Re
         for trace in each.traces:
             part = run_stages(Made(trace, {"trace": 0.0}), "normalise", request)
             parts.append(region_of(part, trace.decisions, trace.needed, request, gradients))
-        steps.append(Step(before, targets, each, (parts[0], parts[1])))
+        steps.append(Step(before, targets, each._replace(traces=()), (parts[0], parts[1])))
     last = _straight(made, slice(outputs), request, gradients, checked=True)
     return Region(inputs - sum(len(each.made) for each in decisions), size, tuple(steps), last)
 

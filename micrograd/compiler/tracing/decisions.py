@@ -107,7 +107,7 @@ def chosen(
         first, second = recorded
         kinds, others = _kinds(first.result), _kinds(second.result)
         if form_of(first.result.nested) != form_of(second.result.nested) or (
-            tape.may_follow and (kinds != others or not _is_same(first.result, second.result))
+            tape.may_follow and not (_are_alike(kinds, others) and _is_same(first.result, second.result))
         ):
             refuse(
                 "a choice between results of two structures",
@@ -512,6 +512,15 @@ def _kind_of_both(x: type[Symbol], y: type[Symbol]) -> type[Symbol]:
     if x is y:
         return x
     return Symbol if Symbol in (x, y) else FloatSymbol
+
+
+def _are_alike(kinds: Sequence[type[Symbol]], others: Sequence[type[Symbol]]) -> bool:
+    """Whether they are the same, but that a float may be one of NumPy's."""
+    pairs = zip(kinds, others, strict=True)
+    return all(x is y or {getattr(each, "kind", None) for each in (x, y)} == _FLOATS for x, y in pairs)
+
+
+_FLOATS = {float, np.dtype(float)}
 
 
 def _symbols(tape: Tape, positions: Sequence[int], kinds: Sequence[type[Symbol]]) -> list[Symbol]:

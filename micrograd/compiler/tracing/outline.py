@@ -500,9 +500,11 @@ class _OneIteration(Iterations):
         """What runs a scan in blocks: it has no outline."""
         _tape().fail("checkpoints")
 
-    def deciding(self, number: Any) -> None:
-        """Give up, if a program would decide on a number: that has no outline."""
-        return _tape().fail("a decision") if is_unknown(number) else None
+    def deciding(self, number: Any) -> _Decisions | None:
+        """What has the outline of a decision, if a program would decide on a number: not where there are answers."""
+        questions = _tape().questions
+        is_followed = questions is not None and questions.next_given() is not None
+        return _Decisions() if is_unknown(number) and not is_followed else None
 
     def at_once(self, run: Callable[[Any], Any], item: Callable[[int], Any], count: int, axis: Any) -> Any:
         """What all iterations of vmap give, put together."""
@@ -544,6 +546,38 @@ class _OneIteration(Iterations):
             return _tape().fail("an iteration that gives no number or array")
         end = axis + len(shape) + 1 if axis < 0 else axis
         return _tape().made((by, axis), nested, (*shape[:end], count, *shape[end:]))
+
+
+class _Decisions:
+    """Decisions of a program: all branches are in an outline, and one iteration of a loop."""
+
+    def chosen(self, number: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+        """What one of the branches returns."""
+        results = []
+        for branch in branches:
+            with unchanged(branch):
+                results.append(branch(*operands))
+        return _unknown_like(results[0], ("choice", _tape().told([number, results])))
+
+    switched = chosen
+
+    def repeated(self, condition: Any, body: Any, state: Any, limit: int | None) -> Any:
+        """The last state of a loop."""
+        tape = _tape()
+        by = "while", len(tape.operations), limit, tape.told(state)
+        given = _unknown_like(state, by)
+        with unchanged(condition), unchanged(body):
+            found = [condition(given), body(given)]
+        return _unknown_like(state, (by, tape.told(found)))
+
+
+def _unknown_like(nested: Any, by: Any) -> Any:
+    """Unknown numbers and arrays in the structure of others."""
+    if isinstance(nested, (list, tuple, dict)):
+        return _in_each(nested, lambda part: _unknown_like(part, by))
+    if is_array(nested) or isinstance(nested, Value) or type(nested) in (int, float):
+        return _tape().made(by, None, np.shape(nested) if is_array(nested) else ())
+    return nested if nested is None else _tape().fail("a decision on what is no number or array")
 
 
 @contextmanager
