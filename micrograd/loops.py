@@ -381,8 +381,8 @@ class Iterations(ContextEntry):
         """What runs a scan where a program keeps the states between blocks only: in_blocks of decisions.py, or None."""
         raise NotImplementedError
 
-    def blocks_after_decisions(self, step: Callable[[Any, Any], Any]) -> Callable[..., Any] | None:
-        """What says after an iteration of a scan whether the others run in blocks, as a program decides; often None.
+    def blocks_after_decisions(self, step: Callable[..., Any]) -> Callable[..., Any] | None:
+        """What says after an iteration of a loop whether the others run in blocks, as a program decides; often None.
 
         Args:
             step: the function.

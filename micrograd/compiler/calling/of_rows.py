@@ -156,7 +156,8 @@ class _OfRows(Specialised):
     def _deciding(self, gradients: bool) -> Compiled:
         """The program, where it decides."""
         made = super().compiled(gradients)
-        made.run.keep(self._known)
+        run: Any = made.run
+        run.keep(self._known)
         return made
 
     def _region(self, gradients: bool) -> tuple[Region, dict[str, float]]:

@@ -394,12 +394,10 @@ def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
     if type(item) is Assembled:
         return item.assemble
     if not isinstance(item, (dict, list, tuple)):
-        is_of_symbols = is_result(item)
-        return (
-            _Shaped(item.shape)
-            if is_of_symbols and item.flags.c_contiguous
-            else partial(_array_of, item, is_of_symbols)
-        )
+        if (is_made := is_result(item)) and item.flags.c_contiguous:
+            shaped: Any = _Shaped(item.shape)
+            return shaped
+        return partial(_array_of, item, is_made)
     attributes = own_attributes(item)
 
     def assembled(parts: list[Any]) -> Any:

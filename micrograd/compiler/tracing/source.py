@@ -48,6 +48,6 @@ class Source(NamedTuple):
     asked: int = 0
     every_path: int | None = None
 
-    def of(self, function: Callable[..., Any], **takes: bool) -> Source:
+    def of(self, function: Callable[..., Any], **takes: Any) -> Source:
         """Another function for the same arguments, recorded in the same way, as is said besides."""
         return Source(function, self.arguments, self.first, self.as_floats, self.is_recorded, **takes)
