@@ -76,18 +76,6 @@ class _MemoryOfMapsError(UnlikeRowsError):
     """A program for which mg.vmap had better go through memory that is used again."""
 
 
-class _OtherAnswersError(UnlikeRowsError):
-    """A program that asks more than its outline, which had left it to the program, or less.
-
-    Args:
-        answers: those of the program.
-    """
-
-    def __init__(self, answers: tuple[float, ...]) -> None:
-        super().__init__("other questions")
-        self.answers = answers
-
-
 class _OfRows(Specialised):
     """The programs of a function for many rows.
 
@@ -330,10 +318,10 @@ class ManyRows:
                 looked = self._looked(given, size, other, reached, answers)
             try:
                 return self._made_of_few(given, size, looked, traces)
-            except _OtherAnswersError as error:
+            except AskedError as error:
                 if looked.answers:
                     raise
-                looked = self._looked(given, size, looked.sizes, reached, error.answers)
+                looked = self._looked(given, size, looked.sizes, reached, *error.args)
                 return self._made_of_few(given, size, looked, traces)
             except UnlikeRowsError as error:
                 # Some loops are found only among more iterations. Where rows are few, all of them are traced as soon
@@ -432,11 +420,12 @@ class ManyRows:
 
         Raises:
             UnlikeRowsError: if they meet others.
+            AskedError: if the function asks for other answers.
         """
         with taking_rows(rows):
             special = _whole(self._make(given, in_lanes=True, answers=answers))
         if (found := tuple([question.answer for question in special.questions])) != answers:
-            raise _OtherAnswersError(found)
+            raise AskedError(found)  # more than the outline, which left it to the program, or less
         if rows.sums_integers:
             raise UnlikeRowsError("sums of integers")
         if not is_same(rows.known, known):
