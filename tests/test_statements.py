@@ -98,7 +98,7 @@ NUMBERS = [
     ("reliability.md", r"mpmath's at (\d+) digits", accuracy.mp.dps),
     ("reliability.md", r"(\d+) of them across the public API", len(WRONG_CALLS)),
     ("reliability.md", r"`.ci/run` fails below (\d+)%", written_in(".ci/run", "cov-fail-under")),
-    ("contributing.md", r"lines have at most (\d+) characters", written_in("pyproject.toml", "line-length")),
+    ("contributing.md", r"lines have at most (\d+) characters", written_in(".ruff.toml", "line-length")),
 ]
 
 

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import micrograd as mg
+from micrograd.compiler.calling import of_rows
+from micrograd.compiler.ir.extrapolated import UnlikeRowsError
 from tests.compiler.test_of_rows import are_same, flat, is_traced_in_full, numbers, run_in_full
 
 ROWS = 450
@@ -197,6 +199,7 @@ class TestDecisionsOnEachRow:
         [
             lambda x: sum((v if v > 0.5 else 2.0 * v) for v in x),
             lambda x: x[0] if x[len(x) - 1] > x[400] else x[1],
+            mg.vmap(lambda v: v if v > 0.5 else 2.0 * v),
             lambda x: [x * 2.0, x][int(3.0 * x[0]) % 2].sum() if len(x) > 400 and x[420] > 0.5 else x.max(),
         ],
     )
@@ -268,6 +271,21 @@ class TestDecisionsOfPrograms:
         for x in DATA.values():
             assert flat(fast(x)) == pytest.approx(flat(function(x)), rel=1e-9, abs=1e-12)
         assert fast.cache_info().traces == 1
+
+    def test_a_program_that_is_not_alike_is_made_of_all_rows(self, monkeypatch):
+        w = mg.Value(0.4)
+
+        def function(x):
+            rows = mg.vmap(lambda a: mg.cond(a > w, lambda: a * a, lambda: w * a))(x)
+            return [mg.mean(rows), np.sum(rows * rows)]
+
+        def refuse(*_):
+            raise UnlikeRowsError("no")
+
+        first, second = mg.compile(function)(DATA["alike"])
+        monkeypatch.setattr(of_rows, "extrapolated", refuse)
+        found, expected = (mg.gradient(a * b, [w]) for a, b in ((first, second), function(DATA["alike"])))
+        assert found == pytest.approx(expected, rel=1e-10)
 
     def test_gradients_of_values(self):
         w = [mg.Value(0.4), mg.Value(-1.5)]

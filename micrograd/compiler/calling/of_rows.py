@@ -319,8 +319,6 @@ class ManyRows:
             try:
                 return self._made_of_few(given, size, looked, traces)
             except AskedError as error:
-                if looked.answers:
-                    raise
                 looked = self._looked(given, size, looked.sizes, reached, *error.args)
                 return self._made_of_few(given, size, looked, traces)
             except UnlikeRowsError as error:
