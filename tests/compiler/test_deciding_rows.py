@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd.compiler.calling import of_rows
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError
+from micrograd.compiler.tracing.trace import trace_of_update
 from tests.compiler.test_of_rows import are_same, flat, is_traced_in_full, numbers, run_in_full
 
 ROWS = 450
@@ -190,6 +191,11 @@ class TestDecisions:
         with np.errstate(over="ignore"):
             for chosen in (function, mg.value_and_grad(function)):
                 assert are_same(mg.compile(chosen)(x), run_in_full(chosen, x))
+
+
+def test_an_update_decides_nothing():
+    with pytest.raises(mg.TraceError, match="int of a number"):
+        trace_of_update(lambda parameter, gradient, state, rate: (parameter * int(gradient), ()), 0)
 
 
 class TestDecisionsOnEachRow:

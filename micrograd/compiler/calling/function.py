@@ -623,7 +623,8 @@ class CompiledFunction(Generic[P, R]):
         path = paths.last
         if not paths.are_worth_a_run():
             return path, None
-        for _ in range(len(paths) + _MOST_GUESSED):  # each has an answer more that holds, but for rounding
+        # Each has an answer more that holds, but for rounding
+        for _ in range(len(paths) + _MOST_GUESSED):  # pragma: no branch  # it ends before where guesses are good
             following: Specialised | bool = True
             answers: list[float] = []
             if not is_new and path is not self._last and path.is_outdated():  # that one has been looked at

@@ -137,7 +137,7 @@ class _OfRows(Specialised):
         if gradients not in self._compiled and not self.maps:
             with suppress(UnlikeRowsError):
                 self._compiled[gradients] = (self._deciding if self.decisions else self._extrapolated)(gradients)
-        if gradients not in self._compiled and self.decisions:
+        if gradients not in self._compiled and self.decisions:  # pragma: no cover  # no program is known that needs it
             self._compiled[gradients] = self._in_full().compiled(gradients)
         return super().compiled(gradients)
 
