@@ -136,6 +136,31 @@ def test_what_another_thread_draws_is_no_reason_to_refuse(with_lines, monkeypatc
     assert len(drawn) == 1
 
 
+def test_what_another_thread_draws_all_the_time_is_no_reason_to_refuse_either():
+    is_noisy, ended = False, threading.Event()
+
+    def f(x):
+        y = x + random.random() if is_noisy else x
+        for _ in range(1000):
+            y = y * 0.5 + x
+        return y
+
+    def draw():
+        while not ended.wait(1e-4):
+            random.random()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        assert compiled(f)(1.0) == f(1.0)
+        is_noisy = True
+        with pytest.raises(mg.TraceError, match="a random number is drawn"):
+            compiled(f)(1.0)
+    finally:
+        ended.set()
+        thread.join()
+
+
 def test_generators_that_are_made_inside_with_a_seed_are_as_eagerly():
     def f(x):
         return x * random.Random(3).random() * np.random.default_rng(3).normal()

@@ -14,8 +14,8 @@ import pickle
 import random
 import sys
 from contextlib import AbstractContextManager, contextmanager, suppress
-from itertools import count, cycle, repeat
-from threading import get_ident
+from itertools import compress, count, cycle, repeat
+from threading import active_count, get_ident
 from types import BuiltinFunctionType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -118,10 +118,15 @@ _DRAWS = ("micrograd.nn", "micrograd.learn", "micrograd.testing", "micrograd.tra
 
 
 class _State(NamedTuple):
-    """A generator of random numbers: how to read its state, and how to set it."""
+    """A generator of random numbers: how to read its state, and how to set it.
+
+    Attributes:
+        watched: one of Python's, whose calls a profile function sees; None for others.
+    """
 
     get: Callable[[], Any]
     set: Callable[[Any], Any]
+    watched: random.Random | None = None
 
 
 class Sources:
@@ -219,7 +224,8 @@ class Sources:
             if _position(iterator) != position:
                 name = path.partition("[")[0].rpartition(".")[2]
                 _refuse(_ITERATOR, line_that_loads(codes, name), path)
-        if [pickle.dumps(state) for state in self._states()] != before:
+        after = [pickle.dumps(state) for state in self._states()]
+        if after != before and self._has_drawn(compress(self.generators, map(operator.ne, before, after)), run):
             finder = _LineFinder(lambda: [pickle.dumps(state) for state in self._states()])
             with suppress(Exception), finder.tracing():
                 run()
@@ -228,6 +234,18 @@ class Sources:
                     generator.set(state)
                 _refuse(_RANDOM, finder.line)
         return result
+
+    def _has_drawn(self, changed: Iterable[_State], run: Callable[[], Any]) -> bool:
+        """Whether the trace has drawn random numbers, and not only other threads meanwhile."""
+        drawn_from = Sources()
+        for generator in changed:
+            if active_count() == 1 or generator.watched is None:
+                return True
+            drawn_from.take_unwatched("", generator.watched)
+        observer = _Observer(drawn_from)
+        with observer.profiling(), suppress(Exception):
+            run()
+        return observer.found is not None
 
     @contextmanager
     def restored(self) -> Generator[None, None, None]:
@@ -248,7 +266,7 @@ def _shared() -> list[_State]:
     """The generators that are used by functions such as random.random."""
     torch: Any = sys.modules.get("torch")
     return [
-        _State(random.getstate, random.setstate),
+        _State(random.getstate, random.setstate, random.random.__self__),  # type: ignore[attr-defined]  # a method
         _State(lambda: np.random.get_state(legacy=False), np.random.set_state),
         *([_state_of_torch(torch.get_rng_state, torch.set_rng_state)] if hasattr(torch, "get_rng_state") else []),
     ]
@@ -258,7 +276,7 @@ def _state_of(item: Any) -> _State | None:
     """The state of a generator of random numbers; None for anything else."""
     kind = type(item)
     if issubclass(kind, random.Random):
-        return None if issubclass(kind, random.SystemRandom) else _State(item.getstate, item.setstate)
+        return None if issubclass(kind, random.SystemRandom) else _State(item.getstate, item.setstate, item)
     if issubclass(kind, np.random.RandomState):
         return _State(lambda: item.get_state(legacy=False), item.set_state)
     if issubclass(kind, (np.random.Generator, np.random.BitGenerator)):
