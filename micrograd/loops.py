@@ -203,14 +203,15 @@ def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: A
     if iterations is not None and (found := iterations.at_once(run, item, count, out_axes)) is not None:
         return found
     remember = observed_iterations(run, "vmap iteration", (arguments, named))
-    may_go_on = None if iterations is None else iterations.blocks_after_decisions(run)
-    outputs = [] if iterations is None else iterations.mapped(run, item, count)
-    iteration = run if iterations is None else iterations.of(run, count - len(outputs), keeps_all=True)
+    each = run if iterations is None else iterations.choosing(run, count)
+    may_go_on = None if iterations is None else iterations.blocks_after_decisions(each)
+    outputs = [] if iterations is None else iterations.mapped(each, item, count)
+    iteration = each if iterations is None else iterations.of(each, count - len(outputs), keeps_all=True)
     for index in range(len(outputs), count):
         outputs.append(iteration(item(index)))
         others = range(index + 1, count)
         if may_go_on is not None and (run_others := may_go_on(_NO_STATE, item, others)) is not None:
-            outputs += run_others(partial(_each, run), _NO_STATE, item, others, 1)[1]
+            outputs += run_others(partial(_each, each), _NO_STATE, item, others, 1)[1]
             break
     else:
         remember(outputs)
@@ -368,6 +369,10 @@ class Iterations(ContextEntry):
             count: how many there are.
         """
         raise NotImplementedError
+
+    def choosing(self, function: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
+        """A function of an item that leaves what it decides on numbers to a program; often itself."""
+        return function
 
     def at_once(self, run: Callable[[Any], Any], item: Take, count: int, axis: Any) -> Any:
         """What all iterations of a vmap give, put together along an axis; None where they are run."""

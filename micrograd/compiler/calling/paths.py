@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.questions import Question
 
 PATHS = 64  # that are kept, unless mg.compile is told otherwise
+_ENOUGH_TRACES, _MANY_QUESTIONS = 8, 16  # if no path was taken twice, and there are so many of them
 _ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
 _PERIOD, _SAMPLE = 1024, 16  # calls where there were too many, and how many of them find out what is faster
 _INTERRUPTED = 2  # calls of a sample whose time does not count
@@ -49,7 +50,8 @@ class Paths:
 
     def __init__(self, first: Specialised, most: int) -> None:
         self.last = first
-        self._most = most
+        self._most = self._enough = most
+        self._is_known = False  # whether a path was taken twice
         self._programs: OrderedDict[bytes, Specialised] = OrderedDict({first.answers: first})
         self._traces, self._known_since = 1, 0  # calls on known paths since the last trace
         self._calls = -1  # in this period
@@ -101,6 +103,7 @@ class Paths:
     def use(self, path: Specialised) -> None:
         """Take note that a call took a path."""
         path.taken += 1
+        self._is_known = self._is_known or path.taken > 1
         self._known_since += 1
         if path is not self.last:
             self.last = path
@@ -129,11 +132,13 @@ class Paths:
 
     def is_closed(self) -> bool:
         """Whether there were too many traces in few calls, of which the user was warned."""
-        return self._warned and self._traces >= self._most and self._known_since < _ENOUGH_CALLS
+        return self._warned and self._traces >= self._enough and self._known_since < _ENOUGH_CALLS
 
     def may_trace(self, path: Specialised, answers: bytes, compiled: object) -> bool:
         """Whether one more path may be traced: not after too many traces in few calls; then the user is warned."""
-        if self._traces < self._most or self._known_since >= _ENOUGH_CALLS:
+        if self._traces >= _ENOUGH_TRACES and len(path.questions) >= _MANY_QUESTIONS and not self._is_known:
+            self._enough = min(self._enough, self._traces)
+        if self._traces < self._enough or self._known_since >= _ENOUGH_CALLS:
             return True
         if not self._warned:
             self._warned = True

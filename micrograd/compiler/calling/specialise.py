@@ -36,7 +36,7 @@ from micrograd.compiler.tracing.indexing import watched, with_indices
 from micrograd.compiler.tracing.iterations import traced_once
 from micrograd.compiler.tracing.questions import UndecidedError
 from micrograd.compiler.tracing.source import Source
-from micrograd.compiler.tracing.trace import AbandonedError, FollowedError
+from micrograd.compiler.tracing.trace import AbandonedError, RepeatedError
 from micrograd.engine.storage import Stored
 from micrograd.engine.stored import requires_grad_version
 from micrograd.engine.value import Value
@@ -192,12 +192,12 @@ class Specialised:
         Raises:
             TraceError: if a number of the trace stays anywhere but in containers that the function returns.
         """
-        self.closed_over = watched(roots)
-        try:
-            return self._traced_once(source, roots)
-        except FollowedError:
+        while True:
             self.closed_over = watched(roots)
-            return self._traced_once(source._replace(takes_decisions=False), roots)
+            try:
+                return self._traced_once(source, roots)
+            except RepeatedError as error:
+                source = source._replace(**error.told)
 
     def _traced_once(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
         try:
@@ -209,7 +209,7 @@ class Specialised:
                 error.has_changed = not self.closed_over.is_current()
                 if not error.has_changed:
                     raise
-            runs_again = isinstance(error, (AbandonedError, UndecidedError)) or source.asked > 0
+            runs_again = isinstance(error, (AbandonedError, UndecidedError, RepeatedError)) or source.asked > 0
             self.closed_over.put_back(whole=runs_again)
             raise
         self.closed_over.notice_new_attributes()

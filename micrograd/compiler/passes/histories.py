@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.source import Source
 
 _SHORT = 64  # operations that take no longer than a decision
+_MOST_LOOKED_AT = 100_000  # objects in variables, at all questions of a history: each takes some microseconds
 _MOST_SEGMENTS = 64  # that are not alike: more take long to compile
 
 
@@ -89,6 +90,7 @@ class _Forced(Questions):
         super().__init__(*questions)
         self._answer, self._most = answer, most
         self.snapshots: list[_Snapshot] = []
+        self._looked_at = 0
 
     def truth(self, position: int, is_bool: bool) -> bool:
         if len(self.snapshots) == self._most:
@@ -97,6 +99,9 @@ class _Forced(Questions):
         self._ask_truth(position, is_bool, found)
         look = Look(self._tape)
         self.snapshots.append(_snapshot(look, self._tape, [look.frame(frame) for frame in _frames()]))
+        self._looked_at += look.count
+        if self._looked_at > _MOST_LOOKED_AT:
+            raise UnlikeError
         self._exactness = {}
         return found
 
@@ -106,7 +111,8 @@ class _Forced(Questions):
 
     def _is_before(self, position: int) -> bool:
         """Whether it was computed before this segment: then another history has another number there."""
-        return bool(self.snapshots) and position < self.snapshots[-1].begin
+        is_given = self._tape.operations.primitives[position] in (INPUT, LITERAL)
+        return not is_given and bool(self.snapshots) and position < self.snapshots[-1].begin
 
 
 def _frames() -> Iterator[FrameType]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import NoReturn
 
+    from micrograd.compiler.tracing.questions import Questions
     from micrograd.engine.primitive import Primitive
 
 
@@ -191,6 +192,7 @@ class Body(Tape):
         written: equal for two iterations if the function does the same in both.
         size: how many operations it is, as size_from counts them.
         has_refused: whether something was refused that differs between iterations; the function may have caught that.
+        rounded: the numbers of those inputs that may have been rounded.
         asks_what_is_reached: whether the iteration depends on which of its inputs require gradients.
     """
 
@@ -204,6 +206,7 @@ class Body(Tape):
         self._result: Any = None
         self.written: Any = None
         self.size = 0
+        self.rounded: Collection[int] = ()
         self.has_refused = self.asks_what_is_reached = False
         self._now: Sequence[Value] = ()  # what is given
 
@@ -331,9 +334,19 @@ class Body(Tape):
         """The positions of several; each is noted."""
         return list(map(self.position, numbers))
 
-    def asked(self) -> None:
-        """Nothing takes questions: another iteration may have another answer."""
+    def asked(self) -> Questions | None:
+        """What answers questions, if the program does; else nothing: another iteration may have another answer."""
+        if (answers_on := self.outermost.answers_on) is not None:
+            return answers_on(self)
         self.has_refused = True
+        if self.takes_decisions and self.outermost.may_choose():
+            self.outermost.asks_in_iterations = True
+        return None
+
+    def around(self, name: tuple[str, int]) -> tuple[Tape, int]:
+        """The tape around this one, and where on it an input is, by its name."""
+        kind, number = name
+        return self._outer, number if kind == "outside" else self._outer.position(self._now[number])
 
     def at_home(self, leaf: Any) -> Any:
         """The symbol on this tape for one of the tape around; anything else is returned as it is."""

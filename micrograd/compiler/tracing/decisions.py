@@ -22,6 +22,7 @@ from micrograd.compiler.guards.sources import observing_again
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, NO_ROWS, Decided
 from micrograd.compiler.tracing.body import Body, Leaves, returned
+from micrograd.compiler.tracing.choices import Choosing, rounded_columns
 from micrograd.compiler.tracing.promotion import kind_of_number
 from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, class_of
 from micrograd.engine import primitives
@@ -29,7 +30,7 @@ from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import form_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.tracing.dependence import Dependence
@@ -97,17 +98,19 @@ def chosen(
     branches: Sequence[Callable[..., Any]],
     operands: tuple[Any, ...],
     reached: _Reached | None = None,
+    mixes: bool = False,
 ) -> Any:
-    """What ``mg.cond`` returns where the program is to decide."""
+    """What ``mg.cond`` returns where the program is to decide; it may be told that a float may be a Value as well."""
     with tape.following_errors():
         reached = reached or _Reached(branches)
         position = tape.position(predicate)
-        functions = [lambda branch=branch: returned(branch(*operands)) for branch in branches]
+        asking = [_choosing(tape, branch) for branch in branches]
+        functions = [lambda branch=branch: returned(branch(*operands)) for branch in asking]
         recorded = [_recorded(tape, function, []) for function in functions]
         first, second = recorded
         kinds, others = _kinds(first.result), _kinds(second.result)
         if form_of(first.result.nested) != form_of(second.result.nested) or (
-            tape.may_follow and not (_are_alike(kinds, others) and _is_same(first.result, second.result))
+            tape.may_follow and not (_are_alike(kinds, others, mixes) and _is_same(first.result, second.result))
         ):
             refuse(
                 "a choice between results of two structures",
@@ -118,6 +121,11 @@ def chosen(
         kinds = [_kind_of_both(x, y) for x, y in zip(kinds, others, strict=True)]
         results = _written(tape, recorded, _Parts(functions, kinds, reached), predicate=position)
         return first.result.rebuilt(_symbols(tape, results, kinds))
+
+
+def chosen_on_top(*given: Any, **told: Any) -> Any:
+    """What one of two branches returns, on the tape that records."""
+    return chosen(cast("Tape", recorder_on_top()), *given, **told)
 
 
 def switched(tape: Tape, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
@@ -147,18 +155,19 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
             refuse("a loop whose state has no numbers", "Let the state be what body computes.")
 
         def handed_on(function: Callable[..., Any]) -> Callable[..., Structure]:
+            function = _choosing(tape, function)
             return lambda *leaves: returned(function(first.rebuilt(leaves)))
 
         functions = handed_on(condition), handed_on(body)
         while True:
-            following = _recorded(tape, functions[1], _symbols(tape, positions, kinds))
+            following = _recorded(tape, functions[1], _symbols(tape, positions, kinds), range(len(kinds)))
             if form_of(following.result.nested) != form:
                 raise ValueError(f"the state must keep its structure, and body was given {state!r:.60}")
             both = [_kind_of_both(x, y) for x, y in zip(kinds, _kinds(following.result), strict=True)]
             if both == kinds:
                 break
             kinds = both  # a plain number in the first state only
-        asked = _recorded(tape, functions[0], _symbols(tape, positions, kinds))
+        asked = _recorded(tape, functions[0], _symbols(tape, positions, kinds), range(len(kinds)))
         if len(asked.result.leaves) != 1:
             refuse("a condition that is no number", "Let it be a comparison, or a number.")
         results = _written(tape, [asked, following], _Parts(functions, kinds, reached), state=positions, limit=limit)
@@ -245,6 +254,7 @@ def _scan(
     Returns:
         The last state, and the outputs of each iteration.
     """
+    iteration = _choosing(tape, iteration)
     scans = [part.reached for each, part in zip(tape.decisions, tape.parts, strict=True) if each.is_scan]
     unchanged = [each for each in scans if each.is_as_before()]
     width, positions = len(state), tape.positions([*state, 0.0])
@@ -254,13 +264,15 @@ def _scan(
         found = [class_of(kind_of_number(leaf)) for leaf in row]
         of_row = found if not of_row else [_kind_of_both(x, y) for x, y in zip(of_row, found, strict=True)]
 
+    rounded = [*range(width + 1), *(width + 1 + column for column in rounded_columns(tape, moving))]
+
     def recorded(*given: Any) -> Structure:
         after, outputs = iteration(given[:width], given[width + 1 :])
         return returned([*after, given[width] + 1.0, *given[:width], *outputs])
 
     while True:
         symbols = [*_symbols(tape, positions, kinds), *_symbols(tape, moving[0].tolist(), of_row)]
-        body = _recorded(tape, recorded, symbols)
+        body = _recorded(tape, recorded, symbols, rounded)
         both = [_kind_of_both(x, y) for x, y in zip(kinds, _kinds(body.result), strict=False)]
         if both == kinds:
             break
@@ -455,16 +467,27 @@ def jacobian_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list
 _MOST_DIRECTIONS = 24  # of more, it is less to do to follow the decisions, where that may be
 
 
+def _choosing(tape: Tape, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which leaves what it asks to the program if this trace does so."""
+    outermost = tape.outermost
+    if not outermost.chooses or outermost.questions is None:
+        return function
+    choosing = Choosing(outermost, chosen_on_top, outermost.questions.rounding)
+    return lambda *given: choosing.result(lambda: function(*given))
+
+
 def _is_same(*results: Structure) -> bool:
     """Whether two results differ in numbers only."""
     both = [each.rebuilt([0.0] * len(each.leaves)) for each in results]
     return bool(both[0] == both[1])
 
 
-def _recorded(tape: Tape, function: Callable[..., Structure], state: Sequence[Symbol]) -> _Recorded:
-    """Record a part on a tape of its own."""
+def _recorded(
+    tape: Tape, function: Callable[..., Structure], state: Sequence[Symbol], rounded: Collection[int] = ()
+) -> _Recorded:
+    """Record a part on a tape of its own, which is given these symbols; of them, some may have been rounded."""
     body, leaves, found = Body(tape), Leaves(), list[Any]()
-    body.takes_decisions = True
+    body.takes_decisions, body.rounded = True, rounded
     for leaf in state:
         leaves.number(leaf)
 
@@ -472,7 +495,8 @@ def _recorded(tape: Tape, function: Callable[..., Structure], state: Sequence[Sy
         result = function(*given)
         found.append((result, [body.position(leaf) for leaf in result.leaves]))
 
-    body.record(run, list(state), leaves)
+    with tape.outermost.answering(None):
+        body.record(run, list(state), leaves)
     ((result, outputs),) = found
     return _Recorded(*body.part(outputs), result)
 
@@ -514,10 +538,13 @@ def _kind_of_both(x: type[Symbol], y: type[Symbol]) -> type[Symbol]:
     return Symbol if Symbol in (x, y) else FloatSymbol
 
 
-def _are_alike(kinds: Sequence[type[Symbol]], others: Sequence[type[Symbol]]) -> bool:
-    """Whether they are the same, but that a float may be one of NumPy's."""
+def _are_alike(kinds: Sequence[type[Symbol]], others: Sequence[type[Symbol]], mixes: bool) -> bool:
+    """Whether they are the same, but that a float may be one of NumPy's, or a plain number a Value."""
     pairs = zip(kinds, others, strict=True)
-    return all(x is y or {getattr(each, "kind", None) for each in (x, y)} == _FLOATS for x, y in pairs)
+    return all(
+        x is y or (mixes and Symbol in (x, y)) or {getattr(each, "kind", None) for each in (x, y)} == _FLOATS
+        for x, y in pairs
+    )
 
 
 _FLOATS = {float, np.dtype(float)}

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, cast
 from micrograd._support.interrupts import is_of_handler
 from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.guards.closed_over import ClosedOver
-from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, plain_rows, told
-from micrograd.compiler.tracing.decisions import Deciding, in_blocks, may_be_in_blocks
+from micrograd.compiler.guards.refusals import TraceError
+from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, filled, plain_rows, told
+from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, Choosing
+from micrograd.compiler.tracing.decisions import Deciding, chosen_on_top, in_blocks, may_be_in_blocks
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine.recorder import recorder_on_top
@@ -31,6 +33,7 @@ from micrograd.loops import Iterations, taking
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from micrograd.compiler.tracing.questions import Questions
     from micrograd.engine.value import Value
 
 # Iterations of vmap that are compiled once, and operations of all of them. Of fewer, one program is ready as soon when
@@ -94,7 +97,7 @@ class TracedOnce(Iterations):
         tape = recorder_on_top()
         if not isinstance(tape, Tape) or not tape.takes_maps or count <= _FEWEST_MAPPED:
             return []
-        if tape.decisions or (tape.questions is not None and tape.questions.has_asked()):
+        if tape.decisions or (tape.questions is not None and tape.questions.count()):
             return []  # a program with decisions has all of its operations in one
         with self._keeping_all(True):
             return _mapped(function, item, count, tape)
@@ -143,10 +146,44 @@ class TracedOnce(Iterations):
 
         return may_go_on
 
+    def choosing(self, function: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
+        """The function of the items of a vmap, which leaves what it asks to the program, if there are many."""
+        tape = recorder_on_top()
+        if not isinstance(tape, Tape) or count < FEWEST_CHOOSING:
+            return function
+        outermost = tape.outermost
+        if outermost.chooses and outermost.questions is not None:
+            return partial(Choosing(outermost, chosen_on_top, outermost.questions.rounding).of, function)
+        return partial(_noticing_questions, outermost, function) if outermost.may_choose() else function
+
     def deciding(self, number: Any) -> Deciding | None:
         """What a program decides by, if a tape records for one that decides on numbers."""
         tape = _tape_that_decides() if isinstance(number, Symbol) else None
         return None if tape is None else Deciding(tape)
+
+
+def _positions_in(tape: Tape, item: Any) -> set[int]:
+    """The positions of the symbols of a tape in an item."""
+    found: set[int] = set()
+
+    def note(leaf: Any) -> Any:
+        if isinstance(leaf, Symbol) and leaf._tape is tape:
+            found.add(leaf._position)
+        return leaf
+
+    filled(item, note)
+    return found
+
+
+def _noticing_questions(tape: Tape, function: Callable[[Any], Any], item: Any) -> Any:
+    """What a function returns for an item; if it asks what depends on it, the trace begins again."""
+    questions = cast("Questions", tape.questions)
+    before = questions.count()
+    result = function(item)
+    if questions.count() > before and questions.read(before, _positions_in(tape, item)):
+        tape.asks_in_iterations = True
+        raise TraceError("an iteration asks")  # and it is traced again
+    return result
 
 
 def _tape_that_decides() -> Tape | None:

@@ -23,6 +23,7 @@ outline is listed here: functions of NumPy that work element by element, reducti
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from operator import is_not
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,6 +35,7 @@ from micrograd._support.interrupts import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import is_named_tuple
 from micrograd.compiler.numbers import shape_of_numbers
+from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, Choosing
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.questions import Question, Questions
@@ -508,9 +510,12 @@ class _OneIteration(Iterations):
 
     def at_once(self, run: Callable[[Any], Any], item: Callable[[int], Any], count: int, axis: Any) -> Any:
         """What all iterations of vmap give, put together."""
-        begin = len(_tape().operations)
+        tape = _tape()
+        begin, questions = len(tape.operations), tape.questions
+        is_followed = questions is None or questions.are_given() or count < FEWEST_CHOOSING
         with unchanged(run):
-            result = run(_unknown(item(0), count))
+            each = run if is_followed else partial(Choosing(tape, _Decisions().chosen, None).of, run)
+            result = each(_unknown(item(0), count))
         return self._stacked(result, ("vmap", begin), count, axis)
 
     def handed_on(
@@ -551,7 +556,9 @@ class _OneIteration(Iterations):
 class _Decisions:
     """Decisions of a program: all branches are in an outline, and one iteration of a loop."""
 
-    def chosen(self, number: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    def chosen(
+        self, number: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...], mixes: bool = False
+    ) -> Any:
         """What one of the branches returns."""
         results = []
         for branch in branches:

@@ -35,7 +35,7 @@ from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 
 ROUNDING = {"float64": 3e-14, "float32": 1e-5}  # relative errors of what a program computes in a few steps
@@ -94,12 +94,15 @@ class Questions:
         rounding: relative errors up to which the program's numbers may differ from Python's; see ROUNDING.
         given: the answers to the first questions, whatever the numbers are. The line of the last of them gets this
             answer for as many questions more: if it decides whether a loop goes on, the loop had better be too long.
+
+    Attributes:
+        rounding: the same.
     """
 
     def __init__(self, tape: Any, leaves: Sequence[Any], rounding: float, given: Sequence[float] = ()) -> None:
         self._asked: list[Question] = []
         self._undecided_by: UndecidedError | None = None
-        self._tape, self._leaves, self._rounding, self._given = tape, leaves, rounding, given
+        self._tape, self._leaves, self.rounding, self._given = tape, leaves, rounding, given
         self._numbers: dict[int, float] = {}  # of each position that was asked for, and of what it depends on
         self._called: dict[int, list[float]] = {}  # the results of calls
         self._exactness: dict[int, int] = {}
@@ -116,9 +119,22 @@ class Questions:
             raise self._undecided_by
         return tuple(self._asked)
 
-    def has_asked(self) -> bool:
-        """Whether there was a question."""
-        return bool(self._asked)
+    def are_given(self) -> bool:
+        """Whether there are answers that do not follow from numbers."""
+        return len(self._given) > 0
+
+    def count(self) -> int:
+        """How many questions there were."""
+        return len(self._asked)
+
+    def read(self, first: int, positions: Collection[int]) -> bool:
+        """Whether a question, from the one of this number on, depends on what is at one of these positions."""
+        waiting = {question.position for question in self._asked[first:]}
+        seen = set(waiting)
+        while waiting and seen.isdisjoint(positions):
+            waiting = {operand for position in waiting for operand in self._operands(position)} - seen
+            seen |= waiting
+        return not seen.isdisjoint(positions)
 
     @contextmanager
     def undecided_by_errors(self) -> Iterator[None]:
@@ -265,22 +281,23 @@ class Questions:
 
     def _is_exact(self, position: int) -> bool:
         """Whether a program has Python's number at a position, bit for bit: it was rounded at most once."""
-        return self._rounding == ROUNDING["float64"] and self._rounded(position) <= _ROUNDED_ONCE
+        return self.rounding == ROUNDING["float64"] and self._rounded(position) <= _ROUNDED_ONCE
+
+    def is_unrounded(self, position: int) -> bool:
+        """Whether the number at a position is one that was given, or a choice among such."""
+        return self._rounded(position) is _EXACT
 
     def _rounded(self, position: int) -> int:
         """How often the number at a position was rounded: not at all, once, or more often."""
         known, applied = self._exactness, self._tape.operations.primitives
 
-        def is_before(this: int) -> bool:
-            return self._is_before(this) and applied[this] not in (INPUT, LITERAL)
-
         def operands_of(this: int) -> Sequence[int]:
-            operands = () if is_before(this) else self._operands(this)
+            operands = () if self._is_before(this) else self._operands(this)
             return operands[:1] if applied[this] is DIFFERENTIATED_AS else operands
 
         for this, operands in _in_order(position, known, operands_of):
             primitive, worst = applied[this], max((known[operand] for operand in operands), default=_EXACT)
-            if is_before(this) or this in self._tape.checked:  # a power
+            if self._is_before(this) or this in self._tape.checked:  # a power
                 known[this] = _ROUNDED
             elif primitive in (primitives.add, primitives.sub, primitives.mul):
                 known[this] = _ROUNDED_ONCE if worst is _EXACT else _ROUNDED
@@ -291,7 +308,7 @@ class Questions:
         return known[position]
 
     def _is_before(self, position: int) -> bool:
-        """Whether a position was computed before a segment, in a way that is not known; see histories.py."""
+        """Whether a position was computed before what asks, in a way that is not known."""
         return False
 
     def _is_one(self, position: int) -> bool:
@@ -319,7 +336,7 @@ class Questions:
         return [self._is_less(self._size_of(primitives.sub, x, y), size)]
 
     def _is_less(self, distance: int, size: int) -> int:
-        error = self._write(primitives.mul, size, self._tape.position(self._rounding))
+        error = self._write(primitives.mul, size, self._tape.position(self.rounding))
         return self._write(LESS, distance, self._write(primitives.add, error, self._tape.position(_LEAST)))
 
     def _magnitude(self, position: int, depth: int = 0) -> int:

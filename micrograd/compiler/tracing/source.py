@@ -23,6 +23,7 @@ class Source(NamedTuple):
         rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
         takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
+        chooses: whether the program also decides what the iterations of ``mg.vmap`` ask.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
         in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
         writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
@@ -41,6 +42,7 @@ class Source(NamedTuple):
     rounding: float | None = None
     takes_maps: bool = False
     takes_decisions: bool = False
+    chooses: bool = False
     takes_calls: bool = False
     in_lanes: bool = False
     writes_out: bool = False

@@ -113,6 +113,11 @@ class Tape(Tracer):
         depends_on_recording: whether the function asked for a gradient that flows to a Value from outside.
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
         questions: answers what the function asks of numbers; None where it may not ask. See questions.py.
+        answers_on: gives what answers questions on a tape inside of an iteration that leaves them to the program; None
+            elsewhere. See choices.py.
+        chooses: whether the iterations of mg.vmap leave to the program what they ask.
+        asks_in_iterations: whether such an iteration has asked, so that the trace is repeated and leaves it to the
+            program.
         decides_at_once: whether a comparison is asked for its truth when it is made, as the code writes ``is True``.
         takes_maps: whether what mg.vmap runs may be recorded once for many iterations.
         takes_calls: whether functions of whole arrays may be called when the program runs.
@@ -131,7 +136,8 @@ class Tape(Tracer):
     """
 
     questions: Questions | None = None
-    decides_at_once = False
+    answers_on: Callable[[Tape], Questions] | None = None
+    chooses = asks_in_iterations = decides_at_once = False
     reading: Reading | None = None
     takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = in_lanes = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
@@ -445,11 +451,14 @@ class Tape(Tracer):
         """Whether decisions on numbers may also be followed, by questions."""
         return self.outermost.questions is not None
 
+    def may_choose(self) -> bool:
+        """Whether the trace may be repeated to leave to the program what iterations and branches ask."""
+        questions = self.questions
+        return self.takes_decisions and not self.chooses and questions is not None and not questions.are_given()
+
     def decides(self) -> bool:
         """Whether the program decides on numbers: not where it asks questions, or where it has parts of other kinds."""
-        return (
-            self.takes_decisions and not self.maps and not (self.questions is not None and self.questions.has_asked())
-        )
+        return self.takes_decisions and not self.maps and not (self.questions is not None and self.questions.count())
 
     @contextmanager
     def following_errors(self) -> Generator[None, None, None]:
@@ -468,11 +477,22 @@ class Tape(Tracer):
 
     def asked(self) -> Questions | None:
         """What answers questions about numbers; None where they are refused."""
+        if self.is_open and (answers_on := self.outermost.answers_on) is not None:
+            return answers_on(self)
         if self.is_open:
             if self.decisions:
                 self.follow()
             self._look_into_maps()  # their results are no numbers before the program runs
         return self.questions if self.is_open else None
+
+    @contextmanager
+    def answering(self, answers_on: Callable[[Tape], Questions] | None) -> Generator[None, None, None]:
+        """Let questions inside be answered so; for None, they may not be asked."""
+        before, self.answers_on = self.answers_on, answers_on
+        try:
+            yield
+        finally:
+            self.answers_on = before
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Write down what a function of NumPy that works element by element does."""

@@ -33,8 +33,16 @@ if TYPE_CHECKING:
 _attributes_of = operator.attrgetter("__dict__")
 
 
-class FollowedError(Exception):
-    """The program cannot decide: the function is to be traced again, without ``takes_decisions``."""
+class RepeatedError(Exception):
+    """The function is to be traced again, in another way.
+
+    Args:
+        **told: what of the source is another one then.
+    """
+
+    def __init__(self, **told: Any) -> None:
+        super().__init__()
+        self.told = told
 
 
 class AbandonedError(BaseException):
@@ -57,19 +65,21 @@ def trace(source: Source) -> Trace:
         results of maps and decisions.
 
     Raises:
-        FollowedError: if the function takes questions, and a decision cannot be left to the program.
+        RepeatedError: if the program cannot decide, or if it decides what iterations ask.
     """
     tape = Tape(source.as_floats, source.is_recorded)
     tape.takes_maps, tape.takes_calls = source.takes_maps, source.takes_calls
-    tape.takes_decisions = source.takes_decisions
+    tape.takes_decisions, tape.chooses = source.takes_decisions, source.chooses
     tape.in_lanes, tape.writes_out = source.in_lanes, source.writes_out
     try:
         written = traced_on(tape, source)
     except Exception:
-        if not (tape.looks_into_maps or tape.follows):
+        if not (tape.looks_into_maps or tape.follows or tape.asks_in_iterations):
             raise
+    if tape.asks_in_iterations:
+        raise RepeatedError(chooses=True)
     if tape.follows:
-        raise FollowedError
+        raise RepeatedError(takes_decisions=False, chooses=False)
     if tape.looks_into_maps:
         return trace(source._replace(takes_decisions=False, writes_out=True))
     return written

@@ -32,12 +32,14 @@ class Look:
     Attributes:
         state: the positions of these numbers.
         kinds: which symbols stand for them.
+        count: how many objects were looked at.
     """
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self.state: list[int] = []
         self.kinds: list[type[Symbol]] = []
+        self.count = 0
         self._numbers: dict[int, int] = {}  # of what is in variables, so that it lives until all are looked at
 
     def frame(self, frame: FrameType) -> Any:
@@ -52,6 +54,7 @@ class Look:
             UnlikeError: if it may have changed unseen.
         """
         kind = type(item)
+        self.count += 1
         if depth > _DEEPEST or (issubclass(kind, Symbol) and item._tape is not self._tape):
             raise UnlikeError
         inside = partial(self.at, depth=depth + 1)
