@@ -16,6 +16,7 @@ import secrets
 import shutil
 import sqlite3
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -156,6 +157,8 @@ def test_what_another_thread_draws_all_the_time_is_no_reason_to_refuse_either():
         is_noisy = True
         with pytest.raises(mg.TraceError, match="a random number is drawn"):
             compiled(f)(1.0)
+        with pytest.raises(mg.TraceError, match="a random number is drawn"):
+            compiled(lambda x: x * random.gauss(0.0, 1.0))(1.0)
     finally:
         ended.set()
         thread.join()
@@ -230,6 +233,22 @@ def test_what_the_object_of_a_library_draws_is_refused():
     normal = statistics.NormalDist(0.0, 1.0)
     with pytest.raises(TraceError, match="a random number is drawn"):
         compiled(lambda x: x * normal.samples(1)[0])(1.0)
+
+
+def test_what_a_library_loads_when_it_is_first_named_is_refused_too():
+    program = """
+import numpy as np, micrograd as mg
+assert "random" not in vars(np)  # otherwise this test says nothing
+for f in (lambda x: x * np.random.rand(), lambda x: x * np.random.default_rng().random()):
+    try:
+        mg.compile(f)(1.0)
+    except mg.TraceError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first.startswith("a random number is drawn")
+    assert second.startswith("a random number of the system is drawn")
 
 
 def test_sources_that_are_mentioned_and_not_asked_are_let_pass():
