@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, TAKE
+from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.graph import MAXIMUM
+from micrograd.compiler.ir.safe import is_safe
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.tracing.rewrites import is_of_library
 from micrograd.engine import further_primitives as further
 from micrograd.engine import primitives
 
@@ -26,20 +26,6 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.ir.graph import Applications, Graph
     from micrograd.compiler.numbers import Integers
-    from micrograd.engine.primitive import Primitive
-
-# The primitives that raise for no numbers; so do the library's composites, but for a few.
-_SAFE = {
-    *(primitives.identity, primitives.detach, primitives.is_zero, primitives.equal, primitives.less),
-    *(primitives.less_equal, primitives.where, primitives.neg, primitives.add, primitives.sub, primitives.mul),
-    *(primitives.relu, primitives.abs, primitives.maximum, primitives.minimum, primitives.tanh),
-    *(further.erf, further.erfc, further.asinh, further.atan, further.atan2, further.hypot, further.floor),
-    DIFFERENTIATED_AS,
-}
-_RAISING = {
-    *(primitives.lower_power, further.lgamma, further.digamma, further.hurwitz_zeta, further.betaln, further.ndtri),
-    *(further.erfinv, further.logit, further.digamma_slope, further.log_ratio, further.xlogy, further.rel_entr),
-}
 
 # Primitives that give nothing finite where their first operand is not finite.
 _PASSING = {
@@ -47,11 +33,6 @@ _PASSING = {
     *(primitives.log1p, primitives.sin, primitives.cos, primitives.sinh, primitives.cosh),
     *(further.tan, further.asin, further.acos),
 }
-
-
-def is_safe(primitive: Primitive) -> bool:
-    """Whether a primitive raises for no numbers."""
-    return primitive in _SAFE or (is_of_library(primitive) and primitive not in _RAISING)
 
 
 def may_raise(graph: Graph, applications: Sequence[Applications] | None = None) -> Integers:

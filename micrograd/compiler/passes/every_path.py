@@ -25,7 +25,7 @@ import numpy as np
 from micrograd.compiler.guards.refusals import TraceError, refuse
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, made_at
-from micrograd.compiler.passes.checks import is_safe
+from micrograd.compiler.ir.safe import is_safe
 from micrograd.compiler.passes.histories import Replay
 from micrograd.compiler.tracing.questions import Questions, UndecidedError
 from micrograd.compiler.tracing.source import Source

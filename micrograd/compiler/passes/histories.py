@@ -30,7 +30,7 @@ import numpy as np
 
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Called
-from micrograd.compiler.passes.checks import is_safe
+from micrograd.compiler.ir.safe import is_safe
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.decisions import chosen, repeated
 from micrograd.compiler.tracing.questions import Questions

@@ -22,7 +22,8 @@ import numpy as np
 from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
 from micrograd.compiler.guards.structure import Structure
-from micrograd.compiler.ir.entries import INPUT, Trace
+from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, Trace
+from micrograd.compiler.ir.safe import is_safe
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.symbols import Symbol, is_plain
 from micrograd.compiler.tracing.tape import Tape, tracing
@@ -236,6 +237,13 @@ class Body(Tape):
         )
         self._fixed: list[tuple[Any, int]] = [*self.values.items(), *self._outside.items()]
         self.finish()
+
+    def is_safe(self) -> bool:
+        """Whether what was recorded raises for no numbers."""
+        return all(
+            primitive in (INPUT, LITERAL, SUM_OF_PRODUCTS) or is_safe(primitive)
+            for primitive in self._entries.operations.primitives
+        )
 
     def mapped(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
         """Record all iterations on the tape around this one, and give the result of each.

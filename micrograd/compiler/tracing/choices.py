@@ -5,32 +5,40 @@
 
 An iteration runs until it asks. The program decides by what it asks for, and each of both branches runs the iteration
 from its beginning, with one answer more. Otherwise, the answers of all rows would make a path of the function, and
-other numbers would mostly take another path.
+other numbers would mostly take another path. Where all branches are short and raise nothing, the program computes
+all of them, side by side for many items, and selects: ``mg.where(x > 0, x * x, -x)``.
 
 A program may round otherwise than Python. Where rounding might decide, a number is NaN, so that the call runs eagerly.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
 
 from micrograd._support.interrupts import is_of_handler
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.refusals import TraceError, refuse
 from micrograd.compiler.ir.entries import EQUAL, INPUT
-from micrograd.compiler.tracing.body import Body
+from micrograd.compiler.tracing.body import Body, Leaves, returned
+from micrograd.compiler.tracing.promotion import kind_of_number
 from micrograd.compiler.tracing.questions import Questions
-from micrograd.compiler.tracing.symbols import BoolSymbol, Symbol, refuse_int
+from micrograd.compiler.tracing.symbols import BoolSymbol, FloatSymbol, Symbol, class_of, refuse_int
 from micrograd.engine import primitives
 from micrograd.engine.differentiation import is_differentiated
 from micrograd.engine.recorder import recorder_on_top
+from micrograd.loops import form_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.tracing.tape import Tape
 
 FEWEST_CHOOSING = 8  # items: fewer take few paths
+_SHORT = 64  # operations that take no longer than a decision
 _MOST_ASKED, _MOST_BRANCHES = 10, 32  # in one iteration; each branch is traced from the beginning
 
 
@@ -39,11 +47,12 @@ class _AskedForTruthError(BaseException):
 
     Args:
         number: what the program decides by.
+        may_be_close: whether it is 0.5 where rounding might decide.
     """
 
-    def __init__(self, number: Symbol) -> None:
+    def __init__(self, number: Symbol, may_be_close: bool) -> None:
         super().__init__()
-        self.number = number
+        self.number, self.may_be_close = number, may_be_close
 
 
 class _Answers(Questions):
@@ -65,7 +74,8 @@ class _Answers(Questions):
         if not self._decides_exactly:
             self._ask_truth(position, is_bool, truth=True)
             position = self._asked[-1].position
-        raise _AskedForTruthError(self._tape._symbol(position, BoolSymbol))
+        may_be_close = self._tape.operations.primitives[position] is primitives.where
+        raise _AskedForTruthError(self._tape._symbol(position, BoolSymbol), may_be_close)
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> NoReturn:
         """It may be any, and each would be a branch."""
@@ -99,15 +109,24 @@ class Choosing:
     def __init__(self, tape: Tape, chosen: Callable[..., Any], rounding: float | None) -> None:
         self._tape, self._chosen, self._rounding = tape, chosen, rounding
         self._asked: set[tuple[bool, ...]] = set()  # after which answers there is another question
+        self._selects: bool | None = None
         self._mixes = is_differentiated()  # a float and a Value: a transform gives plain numbers of both
 
     def of(self, function: Callable[[Any], Any], item: Any) -> Any:
         """What a function of the items of ``mg.vmap`` returns."""
-        if self._rounding is not None and not cast("Tape", recorder_on_top()).decides():
+        if self._rounding is None:
+            return self.result(lambda: function(item))
+        tape, reached = cast("Tape", recorder_on_top()), ClosedOver([("", function)])
+        if self._selects is None:
+            self._selects = self._is_short_and_safe(tape, lambda: function(item))
+        if self._selects:
+            with self._selecting():
+                result = self.result(lambda: function(item))
+        elif tape.decides():
+            result = self.result(lambda: function(item))
+        else:
             with self._tape.answering(None):
                 return function(item)
-        reached = ClosedOver([("", function)])
-        result = self.result(lambda: function(item))
         if not reached.is_as_before():  # in a branch that eagerly would not have run
             self._tape.follow()
         return result
@@ -119,12 +138,12 @@ class Choosing:
             with self._tape.answering(lambda tape: _Answers(tape, left, self._rounding)):
                 return function()
         except _AskedForTruthError as asked:
-            number = asked.number
+            number, asked_closely = asked.number, asked.may_be_close
         self._asked.add(answers)
         if len(answers) == _MOST_ASKED or len(self._asked) == _MOST_BRANCHES:
             refuse("more than a few questions in an iteration", "Write mg.while_loop, or mg.where.")
         tape, follows = cast("Tape", recorder_on_top()), self._tape.follows
-        if self._rounding is not None:
+        if asked_closely:
             tape.apply(primitives.sqrt, 0.0 - tape.apply(EQUAL, number, 0.5))
         branches = [lambda answer=answer: self.result(function, (*answers, answer)) for answer in (True, False)]
         try:
@@ -134,6 +153,37 @@ class Choosing:
                 raise
             self._tape.follows = follows
             return self._of_branch_that_returns(tape, number, branches)
+
+    @contextmanager
+    def _selecting(self) -> Iterator[None]:
+        """Select among the results of all branches."""
+        decided, self._chosen = self._chosen, self._selected
+        try:
+            yield
+        finally:
+            self._chosen = decided
+
+    def _is_short_and_safe(self, tape: Tape, function: Callable[[], Any]) -> bool:
+        """Whether all branches may be computed: together they are short, decide nothing, and raise for no numbers."""
+        body = Body(tape)
+        try:
+            with self._selecting():
+                body.record(lambda: self.result(function), (), Leaves())
+        except Exception as error:
+            if is_of_handler(error):
+                raise
+            return False
+        return body.size <= _SHORT and body.is_safe() and not (body.maps or body.decisions)
+
+    def _selected(self, number: Symbol, branches: Sequence[Callable[[], Any]], _: Any, mixes: bool) -> Any:
+        """What one of two branches returns, where both are computed."""
+        tape = cast("Tape", recorder_on_top())
+        first, second = (returned(branch()) for branch in branches)
+        kinds = kinds_of_either(first, second, mixes)
+        pairs = zip(first.leaves, second.leaves, kinds, strict=True)
+        return first.rebuilt(
+            [tape._symbol(tape.apply(primitives.where, number, x, y)._position, kind) for x, y, kind in pairs]
+        )
 
     def _of_branch_that_returns(self, tape: Tape, number: Symbol, branches: Sequence[Callable[[], Any]]) -> Any:
         """What one of two branches returns, where the other one raises: for that, a number is NaN."""
@@ -154,3 +204,59 @@ def rounded_columns(tape: Tape, rows: Any) -> list[int]:
         return []
     known = _Answers(tape, [], 0.0)
     return [number for number, column in enumerate(rows.T.tolist()) if not all(map(known.is_unrounded, column))]
+
+
+# Results of branches
+
+
+def kinds_of_either(first: Structure, second: Structure, mixes: bool, exactly: bool = True) -> list[type[Symbol]]:
+    """The class of the symbol for each number of a result, which one of two branches returns.
+
+    Args:
+        first: what the one returns.
+        second: what the other one returns.
+        mixes: whether one may return a plain number where the other one returns a Value.
+        exactly: whether they must differ in numbers only.
+
+    Raises:
+        TraceError: if they are of two structures.
+    """
+    kinds, others = kinds_of(first), kinds_of(second)
+    if form_of(first.nested) != form_of(second.nested) or (
+        exactly and not (_are_alike(kinds, others, mixes) and _is_same(first, second))
+    ):
+        refuse(
+            "a choice between results of two structures",
+            "Let both functions that mg.cond is given return the same containers.",
+        )
+    return [kind_of_both(x, y) for x, y in zip(kinds, others, strict=True)]
+
+
+def _is_same(*results: Structure) -> bool:
+    """Whether two results differ in numbers only."""
+    both = [each.rebuilt([0.0] * len(each.leaves)) for each in results]
+    return bool(both[0] == both[1])
+
+
+def kinds_of(structure: Structure) -> list[type[Symbol]]:
+    """The class of the symbol for each leaf: that of Values, or of plain numbers of a kind."""
+    return [class_of(kind_of_number(leaf)) for leaf in structure.leaves]
+
+
+def kind_of_both(x: type[Symbol], y: type[Symbol]) -> type[Symbol]:
+    """The class of the symbol for either of two numbers: a Value if one of them is, or a float."""
+    if x is y:
+        return x
+    return Symbol if Symbol in (x, y) else FloatSymbol
+
+
+def _are_alike(kinds: Sequence[type[Symbol]], others: Sequence[type[Symbol]], mixes: bool) -> bool:
+    """Whether they are the same, but that a float may be one of NumPy's, or a plain number a Value."""
+    pairs = zip(kinds, others, strict=True)
+    return all(
+        x is y or (mixes and Symbol in (x, y)) or {getattr(each, "kind", None) for each in (x, y)} == _FLOATS
+        for x, y in pairs
+    )
+
+
+_FLOATS = {float, np.dtype(float)}

@@ -22,7 +22,7 @@ from micrograd.compiler.guards.sources import observing_again
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, NO_ROWS, Decided
 from micrograd.compiler.tracing.body import Body, Leaves, returned
-from micrograd.compiler.tracing.choices import Choosing, rounded_columns
+from micrograd.compiler.tracing.choices import Choosing, kind_of_both, kinds_of, kinds_of_either, rounded_columns
 from micrograd.compiler.tracing.promotion import kind_of_number
 from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, class_of
 from micrograd.engine import primitives
@@ -108,17 +108,9 @@ def chosen(
         functions = [lambda branch=branch: returned(branch(*operands)) for branch in asking]
         recorded = [_recorded(tape, function, []) for function in functions]
         first, second = recorded
-        kinds, others = _kinds(first.result), _kinds(second.result)
-        if form_of(first.result.nested) != form_of(second.result.nested) or (
-            tape.may_follow and not (_are_alike(kinds, others, mixes) and _is_same(first.result, second.result))
-        ):
-            refuse(
-                "a choice between results of two structures",
-                "Let both functions that mg.cond is given return the same containers.",
-            )
+        kinds = kinds_of_either(first.result, second.result, mixes, exactly=tape.may_follow)
         if not kinds:
             return first.result.nested
-        kinds = [_kind_of_both(x, y) for x, y in zip(kinds, others, strict=True)]
         results = _written(tape, recorded, _Parts(functions, kinds, reached), predicate=position)
         return first.result.rebuilt(_symbols(tape, results, kinds))
 
@@ -150,7 +142,7 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
     """What ``mg.while_loop`` returns where the program is to decide."""
     with tape.following_errors():
         first, reached = returned(state), _Reached([condition, body])
-        positions, kinds, form = [tape.position(leaf) for leaf in first.leaves], _kinds(first), form_of(state)
+        positions, kinds, form = [tape.position(leaf) for leaf in first.leaves], kinds_of(first), form_of(state)
         if not kinds:
             refuse("a loop whose state has no numbers", "Let the state be what body computes.")
 
@@ -163,7 +155,7 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
             following = _recorded(tape, functions[1], _symbols(tape, positions, kinds), range(len(kinds)))
             if form_of(following.result.nested) != form:
                 raise ValueError(f"the state must keep its structure, and body was given {state!r:.60}")
-            both = [_kind_of_both(x, y) for x, y in zip(kinds, _kinds(following.result), strict=True)]
+            both = [kind_of_both(x, y) for x, y in zip(kinds, kinds_of(following.result), strict=True)]
             if both == kinds:
                 break
             kinds = both  # a plain number in the first state only
@@ -262,7 +254,7 @@ def _scan(
     kinds, of_row = [class_of(kind_of_number(leaf)) for leaf in [*state, 0.0]], list[type[Symbol]]()
     for row in rows:
         found = [class_of(kind_of_number(leaf)) for leaf in row]
-        of_row = found if not of_row else [_kind_of_both(x, y) for x, y in zip(of_row, found, strict=True)]
+        of_row = found if not of_row else [kind_of_both(x, y) for x, y in zip(of_row, found, strict=True)]
 
     rounded = [*range(width + 1), *(width + 1 + column for column in rounded_columns(tape, moving))]
 
@@ -273,12 +265,12 @@ def _scan(
     while True:
         symbols = [*_symbols(tape, positions, kinds), *_symbols(tape, moving[0].tolist(), of_row)]
         body = _recorded(tape, recorded, symbols, rounded)
-        both = [_kind_of_both(x, y) for x, y in zip(kinds, _kinds(body.result), strict=False)]
+        both = [kind_of_both(x, y) for x, y in zip(kinds, kinds_of(body.result), strict=False)]
         if both == kinds:
             break
         kinds = both  # a plain number in the first state only
     asked = _recorded(tape, lambda *given: returned(given[width] < float(len(rows))), _symbols(tape, positions, kinds))
-    parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row], reached), _kinds(body.result)[len(kinds) :]
+    parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row], reached), kinds_of(body.result)[len(kinds) :]
     results = _written(tape, [asked, body], parts, state=positions, moving=moving, outputs=len(of_outputs))
     for each in (*unchanged, reached):  # a change that the iteration makes itself, as one that counts, is none
         each.look()
@@ -476,12 +468,6 @@ def _choosing(tape: Tape, function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: choosing.result(lambda: function(*given))
 
 
-def _is_same(*results: Structure) -> bool:
-    """Whether two results differ in numbers only."""
-    both = [each.rebuilt([0.0] * len(each.leaves)) for each in results]
-    return bool(both[0] == both[1])
-
-
 def _recorded(
     tape: Tape, function: Callable[..., Structure], state: Sequence[Symbol], rounded: Collection[int] = ()
 ) -> _Recorded:
@@ -524,30 +510,6 @@ def _written(
     tape.decisions.append(Decided(traces, reads, asked, first, np.array(results), limit, moving, stacked))
     tape.parts.append(parts)
     return results
-
-
-def _kinds(structure: Structure) -> list[type[Symbol]]:
-    """The class of the symbol for each leaf: that of Values, or of plain numbers of a kind."""
-    return [class_of(kind_of_number(leaf)) for leaf in structure.leaves]
-
-
-def _kind_of_both(x: type[Symbol], y: type[Symbol]) -> type[Symbol]:
-    """The class of the symbol for either of two numbers: a Value if one of them is, or a float."""
-    if x is y:
-        return x
-    return Symbol if Symbol in (x, y) else FloatSymbol
-
-
-def _are_alike(kinds: Sequence[type[Symbol]], others: Sequence[type[Symbol]], mixes: bool) -> bool:
-    """Whether they are the same, but that a float may be one of NumPy's, or a plain number a Value."""
-    pairs = zip(kinds, others, strict=True)
-    return all(
-        x is y or (mixes and Symbol in (x, y)) or {getattr(each, "kind", None) for each in (x, y)} == _FLOATS
-        for x, y in pairs
-    )
-
-
-_FLOATS = {float, np.dtype(float)}
 
 
 def _symbols(tape: Tape, positions: Sequence[int], kinds: Sequence[type[Symbol]]) -> list[Symbol]:

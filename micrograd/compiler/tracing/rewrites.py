@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import real_number
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.symbols import IntSymbol, is_plain
-from micrograd.engine import composites, primitives, special_functions
+from micrograd.engine import primitives
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ def bound_of(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
         return math.nan  # no float is equal to it
     upwards = compare in (operator.lt, operator.ge)
     return nearest if (nearest > number) == upwards else math.nextafter(nearest, math.inf if upwards else -math.inf)
-
-
-def is_of_library(primitive: Primitive) -> bool:
-    """Whether a primitive is one of the library's formulas, which raise nothing inside."""
-    formula = getattr(primitive.composite, "func", primitive.composite)  # where it has settings
-    return getattr(formula, "__module__", None) in (composites.__name__, special_functions.__name__)
 
 
 def _power(tape: Any, x: Any, y: Any) -> Any:

@@ -43,9 +43,10 @@ from micrograd.compiler.ir.entries import (
     Mapped,
     Trace,
 )
+from micrograd.compiler.ir.safe import is_of_library
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.detached_tape import DetachedTape
-from micrograd.compiler.tracing.rewrites import REWRITES, bound_of, is_of_library
+from micrograd.compiler.tracing.rewrites import REWRITES, bound_of
 from micrograd.compiler.tracing.symbols import (
     Attributed,
     BoolSymbol,
