@@ -506,7 +506,7 @@ class TestWritten:
                 return x
 
         xs = values(MANY, start=0.5)
-        assert_as_eager(lambda *given: sum(mg.vmap(body)(list(given))), xs, *xs, mapped=False)
+        assert_as_eager(lambda *given: sum(mg.vmap(body)(list(given))), xs, *xs)
 
     def test_attributes_of_values_are_those_of_each(self):
         xs = values(MANY)
