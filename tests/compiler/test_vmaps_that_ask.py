@@ -1,6 +1,8 @@
 """What an iteration of mg.vmap asks of its numbers, as by ``if x > 0``, is data: one program serves all answers."""
 
 import math
+import signal
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -127,6 +129,54 @@ def test_many_rows_take_few_and_errors_of_rows_are_raised():
     rows[4_321] = -10.0
     with pytest.raises(ValueError, match=r"-10.0 is too small"):
         compiled(rows)
+
+
+def test_branches_that_may_raise_run_where_they_are_needed():
+    compiled = mg.compile(mg.value_and_grad(lambda x: mg.vmap(lambda v: mg.log(v) if v > 0 else -v)(x).sum()))
+    rows = RANDOM.normal(size=2_000)
+    value, slopes = compiled(rows)
+    positive = np.where(rows > 0, rows, 1.0)
+    assert value == pytest.approx(np.where(rows > 0, np.log(positive), -rows).sum(), rel=1e-12)
+    assert slopes == pytest.approx(np.where(rows > 0, 1 / positive, -1.0), rel=1e-12)
+
+
+def test_the_int_of_a_number_in_a_branch_makes_paths():
+    compiled = mg.compile(lambda x: mg.vmap(lambda v: v + int(v) if v > 0 else v)(x).tolist())
+    rows = np.array([-1.5, 0.5, 1.5, 2.5, -0.5, 3.5, 0.25, 7.25])
+    assert compiled(rows) == [v + int(v) if v > 0 else v for v in rows.tolist()]
+
+
+def test_what_a_handler_of_a_signal_raises_is_not_taken_for_an_error_of_a_branch():
+    calls = 0
+
+    def handler(*_):
+        nonlocal calls
+        calls += 1
+        if calls == last:
+            raise KeyError("the handler's")
+
+    def each(v):
+        if v > 0:
+            signal.raise_signal(signal.SIGUSR1)
+            return v
+        signal.raise_signal(signal.SIGUSR1)
+        return mg.log(v + 9.0)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    last, is_over = 1, False
+    try:
+        while not is_over:
+            calls = 0
+            compiled = mg.compile(lambda x: mg.vmap(each)(x).sum())
+            with suppress(KeyError):
+                found = compiled(ROWS[0])
+                is_over = True
+            assert is_over is (calls < last)
+            last += 1 + last // 2
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert last > 9
+    assert found == pytest.approx(np.where(ROWS[0] > 0, ROWS[0], np.log(ROWS[0] + 9.0)).sum())
 
 
 def test_ties_and_numbers_between_which_rounding_might_decide():

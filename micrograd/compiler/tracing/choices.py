@@ -79,7 +79,7 @@ class _Answers(Questions):
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> NoReturn:
         """It may be any, and each would be a branch."""
-        self._tape.follow()
+        self._tape.outermost.follows = True
         refuse_int()
 
     def _is_before(self, position: int) -> bool:
@@ -172,6 +172,7 @@ class Choosing:
         except Exception as error:
             if is_of_handler(error):
                 raise
+            self._asked.clear()
             return False
         return body.size <= _SHORT and body.is_safe() and not (body.maps or body.decisions)
 
@@ -190,7 +191,7 @@ class Choosing:
         try:
             result = branches[0]()
         except Exception as error:
-            if isinstance(error, TraceError) or is_of_handler(error):
+            if is_of_handler(error):  # pragma: no cover  # which may raise at any moment
                 raise
             result = branches[1]()
             number = 1.0 - number

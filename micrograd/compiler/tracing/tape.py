@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from micrograd._support.checks import are_all, is_array, is_unknown, required_number
+from micrograd._support.interrupts import is_of_handler
 from micrograd.compiler.guards.refusals import TraceError, refuse, running_line
 from micrograd.compiler.guards.sources import observing, resting
 from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, kinds_of
@@ -466,8 +467,8 @@ class Tape(Tracer):
         """Let the function be traced again if an error is raised inside, and follow its decisions, if that may be."""
         try:
             yield
-        except Exception:
-            self.outermost.follows = self.may_follow
+        except Exception as error:
+            self.outermost.follows = self.may_follow and not is_of_handler(error)
             raise
 
     def follow(self) -> None:
