@@ -123,10 +123,10 @@ def test_many_rows_take_few_and_errors_of_rows_are_raised():
         return v * v if v > 0 else -v
 
     compiled = mg.compile(lambda x: mg.vmap(each)(x).sum())
-    rows = RANDOM.normal(size=5_000)
+    rows = RANDOM.normal(size=1_000)
     assert compiled(rows) == pytest.approx(np.where(rows > 0, rows * rows, -rows).sum(), rel=1e-12)
-    assert compiled.cache_info().program_bytes < 5_000 * 250
-    rows[4_321] = -10.0
+    assert compiled.cache_info().program_bytes < 1_000 * 250
+    rows[987] = -10.0
     with pytest.raises(ValueError, match=r"-10.0 is too small"):
         compiled(rows)
 
