@@ -577,6 +577,18 @@ def form_of(nested: Any) -> Any:
     return ("an array", nested.shape) if is_array(nested) else type(nested)
 
 
+def in_order_of(nested: Any, like: Any) -> Any:
+    """The same, with the keys of dicts in the order of another structure, if the forms of both are the same."""
+    return _in_order_of(nested, like) if form_of(nested) == form_of(like) else nested
+
+
+def _in_order_of(nested: Any, like: Any) -> Any:
+    if isinstance(nested, (list, tuple, dict)):
+        parts = _parts(nested)
+        return remade(like, [_in_order_of(parts[name], part) for name, part in _parts(like).items()])
+    return nested
+
+
 def _alike(outputs: list[Any]) -> list[Any]:
     """The outputs of all iterations, which must have one structure."""
     form = form_of(outputs[0])

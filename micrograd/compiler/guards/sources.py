@@ -62,7 +62,8 @@ _READS_NOTHING = frozenset(
 _READS: dict[str, tuple[tuple[str, str], frozenset[str]]] = {
     "time": (_CLOCK, frozenset(("sleep", "mktime", "strptime", "get_clock_info"))),
     **dict.fromkeys(("posix", "nt"), (_SYSTEM, _READS_NOTHING)),
-    **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select"), (_SYSTEM, frozenset())),
+    **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select", "resource"), (_SYSTEM, frozenset())),
+    "_uuid": (_CLOCK, frozenset()),
 }
 _STATE = ("the state of Python is read", "Read it outside, and pass it as an argument")
 _MADE_NAME = ("a global is read by a name that is made at run time", "Read it outside, and pass it as an argument")
@@ -299,6 +300,8 @@ def _position(iterator: Any) -> Any:
         return None
     if kind is count:
         return repr(iterator)
+    if hasattr(kind, "line_num"):  # of the module csv
+        return iterator.line_num
     if kind is np.nditer:  # its index is the same before and after the first step
         return object()
     if hasattr(kind, "tell"):
@@ -426,6 +429,8 @@ class _Observer:
             return _MADE_NAME, ""
         if frame.f_code.co_name in _BY_ADDRESS and _module_of(frame) == "ctypes":
             return _ADDRESS, ""
+        if frame.f_code is random.Random.seed.__code__ and frame.f_locals.get("a") is None:
+            return _ENTROPY, ""
         if _module_of(frame) == random.__name__ and id(frame.f_locals.get("self")) in self._unwatched:
             return _RANDOM, ""  # gauss keeps a number for its next call, and then asks nothing written in C
         for path, generator in self._generators:

@@ -35,7 +35,7 @@ from micrograd.compiler.tracing.trace import trace, traced_on
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.loops import form_of
+from micrograd.loops import form_of, in_order_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -216,7 +216,7 @@ class _Whole:
         """The results for those examples that have these answers."""
         if known in self._paths:
             replay = self._replays[known]
-            return [math.nan] * len(self._result.leaves) if replay is None else replay.results()
+            return [math.nan] * len(self._result.leaves) if replay is None else replay.results(self._result.nested)
         then, otherwise = (self._results(tape, (*known, answer)) for answer in (True, False))
         under = [each for answers, each in self._replays.items() if answers[: len(known)] == known]
         replay = next((each for each in under if each is not None), None)
@@ -236,11 +236,12 @@ class _Masked(Replay):
         self._answers, self._asked = answers, [question.position for question in found.questions]
         self._taken: list[Symbol] = []  # after each question, whether the path has been taken up to there
 
-    def results(self) -> list[Any]:
-        """What the function returns on this path."""
+    def results(self, like: Any) -> list[Any]:
+        """What the function returns on this path, in the order of another path's result."""
         outputs = iter(self.trace.outputs)
         leaves = self.trace.result.leaves
-        return [self.symbol(next(outputs), Symbol) if isinstance(leaf, Symbol) else leaf for leaf in leaves]
+        found = [self.symbol(next(outputs), Symbol) if isinstance(leaf, Symbol) else leaf for leaf in leaves]
+        return Structure(in_order_of(self.trace.result.rebuilt(found), like), returned=True).leaves
 
     def asked(self, number: int) -> Symbol:
         return self.symbol(self._asked[number], Symbol)

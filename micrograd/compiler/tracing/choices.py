@@ -29,7 +29,7 @@ from micrograd.compiler.tracing.symbols import BoolSymbol, FloatSymbol, Symbol, 
 from micrograd.engine import primitives
 from micrograd.engine.differentiation import is_differentiated
 from micrograd.engine.recorder import recorder_on_top
-from micrograd.loops import form_of
+from micrograd.loops import form_of, in_order_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,11 +62,14 @@ class _Answers(Questions):
         tape: of the number that is asked for.
         answers: the answers; those that were given are taken out.
         rounding: see Questions; None for an outline, which has no numbers.
+        raised: what ends the iteration is put there, too, as the function may catch it.
     """
 
-    def __init__(self, tape: Tape, answers: list[bool], rounding: float | None) -> None:
+    def __init__(
+        self, tape: Tape, answers: list[bool], rounding: float | None, raised: list[_AskedForTruthError]
+    ) -> None:
         super().__init__(tape, (), rounding or 0.0)
-        self._answers, self._decides_exactly = answers, rounding is None
+        self._answers, self._decides_exactly, self._raised = answers, rounding is None, raised
 
     def truth(self, position: int, is_bool: bool) -> bool:
         if self._answers:
@@ -75,7 +78,8 @@ class _Answers(Questions):
             self._ask_truth(position, is_bool, truth=True)
             position = self._asked[-1].position
         may_be_close = self._tape.operations.primitives[position] is primitives.where
-        raise _AskedForTruthError(self._tape._symbol(position, BoolSymbol), may_be_close)
+        self._raised.append(_AskedForTruthError(self._tape._symbol(position, BoolSymbol), may_be_close))
+        raise self._raised[-1]
 
     def whole(self, position: int, of_number: Callable[[float], int]) -> NoReturn:
         """It may be any, and each would be a branch."""
@@ -94,7 +98,7 @@ class _Answers(Questions):
         if kind == "given" and number in tape.rounded:
             return True
         around, outside = tape.around(name)
-        return not _Answers(around, [], self.rounding).is_unrounded(outside)
+        return not _Answers(around, [], self.rounding, []).is_unrounded(outside)
 
 
 class Choosing:
@@ -120,7 +124,7 @@ class Choosing:
         if self._selects is None:
             self._selects = self._is_short_and_safe(tape, lambda: function(item))
         if self._selects:
-            with self._selecting():
+            with self._selecting(), self._tape.following_errors():
                 result = self.result(lambda: function(item))
         elif tape.decides():
             result = self.result(lambda: function(item))
@@ -133,15 +137,23 @@ class Choosing:
 
     def result(self, function: Callable[[], Any], answers: tuple[bool, ...] = ()) -> Any:
         """What a function returns, if its first questions have these answers."""
-        left = [*answers]
+        left, asked = [*answers], list[_AskedForTruthError]()
         try:
-            with self._tape.answering(lambda tape: _Answers(tape, left, self._rounding)):
-                return function()
-        except _AskedForTruthError as asked:
-            number, asked_closely = asked.number, asked.may_be_close
+            with self._tape.answering(lambda tape: _Answers(tape, left, self._rounding, asked)):
+                result = function()
+        except BaseException as error:
+            if not asked or is_of_handler(error):
+                raise
+            if error is not asked[0]:
+                self._refuse_what_catches_all()
+        else:
+            if asked:
+                self._refuse_what_catches_all()
+            return result
+        number, asked_closely = asked[0].number, asked[0].may_be_close
         self._asked.add(answers)
         if len(answers) == _MOST_ASKED or len(self._asked) == _MOST_BRANCHES:
-            refuse("more than a few questions in an iteration", "Write mg.while_loop, or mg.where.")
+            self._refuse("more than a few questions in an iteration", "Write mg.while_loop, or mg.where.")
         tape, follows = cast("Tape", recorder_on_top()), self._tape.follows
         if asked_closely:
             tape.apply(primitives.sqrt, 0.0 - tape.apply(EQUAL, number, 0.5))
@@ -154,6 +166,15 @@ class Choosing:
             self._tape.follows = follows
             return self._of_branch_that_returns(tape, number, branches)
 
+    def _refuse_what_catches_all(self) -> NoReturn:
+        """The function has caught what ends it where it asks."""
+        self._refuse("a question in code that catches BaseException", "Write except Exception.")
+
+    def _refuse(self, what: str, instead: str) -> NoReturn:
+        """Let the trace be repeated with questions, which make paths."""
+        with self._tape.following_errors():
+            refuse(what, instead)
+
     @contextmanager
     def _selecting(self) -> Iterator[None]:
         """Select among the results of all branches."""
@@ -165,13 +186,14 @@ class Choosing:
 
     def _is_short_and_safe(self, tape: Tape, function: Callable[[], Any]) -> bool:
         """Whether all branches may be computed: together they are short, decide nothing, and raise for no numbers."""
-        body = Body(tape)
+        body, follows = Body(tape), self._tape.follows
         try:
             with self._selecting():
                 body.record(lambda: self.result(function), (), Leaves())
         except Exception as error:
             if is_of_handler(error):
                 raise
+            self._tape.follows = follows
             self._asked.clear()
             return False
         return body.size <= _SHORT and body.is_safe() and not (body.maps or body.decisions)
@@ -179,7 +201,8 @@ class Choosing:
     def _selected(self, number: Symbol, branches: Sequence[Callable[[], Any]], _: Any, mixes: bool) -> Any:
         """What one of two branches returns, where both are computed."""
         tape = cast("Tape", recorder_on_top())
-        first, second = (returned(branch()) for branch in branches)
+        first, second = (branch() for branch in branches)
+        first, second = returned(first), returned(in_order_of(second, first))
         kinds = kinds_of_either(first, second, mixes)
         pairs = zip(first.leaves, second.leaves, kinds, strict=True)
         return first.rebuilt(
@@ -203,7 +226,7 @@ def rounded_columns(tape: Tape, rows: Any) -> list[int]:
     """The numbers of those columns of positions in which a number may have been rounded."""
     if not tape.outermost.chooses:
         return []
-    known = _Answers(tape, [], 0.0)
+    known = _Answers(tape, [], 0.0, [])
     return [number for number, column in enumerate(rows.T.tolist()) if not all(map(known.is_unrounded, column))]
 
 

@@ -27,7 +27,8 @@ from micrograd.compiler.tracing.promotion import kind_of_number
 from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, class_of
 from micrograd.engine import primitives
 from micrograd.engine.recorder import recorder_on_top
-from micrograd.loops import form_of
+from micrograd.engine.value import Value
+from micrograd.loops import form_of, in_order_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -104,10 +105,17 @@ def chosen(
     with tape.following_errors():
         reached = reached or _Reached(branches)
         position = tape.position(predicate)
-        asking = [_choosing(tape, branch) for branch in branches]
-        functions = [lambda branch=branch: returned(branch(*operands)) for branch in asking]
+        asking, like = [_choosing(tape, branch) for branch in branches], list[Any]()
+
+        def run(branch: Callable[..., Any]) -> Structure:
+            result = branch(*operands)
+            like.append(result)
+            return returned(in_order_of(result, like[0]))
+
+        functions = [partial(run, branch) for branch in asking]
         recorded = [_recorded(tape, function, []) for function in functions]
         first, second = recorded
+        del like[1:]
         kinds = kinds_of_either(first.result, second.result, mixes, exactly=tape.may_follow)
         if not kinds:
             return first.result.nested
@@ -148,7 +156,7 @@ def repeated(tape: Tape, condition: Callable[..., Any], body: Callable[..., Any]
 
         def handed_on(function: Callable[..., Any]) -> Callable[..., Structure]:
             function = _choosing(tape, function)
-            return lambda *leaves: returned(function(first.rebuilt(leaves)))
+            return lambda *leaves: returned(in_order_of(function(first.rebuilt(leaves)), first.nested))
 
         functions = handed_on(condition), handed_on(body)
         while True:
@@ -199,7 +207,9 @@ def in_blocks(
             items = [item.rebuilt(row[width * number : width * (number + 1)]) for number in range(size)]
             pairs = list(run(first.rebuilt(state), items.__getitem__, range(size)))
             outputs[:] = [returned(output) for _, output in pairs]
-            return returned(pairs[-1][0]).leaves, [leaf for output in outputs for leaf in output.leaves]
+            return returned(in_order_of(pairs[-1][0], first.nested)).leaves, [
+                leaf for output in outputs for leaf in output.leaves
+            ]
 
         end = len(order) - len(order) % size
         rows = [
@@ -218,9 +228,16 @@ def in_blocks(
 
 
 def may_be_in_blocks(state: Any, take: Callable[[int], Any], order: Sequence[int]) -> bool:
-    """Whether in_blocks takes them: the state has numbers, and the items differ in numbers only."""
-    keys = (_without_numbers(returned(take(index))) for index in order)
-    return len(returned(state).leaves) > 0 and len(set(keys)) == 1
+    """Whether in_blocks takes them: the state has numbers, and the items differ in numbers only.
+
+    Integers among floats would become floats.
+    """
+    given = [returned(take(index)) for index in order]
+    keys = [(_without_numbers(each), [kind_of_number(leaf) in _OF_FLOATS for leaf in each.leaves]) for each in given]
+    return len(returned(state).leaves) > 0 and all(key == keys[0] for key in keys)
+
+
+_OF_FLOATS = (float, np.dtype(float), Value)
 
 
 def _without_numbers(structure: Structure) -> Any:

@@ -28,6 +28,7 @@ from micrograd.compiler.ir.entries import (
     LITERAL,
     SUM_OF_PRODUCTS,
     TAKE,
+    Called,
     made_at,
 )
 from micrograd.engine import further_primitives, primitives
@@ -237,7 +238,7 @@ class Questions:
         """The positions that a position is computed from."""
         written, tape = self._tape.operations, self._tape
         primitive = written.primitives[position]
-        if primitive is INPUT and (called := made_at(tape, position)) is not None:
+        if primitive is INPUT and isinstance(called := made_at(tape, position), Called):
             return called.read().tolist() if position == called.hub[0] else called.hub.tolist()
         if primitive is INPUT or primitive is LITERAL:
             return ()
@@ -341,9 +342,9 @@ class Questions:
 
     def _magnitude(self, position: int, depth: int = 0) -> int:
         """The position of the magnitude that a rounding error is relative to: of a difference, that of a sum."""
-        primitive, operands = self._tape.operations.primitives[position], self._operands(position)
         if self._is_before(position):
             return self._write(primitives.abs, position)
+        primitive, operands = self._tape.operations.primitives[position], self._operands(position)
         if depth < _DEEPEST and primitive in (primitives.add, primitives.sub, primitives.mul):
             combine = primitives.mul if primitive is primitives.mul else primitives.add
             return self._write(combine, *[self._magnitude(operand, depth + 1) for operand in operands])
