@@ -100,16 +100,20 @@ def agree(function, *given, backend, argnums=0):
         assert one == pytest.approx(other, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("backend", ["llvm", "numpy", "jax"])
-@pytest.mark.parametrize("name", OF_ROWS)
+def on_backends(names, backends, on_jax):
+    """Each of them on the backends, and some on JAX, whose compiler takes long."""
+    every = [(name, backend) for name in names for backend in backends] + [(name, "jax") for name in on_jax]
+    return pytest.mark.parametrize(("name", "backend"), every)
+
+
+@on_backends(OF_ROWS, ["llvm", "numpy"], ["sort", "argsort", "argmax", "quantiles", "take", "a mask", "in a scan"])
 def test_rows(name, backend):
     agree(OF_ROWS[name], ROW, backend=backend)
     if backend != "jax":  # which has equal numbers in an order of its own
         agree(OF_ROWS[name], TIES, backend=backend)
 
 
-@pytest.mark.parametrize("backend", ["llvm", "jax"])
-@pytest.mark.parametrize("name", OF_TABLES)
+@on_backends(OF_TABLES, ["llvm"], ["sort", "medians", "one of each row"])
 def test_tables(name, backend):
     agree(OF_TABLES[name], TABLE, backend=backend)
 
@@ -131,8 +135,7 @@ PICKED = {
 }
 
 
-@pytest.mark.parametrize("backend", ["llvm", "numpy", "jax"])
-@pytest.mark.parametrize("name", PICKED)
+@on_backends(PICKED, ["llvm", "numpy"], ["rows and columns", "an element of each row", "places and slices"])
 def test_indices_are_arguments(name, backend):
     function, x, indices = PICKED[name]
     for index in indices:
