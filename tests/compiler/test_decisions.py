@@ -148,6 +148,7 @@ def test_what_is_not_finite_on_the_way_raises_what_eager_raises(backend):
     agrees(lambda x: mg.cond(x > 0, lambda: mg.exp(x), lambda: x) * 0.0 + x, backend, (2.0,), (800.0,))
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_plain_numbers_keep_their_class(backend):
     def counted(x):
         y, steps, even = mg.while_loop(
@@ -163,6 +164,7 @@ def test_plain_numbers_keep_their_class(backend):
             assert [*map(type, found)] == [*map(type, expected)]
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_no_gradient_flows_where_none_flows_eagerly(backend):
     def constant(x):
         return mg.while_loop(lambda s: s[1] < W, lambda s: (s[0] * mg.detach(s[1] + 2.0), s[1] + 1.0), (2.0, x))[0]
