@@ -8,7 +8,7 @@ from micrograd import Value
 from micrograd.compiler import TraceError
 from micrograd.engine import methods
 
-XS = np.linspace(-1.0, 1.0, 6000)
+XS = np.linspace(-1.0, 1.0, 3000)
 
 
 def body(x, w):

@@ -215,6 +215,7 @@ def programs(draw):
     return f, [leaf for leaf in leaves if leaf.requires_grad]
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @settings(max_examples=10)
 @given(programs())
 def test_random_programs_are_equal_bit_for_bit(backend, program):
