@@ -136,7 +136,7 @@ def network(count):
 @pytest.mark.slow
 def test_a_program_that_reads_a_text_is_as_short_for_a_long_one(tmp_path):
     sizes = []
-    for count in 100, 200:
+    for count in 60, 120:
         f, parameters = network(count)
         file = Built(mg.compile(f).export(tmp_path / f"f_{count}.c", parameters))
         found, gradients = file.both(np.array(parameters))
