@@ -1,5 +1,6 @@
 """Functions of many rows that decide on numbers: what they do is found with a few rows, and checked with all."""
 
+import itertools
 import logging
 import math
 
@@ -12,7 +13,7 @@ import micrograd as mg
 from micrograd.compiler.calling import of_rows
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError
 from micrograd.compiler.tracing.trace import trace_of_update
-from tests.compiler.test_of_rows import are_same, flat, is_traced_in_full, numbers, run_in_full
+from tests.compiler.test_of_rows import are_same, flat, is_traced_in_full, numbers, run_in_full, traced_in_full
 
 ROWS = 450
 KNOWN = np.linspace(-1.0, 2.0, ROWS)
@@ -25,7 +26,7 @@ def loss(w, x):
 
 
 def line_search(x):
-    step, w = 64.0, 0.5
+    step, w = 16.0, 0.5
     value, slope = mg.value_and_grad(loss)(w, x)
     while loss(w - step * slope, x) > value - 0.5 * step * slope * slope:
         step = step * 0.5
@@ -34,17 +35,17 @@ def line_search(x):
 
 def until_small(x):
     mean = 0.0
-    for _ in range(30):
+    for _ in range(20):
         change = np.mean(x - mean)
         mean = mean + 0.5 * change
-        if abs(change) < 1e-3:
+        if abs(change) < 0.02:
             break
     return mean
 
 
 def with_an_adaptive_step(x):
-    time, step = 0.0, 0.5
-    while time < 1.0:
+    time, step = 0.0, 0.25
+    while time < 0.3:
         slope = -x * x
         error = np.max(np.abs(step * (-((x + step * slope) ** 2) - slope)))
         if error > 0.5:
@@ -97,21 +98,24 @@ DATA = {
 }
 
 
+OTHERS = itertools.cycle(list(DATA)[1:])
+
+
 class TestDecisions:
     @pytest.mark.slow
-    @pytest.mark.parametrize("data", DATA)
-    @pytest.mark.parametrize("name", DECIDING)
+    @pytest.mark.parametrize(("name", "data"), [(name, data) for name in DECIDING for data in ("alike", next(OTHERS))])
     def test_few_rows_are_traced(self, name, data, caplog):
         """The numbers are those of a trace for all rows, to the last bit, and those of the function itself."""
         function, x = DECIDING[name], DATA[data]
-        assert not is_traced_in_full(caplog, function, x)
-        assert flat(mg.compile(function)(x)) == pytest.approx(flat(function(x)), rel=1e-9)
+        fast = mg.compile(function)
+        assert not is_traced_in_full(caplog, function, x, fast=fast)
+        assert flat(fast(x)) == pytest.approx(flat(function(x)), rel=1e-9)
 
     def test_other_numbers_decide_otherwise(self, caplog):
         fast = mg.compile(line_search)
         with caplog.at_level(logging.DEBUG, logger="micrograd"):
             for x in DATA.values():
-                for factor in (1.0, 0.3, 5.0, 1.0):
+                for factor in (1.0, 5.0, 1.0):
                     assert fast(factor * x) == pytest.approx(line_search(factor * x), rel=1e-12)
         assert "is traced for all" not in caplog.text
 
@@ -162,7 +166,7 @@ class TestDecisions:
                 total, steps = total * 0.9, steps + 1
             return total * steps
 
-        for factor in (1.0, 1e-2, 1e3, 1e9):
+        for factor in (1.0, 1e-2, 1e3):
             x = factor * numbers(ROWS)
             assert mg.compile(function)(x) == pytest.approx(function(x), rel=1e-12)
 
@@ -171,16 +175,17 @@ class TestDecisions:
     def test_other_backends(self, backend):
         pytest.importorskip(backend)
         fast = mg.compile(line_search, backend=backend)
-        for x in DATA.values():
-            assert fast(x) == pytest.approx(line_search(x), rel=1e-9)
+        for data in ("alike", "other first rows"):
+            assert fast(DATA[data]) == pytest.approx(line_search(DATA[data]), rel=1e-9)
 
     @pytest.mark.slow
-    @settings(max_examples=6)  # each is compiled several times
+    @settings(max_examples=6)  # each is compiled twice
     @given(
-        st.lists(st.tuples(st.sampled_from(["sum", "mean", "max", "min"]), st.floats(-2, 2)), min_size=1, max_size=4),
+        st.lists(st.tuples(st.sampled_from(["sum", "mean", "max", "min"]), st.floats(-2, 2)), min_size=1, max_size=3),
         st.lists(st.floats(-3, 3), min_size=3, max_size=3),
+        st.booleans(),
     )
-    def test_random_decisions(self, asked, parts):
+    def test_random_decisions(self, asked, parts, has_gradient):
         def function(x):
             for what, limit in asked:
                 number = getattr(x, what)()
@@ -189,8 +194,8 @@ class TestDecisions:
 
         x = np.repeat(parts, ROWS // 3) + 0.1 * numbers(ROWS)
         with np.errstate(over="ignore"):
-            for chosen in (function, mg.value_and_grad(function)):
-                assert are_same(mg.compile(chosen)(x), run_in_full(chosen, x))
+            chosen = mg.value_and_grad(function) if has_gradient else function
+            assert are_same(mg.compile(chosen)(x), run_in_full(chosen, x))
 
 
 def test_an_update_decides_nothing():
@@ -256,18 +261,20 @@ LEFT_TO_THE_PROGRAM = {
 
 class TestDecisionsOfPrograms:
     @pytest.mark.slow
-    @pytest.mark.parametrize("data", DATA)
     @pytest.mark.parametrize("name", LEFT_TO_THE_PROGRAM)
-    def test_few_rows_are_traced(self, name, data, caplog):
+    def test_few_rows_are_traced(self, name, caplog):
         """Sums of many terms may be in another order."""
-        function, x = LEFT_TO_THE_PROGRAM[name], DATA[data]
-        fast = mg.compile(function)
+        function = LEFT_TO_THE_PROGRAM[name]
+        fast, in_full = mg.compile(function), mg.compile(function)
+        with traced_in_full():
+            in_full(DATA["alike"])
         with caplog.at_level(logging.DEBUG, logger="micrograd"):
-            found = flat(fast(x))
+            for x in DATA.values():
+                found = flat(fast(x))
+                assert found == flat(fast(x))
+                assert found == pytest.approx(flat(in_full(x)), rel=1e-13, abs=1e-15)
+                assert found == pytest.approx(flat(function(x)), rel=1e-9, abs=1e-12)
         assert "is traced for all" not in caplog.text
-        assert found == flat(fast(x))
-        assert found == pytest.approx(flat(run_in_full(function, x)), rel=1e-13, abs=1e-15)
-        assert found == pytest.approx(flat(function(x)), rel=1e-9, abs=1e-12)
 
     @pytest.mark.parametrize("backend", ["llvm", "numpy", pytest.param("jax", marks=pytest.mark.slow)])
     @pytest.mark.parametrize("name", ["a loop", "known rows", "a gradient of choices"])
