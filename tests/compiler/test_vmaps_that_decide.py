@@ -5,7 +5,6 @@ import pytest
 
 import micrograd as mg
 
-BACKENDS = ["llvm", "numpy", pytest.param("jax", marks=pytest.mark.slow)]
 X = np.linspace(-1.0, 2.0, 20)
 
 
@@ -77,20 +76,25 @@ FUNCTIONS = [
     *(chosen, unsafe_branches, several_results, nested, with_a_loop, with_a_switch, around_a_scan, of_rows, of_lists),
     after_a_decision,
 ]
+ON_JAX = [chosen, several_results, with_a_loop, after_a_decision]  # XLA takes seconds for each
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("function", "backend"),
+    [
+        *((function, backend) for backend in ("llvm", "numpy") for function in FUNCTIONS),
+        *(pytest.param(function, "jax", marks=pytest.mark.slow) for function in ON_JAX),
+    ],
+)
 def test_numbers_are_those_of_eager_code(function, backend):
     eager = mg.value_and_grad(function, (0, 1))
     fast = mg.compile(eager, backend=backend)
-    for p in (0.5, 0.05, 1.5):
-        for x in (X, X[::-1].copy(), 0.3 * X):
-            value, slopes = fast(p, x)
-            expected, expected_slopes = eager(p, x)
-            assert value == pytest.approx(expected, rel=1e-12)
-            for found, other in zip(slopes, expected_slopes, strict=True):
-                assert np.allclose(found, other, 1e-11, 1e-13)
+    for p, x in ((0.5, X), (0.05, X[::-1].copy()), (1.5, 0.3 * X), (0.05, X)):
+        value, slopes = fast(p, x)
+        expected, expected_slopes = eager(p, x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        for found, other in zip(slopes, expected_slopes, strict=True):
+            assert np.allclose(found, other, 1e-11, 1e-13)
 
 
 @pytest.mark.slow
