@@ -97,7 +97,7 @@ def test_few_rows_are_traced(name, caplog):
     assert not is_traced_in_full(caplog, mg.compile(lambda: function(x, y)))
 
 
-@pytest.mark.parametrize("backend", ["numpy", "jax", "llvm"])
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_backends(backend, caplog):
     x, y = numbers(ROWS, 3), numbers(ROWS)
     for name in ("least squares", "rows", "scan of rows"):
@@ -109,10 +109,10 @@ def test_backends(backend, caplog):
 
 @pytest.mark.parametrize("transform", [mg.value_and_grad, mg.hessian, mg.grad, lambda f: f])
 def test_transforms(transform, caplog):
-    x, y = numbers(ROWS, 3), numbers(ROWS)
+    x, y = numbers(ROWS, 2), numbers(ROWS)
     loss = mg.compile(transform(lambda v: np.mean((np.tanh(x @ v) - y) ** 2)))
-    assert not is_traced_in_full(caplog, loss, np.array([0.5, -0.25, 0.125]))
-    assert not is_traced_in_full(caplog, loss, np.array([1.5, 0.25, 0.5]))
+    assert not is_traced_in_full(caplog, loss, np.array([0.5, -0.25]))
+    assert not is_traced_in_full(caplog, loss, np.array([1.5, 0.25]))
     assert loss.cache_info().traces == 1
 
 
@@ -183,8 +183,8 @@ CHANGES = {
 def test_what_is_replaced(change):
     data = {"x": numbers(ROWS, 3), "y": numbers(ROWS)}
     fast = mg.compile(lambda: ((data["x"] @ WEIGHTS - data["y"]) ** 2).mean())
-    for _ in range(3):
-        check(slopes_of(fast()), slopes_of(fast.function()))
+    check(slopes_of(fast()), slopes_of(fast.function()))
+    for _ in range(2):
         CHANGES[change](data)
         try:
             expected = slopes_of(fast.function())
@@ -194,7 +194,7 @@ def test_what_is_replaced(change):
             return
         check(slopes_of(fast()), expected)
         check(slopes_of(fast()), expected)
-    assert fast.cache_info().traces <= 5
+    assert fast.cache_info().traces <= 4
 
 
 def changes_rows(x, y):
@@ -461,8 +461,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("backend", ["llvm", "numpy"])
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(("name", "backend"), [*((name, "llvm") for name in ASKED), ("isinstance", "numpy")])
 def test_items_are_asked_for_their_class(name, backend):
     is_value, array, rows = ASKED[name], numbers(ROWS), numbers(ROWS).tolist()
 
