@@ -112,8 +112,13 @@ PROGRAMS = {
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name != "rows"]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("k", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 100))])
+OTHER_INTERVALS = [("pendulum", 1), ("driven backwards", 1), ("rows", 1), ("backwards", 100), ("nested", 100)]
+
+
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [*((name, 3) for name in PROGRAMS), *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHER_INTERVALS)],
+)
 def test_results_and_gradients_are_the_same(name, k, backend):
     skip_slow(name, backend, k)
     program, point = PROGRAMS[name]
@@ -138,7 +143,7 @@ def test_derivatives_inside_keep_some_states_too(name, backend):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["pendulum", "driven", "rows"])
+@pytest.mark.parametrize("name", ["pendulum", "rows"])
 def test_hessians(name):
     program, point = PROGRAMS[name]
     fast = mg.compile(mg.hessian(lambda v: program(4)(*v)))
