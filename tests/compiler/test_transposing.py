@@ -54,22 +54,22 @@ def gradients(function, leaves):
 
 @pytest.mark.slow
 def test_numbers_of_many_samples_lie_side_by_side(backend):
-    loss, leaves = mixture(400)
+    loss, leaves = mixture(300)
     fast = mg.compile(loss, backend=backend)
     assert gradients(fast, leaves) == pytest.approx(gradients(loss, leaves), rel=1e-12)
     program = fast.program().program
-    of_samples = [kernel for kernel in program.kernels if 400 in (kernel.columns, kernel.terms)]
+    of_samples = [kernel for kernel in program.kernels if 300 in (kernel.columns, kernel.terms)]
     assert len(of_samples) > 20
     for kernel in of_samples:
-        step = "column_step" if kernel.columns == 400 else "term_step"
+        step = "column_step" if kernel.columns == 300 else "term_step"
         assert {getattr(access, step) for access in kernel.accesses} <= {0, 1}
 
 
 @pytest.mark.slow
 def test_so_do_those_that_would_be_computed_in_short_vectors():
-    """Each sample has 5 numbers side by side: 1,000 rows of them, and no gradient, which would need more."""
+    """Each sample has 5 numbers side by side: 600 rows of them, and no gradient, which would need more."""
     rng = random.Random(2)
-    points = [(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(1000)]
+    points = [(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(600)]
     weights, means, scales = ([Value(rng.gauss(0, 1), requires_grad=False) for _ in range(5)] for _ in range(3))
 
     def loss():
@@ -82,8 +82,8 @@ def test_so_do_those_that_would_be_computed_in_short_vectors():
     fast = mg.compile(loss, backend="numpy")
     assert float(fast()) == pytest.approx(float(loss()), rel=1e-12)
     kernels = fast.program().program.kernels
-    assert not [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (1000, 5)]
-    assert [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (5, 1000)]
+    assert not [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (600, 5)]
+    assert [kernel for kernel in kernels if (kernel.rows, kernel.columns) == (5, 600)]
 
 
 @pytest.mark.slow
@@ -95,9 +95,11 @@ def test_of_pairs_the_rows_may_be_samples_and_the_pairs_too():
 
     points = np.random.default_rng(0).normal(size=(64, 2))
     fast = mg.compile(mg.value_and_grad(apart), backend="llvm")
-    (value, slopes), (expected, expected_slopes) = fast(points), mg.value_and_grad(apart)(points)
-    assert value == pytest.approx(expected, rel=1e-12)
-    assert slopes == pytest.approx(expected_slopes, rel=1e-9, abs=1e-12)
+    value, slopes = fast(points)
+    differences = points[:, None] - points
+    near = np.exp(-0.5 * (differences**2).sum(axis=2))
+    assert value == pytest.approx(near.sum(), rel=1e-12)
+    assert slopes == pytest.approx(-2.0 * (near[:, :, None] * differences).sum(axis=1), rel=1e-9, abs=1e-12)
     kernels = [kernel for kernel in fast.program(points).program.kernels if kernel.rows * kernel.columns == 64 * 64 * 2]
     assert kernels
     for kernel in kernels:
@@ -113,7 +115,7 @@ def test_few_samples_stay_one_after_the_other():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_is_worth_it")
-@pytest.mark.parametrize("count", [3, 7])
+@pytest.mark.parametrize("count", [3, 5])
 def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkeypatch):
     """Each sample has three numbers, the same program for each, and sums of one to three of the results."""
     moved = []
