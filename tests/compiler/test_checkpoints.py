@@ -112,7 +112,7 @@ PROGRAMS = {
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name != "rows"]
 
 
-OTHER_INTERVALS = [("pendulum", 1), ("driven backwards", 1), ("rows", 1), ("backwards", 100), ("nested", 100)]
+OTHER_INTERVALS = [("pendulum", 1), ("driven backwards", 1), ("rows", 1), ("driven", 100), ("nested", 100)]
 
 
 @pytest.mark.parametrize(
