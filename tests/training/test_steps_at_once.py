@@ -290,7 +290,7 @@ def test_ctrl_c_anywhere_leaves_a_whole_number_of_steps(calls):
                 break
         if optimizer.steps == len(history.steps):
             assert everything(leaves, optimizer, fit(resume=history)) == expected
-        count += 211
+        count += 97 if inside else 633  # most positions come before the first step
     assert inside > 3
 
 
