@@ -17,6 +17,14 @@ WATCHED = ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")  # what is no
 _NUMBERS = count()
 
 
+def shared_library(source, flags=()):
+    """What the compiler of this machine makes of a file, loaded."""
+    library = f"{source[:-2]}_{next(_NUMBERS)}.so"  # one of the same name would be the one that is loaded already
+    command = ["cc", *STRICT, *flags, "-fPIC", "-shared", source, "-o", library, "-lm"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return ctypes.CDLL(library)
+
+
 class Built:
     """The functions of an exported file.
 
@@ -25,16 +33,13 @@ class Built:
         source, header: the texts of both files.
     """
 
-    def __init__(self, paths, flags=()):
+    def __init__(self, paths, flags=(), library=None):
         source, _ = map(str, paths)
         self.source, self.header = (Path(path).read_text(encoding="ascii") for path in paths)
         self.name = os.path.basename(source)[:-2]
         found = re.findall(r"^#define \w+?_((?:VALUE_)?[A-Z]+) (\d+)$", self.header, re.MULTILINE)
         self.macros = {name: int(number) for name, number in found}
-        library = f"{source[:-2]}_{next(_NUMBERS)}.so"  # one of the same name would be the one that is loaded already
-        command = ["cc", *STRICT, *flags, "-fPIC", "-shared", source, "-o", library, "-lm"]
-        subprocess.run(command, check=True, capture_output=True, text=True)
-        self.library = ctypes.CDLL(library)
+        self.library = library or shared_library(source, flags)
         self.dtype = np.float32 if "const float *inputs" in self.header else np.float64
 
     def __call__(self, kind, inputs, parameters=None, seeds=None):
