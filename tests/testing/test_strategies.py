@@ -280,7 +280,7 @@ def test_an_interval_with_a_single_float_gives_that_one():
 
 @pytest.mark.unmeasured
 def test_programs_are_as_large_as_they_are_by_default():
-    found = drawn(own(), 400)
+    found = drawn(own(), 240)
     assert {len(program.inputs) for program in found} == {1, 2, 3, 4}
     inputs = [number for program in found for number in program.inputs]
     assert all(-3 <= number <= 3 and number == round(number, 3) for number in inputs)
@@ -303,7 +303,7 @@ def test_smooth_programs_leave_out_what_no_gradient_flows_through():
 
 
 def test_networks_are_of_all_small_sizes_by_default():
-    found = drawn(networks(), 120)
+    found = drawn(networks(), 60)
     sizes = [[len(layer.neurons) for layer in model.layers] for model in found]
     assert {len(layers) for layers in sizes} == {1, 2, 3}
     assert {size for layers in sizes for size in layers} == {1, 2, 3, 4}
@@ -317,7 +317,7 @@ def test_networks_are_of_all_small_sizes_by_default():
 
 
 def test_datasets_are_small_by_default():
-    found = drawn(datasets(), 100)
+    found = drawn(datasets(), 50)
     assert {1, 8} <= {len(data) for data in found} <= set(range(1, 9))
     assert {(len(inputs), len(targets)) for data in found for inputs, targets in data} == {(2, 1)}
     larger = drawn(datasets(inputs=3, outputs=2, size=4), 20)
