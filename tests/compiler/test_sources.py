@@ -180,6 +180,8 @@ def test_generators_that_are_made_inside_with_a_seed_are_as_eagerly():
         lambda: uuid.uuid4().int,
         lambda: secrets.randbelow(7),
         lambda: random.SystemRandom().random(),
+        lambda: random.Random().random(),
+        lambda: random.Random(None).gauss(0.0, 1.0),
     ],
 )
 def test_random_numbers_of_the_system_are_refused_as_such(draw):

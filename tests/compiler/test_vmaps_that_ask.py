@@ -251,6 +251,100 @@ def test_an_error_that_is_caught_is_a_branch():
         assert numbers(compiled(rows)) == pytest.approx(numbers(loss_of(each)(rows)))
 
 
+def catching_all(v):
+    try:
+        return v if v > 0 else 2 * v
+    except BaseException:
+        return 3 * v
+
+
+def leaving_by_finally(v):
+    result = 7 * v
+    try:
+        result = v if v > 0 else 2 * v
+    finally:
+        return result  # noqa: B012  # it takes the exception away
+
+
+def raising_another(v):
+    try:
+        return v if v > 0 else 2 * v
+    except BaseException as error:
+        raise RuntimeError("another") from error
+
+
+@pytest.mark.parametrize("each", [catching_all, leaving_by_finally, raising_another])
+def test_code_that_catches_everything_is_as_eagerly(each):
+    compiled = mg.compile(lambda x: mg.vmap(each)(x).tolist())
+    assert compiled(ROWS[0]) == [each(row) for row in ROWS[0].tolist()]
+    chosen = mg.compile(lambda x: mg.cond(x > 0, each, lambda x: x, x))
+    assert [chosen(2.0), chosen(-2.0)] == [2.0, -2.0]
+
+
+def in_another_order(v):
+    return {"a": v, "b": 2.0} if v > 0 else {"b": v * v, "a": -1.0}
+
+
+def logarithms_in_another_order(v):
+    return {"a": mg.log(v), "b": 2.0} if v > 0 else {"b": v * v, "a": -1.0}
+
+
+@pytest.mark.parametrize("each", [in_another_order, logarithms_in_another_order])
+def test_dicts_whose_keys_have_another_order_are_matched_by_their_keys(each):
+    assert mg.compile(mg.vmap(each))(ROWS[0].tolist()) == mg.vmap(each)(ROWS[0].tolist())
+    to_jax, _ = mg.to_jax(each, 0.5)
+    for number in (-2.0, 2.0):
+        assert to_jax([], number) == pytest.approx(each(number))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: mg.cond(x > 0, lambda: {"a": x, "b": 2.0}, lambda: {"b": x * x, "a": -1.0}),
+        lambda x: mg.switch(abs(x), [lambda: 1.0, lambda: {"a": x}, lambda: {"a": x, "b": 2.0}][2:] * 3),
+        lambda x: mg.while_loop(lambda s: s["a"] < 9, lambda s: {"b": s["b"] + 1, "a": 2 + s["a"]}, {"a": x, "b": 0.0}),
+        lambda x: mg.scan(
+            lambda s, k: ({"b": s["a"] * 0.5 + k, "a": s["b"]}, s["a"]), {"a": x, "b": 1.0}, [0.1] * 20, checkpoint=4
+        ),
+    ],
+)
+def test_decisions_match_dicts_by_their_keys_too(f):
+    compiled = mg.compile(f)
+    for number in (2.0, -2.0):
+        found, expected = compiled(number), f(number)
+        (found, outputs), (expected, others) = (
+            each if isinstance(each, tuple) else (each, []) for each in (found, expected)
+        )
+        assert found == pytest.approx(expected)
+        assert outputs == pytest.approx(others)
+
+
+def test_what_an_iteration_has_decided_may_be_asked_by_another_one():
+    def twice(x):
+        return mg.vmap(lambda v: 1.0 * v if v > 0.2 else 2.0)(mg.vmap(lambda v: mg.exp(v) / 3 if v > 0 else v)(x))
+
+    written, compiled = (
+        each(lambda x: sum(twice(x))) for each in (mg.value_and_grad, lambda f: mg.compile(mg.value_and_grad(f)))
+    )
+    for rows in ROWS:
+        assert numbers(compiled(rows)) == pytest.approx(numbers(written(rows)), rel=1e-12)
+
+
+def test_a_question_for_each_of_several_columns_makes_paths():
+    each = mg.vmap(lambda row: sum(x if x > 0 else -2 * x for x in row))
+    table = RANDOM.normal(size=(10, 9))
+    assert mg.compile(each)(table) == pytest.approx(each(table))
+
+
+def test_integers_and_floats_of_one_list_keep_their_kinds():
+    for each in (lambda x: x * x if x > 0 else -x, lambda x: x / 2 if x > 0 else x):
+        compiled = mg.compile(mg.vmap(each))
+        for rows in ([0.5, 1, 2, -3.5, True, 7] * 2, [1, 0.5, 2, -3.5, 0, 7.5] * 2, [1.0, 2] * 4):
+            found, expected = compiled(rows), mg.vmap(each)(rows)
+            assert found == expected
+            assert [*map(type, found)] == [*map(type, expected)]
+
+
 def test_what_they_close_over_may_change_between_calls():
     compiled = mg.compile(loss_of(huber))
     compiled(ROWS[0])
