@@ -3,6 +3,7 @@
 import codecs
 import configparser
 import cProfile
+import csv
 import ctypes
 import gc
 import hashlib
@@ -594,6 +595,12 @@ class TestPositions:
             next(file)
             assert _position(file) != _position(file)
         assert _position(file) is None
+
+
+def test_rows_of_a_table_in_a_text_are_an_iterator_too():
+    rows = csv.reader(io.StringIO("1\n2\n3\n"))
+    with pytest.raises(TraceError, match="an iterator is read"):
+        compiled(lambda x: x * float(next(rows)[0]))(1.0)
 
 
 def test_objects_of_libraries_that_are_no_source_are_let_pass():
