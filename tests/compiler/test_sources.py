@@ -7,6 +7,7 @@ import csv
 import ctypes
 import gc
 import hashlib
+import io
 import itertools
 import logging
 import os
