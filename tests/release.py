@@ -4,7 +4,7 @@
     python -m tests.release dist         and keep the files there
 
 The source distribution is built twice, from two copies of the last commit, and a wheel from each: their bytes must be
-equal. The source distribution has less than 1 MB. It needs
+equal. The source distribution has less than 1.01 MB. It needs
 `pip install --group release`.
 """
 
@@ -20,7 +20,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LARGEST = 1_000_000  # bytes of the source distribution
+LARGEST = 1_010_000  # bytes of the source distribution
 
 
 def build(source: Path, into: Path, *kinds: str) -> dict[str, Path]:
