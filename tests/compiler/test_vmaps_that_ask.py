@@ -190,6 +190,18 @@ def test_ties_and_numbers_between_which_rounding_might_decide():
     assert mg.compile(lambda x: mg.vmap(close)(x).tolist())(rows) == [close(row) for row in rows.tolist()]
 
 
+def test_items_of_which_some_are_computed():
+    def squares(x):
+        items = [*x[:5], *(mg.exp(v) * 3.0 - 3.0 * mg.exp(v) + v for v in x[5:])]
+        return sum(mg.vmap(lambda v: v * v if v > 0 else -v)(items))
+
+    compiled = mg.compile(squares)
+    for seed in range(2):
+        rows = np.random.default_rng(seed).normal(size=60).tolist()
+        assert compiled(rows) == pytest.approx(squares(rows), rel=1e-12)
+    assert compiled.cache_info().traces == 1
+
+
 def test_not_a_number_is_as_eagerly():
     def each(x):
         return mg.vmap(lambda v: v * v if v > 0 else -v)(x)

@@ -32,7 +32,7 @@ from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import form_of, in_order_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.tracing.tape import Tape
@@ -155,11 +155,12 @@ class Choosing:
         if len(answers) == _MOST_ASKED or len(self._asked) == _MOST_BRANCHES:
             self._refuse("more than a few questions in an iteration", "Write mg.while_loop, or mg.where.")
         tape, follows = cast("Tape", recorder_on_top()), self._tape.follows
-        if asked_closely:
-            tape.apply(primitives.sqrt, 0.0 - tape.apply(EQUAL, number, 0.5))
         branches = [lambda answer=answer: self.result(function, (*answers, answer)) for answer in (True, False)]
         try:
-            return self._chosen(number, branches, (), mixes=self._mixes)
+            with self._tape.following_errors():
+                if asked_closely:
+                    tape.apply(primitives.sqrt, 0.0 - tape.apply(EQUAL, number, 0.5))
+                return self._chosen(number, branches, (), mixes=self._mixes)
         except Exception as error:
             if isinstance(error, (TraceError, MemoryError)) or is_of_handler(error):
                 raise
@@ -228,6 +229,14 @@ def rounded_columns(tape: Tape, rows: Any) -> list[int]:
         return []
     known = _Answers(tape, [], 0.0, [])
     return [number for number, column in enumerate(rows.T.tolist()) if not all(map(known.is_unrounded, column))]
+
+
+def are_rounded_alike(tape: Tape, rows: Iterable[Iterable[Any]]) -> bool:
+    """Whether the numbers of all items may have been rounded where those of the first one may have been."""
+    if not tape.outermost.chooses:
+        return True
+    known = _Answers(tape, [], 0.0, [])
+    return len({tuple([known.is_unrounded(tape.position(leaf)) for leaf in row]) for row in rows}) < 2
 
 
 # Results of branches

@@ -23,7 +23,7 @@ from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, filled, plain_rows, told
-from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, Choosing
+from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, Choosing, are_rounded_alike
 from micrograd.compiler.tracing.decisions import Deciding, chosen_on_top, in_blocks, may_be_in_blocks
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
@@ -222,7 +222,8 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
         return first
     stays = len(tape.maps) + len(tape.decisions) > before  # the first item has functions of its own inside
     for start in range(stays, len(first) + 1):
-        if (rows := _rows(item, range(start, count), key)) and (made := body.mapped(rows)):
+        rows = _rows(item, range(start, count), key)
+        if rows and are_rounded_alike(tape, rows) and (made := body.mapped(rows)):
             tape.repeated += [range(begin, end)] * (start < len(first))
             return first[:start] + made
     return first
