@@ -598,10 +598,11 @@ class TestPositions:
         assert _position(file) is None
 
 
-def test_rows_of_a_table_in_a_text_are_an_iterator_too():
-    rows = csv.reader(io.StringIO("1\n2\n3\n"))
-    with pytest.raises(TraceError, match="an iterator is read"):
-        compiled(lambda x: x * float(next(rows)[0]))(1.0)
+def test_rows_of_a_table_in_a_text_and_elements_of_an_array_are_iterators_too():
+    rows, elements = csv.reader(io.StringIO("1\n2\n3\n")), np.arange(9.0).flat
+    for read in (lambda: float(next(rows)[0]), lambda: next(elements)):
+        with pytest.raises(TraceError, match="an iterator is read"):
+            compiled(lambda x, read=read: x * read())(1.0)
 
 
 def test_objects_of_libraries_that_are_no_source_are_let_pass():

@@ -404,6 +404,7 @@ class ClosedOver:
             self.sources.suspect(item)
             self._visit_class(item.__qualname__, item, _ByName())
         elif (parts := _parts(path, item)) is not None:
+            self.sources.take(path, item)
             self.sources.suspect(item)
             self._queue += parts
         elif kind is np.void or not issubclass(kind, _OPAQUE):

@@ -302,6 +302,8 @@ def _position(iterator: Any) -> Any:
         return repr(iterator)
     if hasattr(kind, "line_num"):  # of the module csv
         return iterator.line_num
+    if kind is np.flatiter:
+        return iterator.index
     if kind is np.nditer:  # its index is the same before and after the first step
         return object()
     if hasattr(kind, "tell"):
