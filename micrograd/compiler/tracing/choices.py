@@ -120,20 +120,19 @@ class Choosing:
         """What a function of the items of ``mg.vmap`` returns."""
         if self._rounding is None:
             return self.result(lambda: function(item))
-        tape, reached = cast("Tape", recorder_on_top()), ClosedOver([("", function)])
+        tape = cast("Tape", recorder_on_top())
         if self._selects is None:
+            reached = ClosedOver([("", function)])
             self._selects = self._is_short_and_safe(tape, lambda: function(item))
+            if not reached.is_as_before():  # in a branch that eagerly would not have run
+                self._tape.follow()
         if self._selects:
             with self._selecting(), self._tape.following_errors():
-                result = self.result(lambda: function(item))
-        elif tape.decides():
-            result = self.result(lambda: function(item))
-        else:
-            with self._tape.answering(None):
-                return function(item)
-        if not reached.is_as_before():  # in a branch that eagerly would not have run
-            self._tape.follow()
-        return result
+                return self.result(lambda: function(item))
+        if tape.decides():
+            return self.result(lambda: function(item))
+        with self._tape.answering(None):  # the iterations that are recorded once may not ask
+            return function(item)
 
     def result(self, function: Callable[[], Any], answers: tuple[bool, ...] = ()) -> Any:
         """What a function returns, if its first questions have these answers."""
