@@ -210,7 +210,6 @@ class TestDecisionsOnEachRow:
         [
             lambda x: sum((v if v > 0.5 else 2.0 * v) for v in x),
             lambda x: x[0] if x[len(x) - 1] > x[400] else x[1],
-            mg.vmap(lambda v: v if v > 0.5 else 2.0 * v),
             lambda x: [x * 2.0, x][int(3.0 * x[0]) % 2].sum() if len(x) > 400 and x[420] > 0.5 else x.max(),
         ],
     )

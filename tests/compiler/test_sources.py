@@ -255,6 +255,13 @@ for f in (lambda x: x * np.random.rand(), lambda x: x * np.random.default_rng().
     assert second.startswith("a random number of the system is drawn")
 
 
+def test_what_a_library_gives_by_name_and_does_not_keep_is_refused_too():
+    library = types.ModuleType("numpy.of_this_test")
+    library.__dir__, library.__getattr__ = lambda: ["chance"], {"chance": random}.__getitem__
+    with pytest.raises(TraceError, match="a random number is drawn"):
+        compiled(lambda x: x * library.chance.random())(1.0)
+
+
 def test_sources_that_are_mentioned_and_not_asked_are_let_pass():
     rng, numbers = np.random.default_rng(3), itertools.count()
 
@@ -520,6 +527,28 @@ class TestObserver:
         assert observer.found is None
         stands_in = in_a_module("micrograd.compiler.guards.sources", "def call(f, *given):\n    return f(*given)\n")
         assert stands_in(resumed, generator)[0][0] == "an iterator is read"
+
+    def test_calls_of_generators_of_random_numbers(self):
+        generator, sources = random.Random(3), Sources()
+        sources.take_unwatched("", generator)
+
+        def called(function, **variables):
+            module = {"__name__": "random"}
+            frame = types.SimpleNamespace(
+                f_code=function.__code__, f_locals=variables, f_globals=module, f_back=sys._getframe()
+            )
+            observer = _Observer(sources)
+            observer(frame, "call", None)
+            return observer.found and observer.found[0][0]
+
+        stands_in = in_a_module(
+            "micrograd.compiler.guards.sources", "def call(f, *given, **named):\n    return f(*given, **named)\n"
+        )
+        seed, gauss = random.Random.seed, random.Random.gauss
+        assert stands_in(called, seed, self=generator, a=None) == "a random number of the system is drawn"
+        assert stands_in(called, seed, self=random.Random(4), a=3) is None
+        assert stands_in(called, gauss, self=generator) == "a random number is drawn"
+        assert stands_in(called, gauss, self=random.Random(4)) is None
 
     @pytest.mark.parametrize("home", ["logging", "numpy.lib"])
     def test_who_calls_for_other_purposes(self, home):

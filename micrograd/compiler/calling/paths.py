@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.questions import Question
 
 PATHS = 64  # that are kept, unless mg.compile is told otherwise
-_ENOUGH_TRACES, _MANY_QUESTIONS = 8, 16  # if no path was taken twice, and there are so many of them
+_ENOUGH_TRACES, _MANY_QUESTIONS = 16, 64  # if no path was taken twice, and there are so many of them
 _ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
 _PERIOD, _SAMPLE = 1024, 16  # calls where there were too many, and how many of them find out what is faster
 _INTERRUPTED = 2  # calls of a sample whose time does not count

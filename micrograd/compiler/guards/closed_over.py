@@ -350,7 +350,8 @@ class ClosedOver:
         if form == "L":  # a library has hundreds of names
             if not self._names.isdisjoint(_READS_ALL_OF_VALUES):
                 self.sources.suspect_module(owner.__name__)
-            _load_lazy(owner, self._names - content.keys())
+            loaded = _loaded_by_name(owner, self._names - content.keys())
+            self._queue += [(f"{path}.{name}", item) for name, item in loaded.items() if name not in content]
             taken.update(dict.fromkeys(new := [n for n in self._names if n in content and n not in taken]))
             self._queue += [(f"{path}.{name}", content[name]) for name in new]
             return
@@ -805,12 +806,14 @@ def _told_of_code(items: list[Any], name: str) -> list[Any]:
     return [part for item in found if isinstance(item, dict) for part in (*item, *item.values())]
 
 
-def _load_lazy(library: ModuleType, names: set[str]) -> None:
-    """Load those parts of a library that it loads when they are first named, as NumPy does ``np.random``."""
+def _loaded_by_name(library: ModuleType, names: set[str]) -> dict[str, Any]:
+    """Those parts of a library that it loads when they are named, as NumPy does ``np.random``."""
+    found: dict[str, Any] = {}
     if "__getattr__" in vars(library):
         for name in names.intersection(dir(library)):
             with suppress(Exception):  # as where it needs another library
-                getattr(library, name)
+                found[name] = getattr(library, name)
+    return found
 
 
 def _holds_symbol(item: Any, depth: int = 10) -> bool:

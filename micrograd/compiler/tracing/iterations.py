@@ -163,12 +163,11 @@ class TracedOnce(Iterations):
 
 
 def _positions_in(tape: Tape, item: Any) -> set[int]:
-    """The positions of the symbols of a tape in an item."""
+    """The positions of symbols, and of Values from outside, in an item."""
     found: set[int] = set()
 
     def note(leaf: Any) -> Any:
-        if isinstance(leaf, Symbol) and leaf._tape is tape:
-            found.add(leaf._position)
+        found.add(leaf._position if isinstance(leaf, Symbol) else tape.values.get(leaf, -1))
         return leaf
 
     filled(item, note)
