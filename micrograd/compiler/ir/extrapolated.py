@@ -196,6 +196,10 @@ def _of_one_kind(rows: _Rows, lists: Sequence[Any], kind: tuple[type, int]) -> l
         columns = [_made(rows, column) for column in zip(*[map(list, zip(*each, strict=True)) for each in lists],
                                                          strict=True)]  # fmt: skip
         return list(zip(*columns, strict=True))
+    if is_dataclass(kind[0]):
+        names = [each.name for each in fields(kind[0])]
+        columns = [_made(rows, [[getattr(item, name) for item in each] for each in lists]) for name in names]
+        return list(map(kind[0], *columns))
     few, numbers = [], []
     for each in lists:
         known: dict[Any, int] = {}
