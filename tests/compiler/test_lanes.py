@@ -125,6 +125,7 @@ def outcome(function, x, y):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", [*OF_ELEMENTS, *OF_AXES])
+@pytest.mark.unmeasured
 def test_arrays_of_values_mean_what_they_mean_eagerly(function):
     shapes, values, gradients = outcome(function, X, Y)
     compiled_shapes, compiled_values, compiled_gradients = outcome(mg.compile(function, backend="numpy"), X, Y)
@@ -215,6 +216,7 @@ LOOPS = [
 
 @pytest.mark.parametrize("function", LOOPS)
 @pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.unmeasured
 def test_gradients_of_plain_loops_are_those_of_eager_code(function, order):
     rng = np.random.default_rng(7)
     x, y = rng.integers(-3, 4, 40).astype(float), rng.integers(1, 4, 40).astype(float)
@@ -393,6 +395,7 @@ def test_an_index_that_depends_on_a_number_still_asks_about_one():
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_an_operation_on_an_array_runs_once_and_not_for_each_element():
     def function(x):
         for _ in range(30):
@@ -487,3 +490,29 @@ def test_products_of_many_terms_with_values_are_those_of_eager_code(other):
     np.testing.assert_allclose(mg.numbers(found[0]), mg.numbers(found[1]), rtol=1e-12, atol=1e-14)
     gradients = [mg.gradient(sum(each.ravel().tolist()), leaves) for each in found]
     np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-12)
+
+
+@given(st.integers(1, 6), st.integers(2, 12), st.integers(1, 6), st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_gradients_of_products_of_matrices_are_products_of_matrices(rows, length, columns, seed):
+    random = np.random.default_rng(seed)
+    x, y, known = (  # small integers, so that all is exact in any order
+        random.integers(-3, 4, shape).astype(float) for shape in ((rows, length), (length, columns), (columns, length))
+    )
+
+    def f(x, y):
+        return ((x @ y) ** 2).sum() + (x @ known.T).sum() * (known @ y).sum() + (x @ x.T).sum()
+
+    def by_hand(x, y):
+        by_x = 2 * (x @ y) @ y.T + known.sum(axis=0) * (known @ y).sum() + 2 * x.sum(axis=0)
+        return by_x, 2 * x.T @ (x @ y) + known.sum(axis=0)[:, None] * (x @ known.T).sum()
+
+    for found, expected in zip(mg.compile(mg.grad(f, argnums=(0, 1)))(x, y), by_hand(x, y), strict=True):
+        assert np.array_equal(found, expected)
+
+    def along(x, y):  # the second derivatives along ones
+        return sum(each.sum() for each in mg.grad(f, argnums=(0, 1))(x, y))
+
+    fast, slow = mg.compile(mg.grad(along, argnums=(0, 1))), mg.grad(along, argnums=(0, 1))
+    for found, expected in zip(fast(x, y), slow(x, y), strict=True):
+        assert np.array_equal(found, expected)

@@ -7,17 +7,23 @@ the rule of a primitive runs once, on symbols with a lane for each of its operat
     x * x       mul  0 0, 1 1, 2 2               contributions  9 * 0 ..., twice; for each x, the sum of two
 
 Contributions are added in the same order as in a backward pass operation by operation: from the last operation to the
-first, and for each in the order of its operands. So the sums are bitwise equal.
+first, and for each in the order of its operands. So the sums are bitwise equal, but for those of many products.
+
+A sum of products gives each factor the gradient times the other one. What only such sums give something to has a sum of
+products as its gradient, too. So the gradients of a product of matrices are products of matrices, with an operation for
+each element and not for each product.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
 from micrograd.compiler.ir.traversals import Edges
+from micrograd.compiler.numbers import distinct
 from micrograd.compiler.tracing.lanes import OF_LIBRARY, TAKE_LITERALS, LanesTape, is_lanes
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.engine import primitives
@@ -55,6 +61,7 @@ class GradientsInLanes:
         # operations that pass gradients on, from the last to the first
         self._nodes = np.flatnonzero(dependence.passes[self._at])[::-1]
         self._operands = dependence.operands[:, self._at[self._nodes]].T
+        self._sums = _SumsOfProducts(dependence)
         self._source, self._index, self._target = self._edges()
         applied = self._at[self._source]
         gives_all = dependence.is_kind(primitives.add)[applied]
@@ -90,22 +97,35 @@ class GradientsInLanes:
             index = np.maximum(np.arange(len(begins)) - sum(each.size for each in called.results), 0)
             edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
             parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
-        nodes = nodes[is_further[self._at[nodes]]]
+        is_sum = dependence.is_kind(SUM_OF_PRODUCTS)[self._at[nodes]]
+        parts.append(self._edges_of_sums(nodes[is_sum]))
+        nodes = nodes[~is_sum & is_further[self._at[nodes]]]
         further = [
             (node, number, dependence.equal[operand] - self._begin)
             for node, at in zip(nodes.tolist(), self._at[nodes].tolist(), strict=True)
             for number, operand in enumerate(dependence.written.operands(at + self._begin))
-            if operand in dependence and (number or dependence.operands[0, at] == NO_POSITION)  # the start is there
+            if operand in dependence
         ]
         sources, index, targets = np.array(further, dtype=np.int64).reshape(-1, 3).T
         parts.append(np.stack([sources, index, cones.pairs(sources, targets)]))
         return np.concatenate(parts, axis=1)
+
+    def _edges_of_sums(self, nodes: Integers) -> Integers:
+        """The same from sums of products to their factors."""
+        dependence, sums = self._dependence, self._sums
+        which, index = sums.factors_of(self._at[nodes])
+        factors = sums.factor(self._at[nodes][which], index)
+        inside = factors >= self._begin
+        inside[inside] = dependence.inside[factors[inside] - self._begin]
+        sources, index = nodes[which[inside]], index[inside]
+        return np.stack([sources, index, self._cones.pairs(sources, dependence.first_of(factors[inside]))])
 
     def write(self, wanted: Collection[int]) -> tuple[Integers, Integers, Integers]:
         """Record all of them; the rows, the positions wanted, and the positions of the gradients there."""
         order: Integers = np.lexsort((self._index, -self._source, self._target, self._levels[self._target]))
         self._source, self._index, self._target = self._source[order], self._index[order], self._target[order]
         self._contributions = np.full(len(order), NO_POSITION)
+        self._factors = np.full(len(order), NO_POSITION)  # what contributions of sums of products are to be times
         rows: Integers = np.searchsorted(-self._nodes, -self._source)
         self._slots: Integers = np.full(
             self._operands.shape, NO_POSITION
@@ -157,7 +177,7 @@ class GradientsInLanes:
         positions = self._at[self._nodes[rows]] + self._begin
         primitive = self._dependence.written.operations.primitives[positions[0]] if len(rows) >= FEWEST_LANES else None
         if primitive is SUM_OF_PRODUCTS:
-            self._through_sums(rows, positions, gradients)
+            self._through_sums(rows, gradients)
             return
         if primitive not in _IN_LANES:
             applied = self._dependence.written.operations.primitives
@@ -184,22 +204,16 @@ class GradientsInLanes:
                     contribution._position if is_lanes(contribution) else self.tape.position(contribution)
                 )
 
-    def _through_sums(self, rows: Integers, positions: Integers, gradients: Integers) -> None:
+    def _through_sums(self, rows: Integers, gradients: Integers) -> None:
         """The contributions of sums of products: to each factor, the gradient times the other one."""
         begins, ends = np.searchsorted(self._rows, [rows, rows + 1])
         counts = ends - begins
         which = np.repeat(np.arange(len(rows)), counts)
         slots = self._by_row[np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
-        operands = [self._dependence.written.operands(position) for position in positions.tolist()]
-        index, half = self._index[slots], np.array(list(map(len, operands)))[which] // 2
         self._contributions[slots] = gradients[which]  # that of the start
-        is_factor = index > 0
-        others = np.where(index > half, index - half, index + half)[is_factor].tolist()
-        factors = [operands[row][other] for row, other in zip(which[is_factor].tolist(), others, strict=True)]
-        tape = LanesTape(self.tape, len(factors))
-        gradient, factor = (tape._symbol(np.asarray(each), Symbol) for each in (gradients[which[is_factor]], factors))
-        with using(tape):
-            self._contributions[slots[is_factor]] = (gradient * factor)._position
+        is_factor = self._index[slots] > 0
+        slots, which = slots[is_factor], which[is_factor]
+        self._factors[slots] = self._sums.other_factor(self._at[self._nodes[rows]][which], self._index[slots])
 
     def _given(self, tape: LanesTape, column: Integers) -> Any:
         """An operand with a lane for each operation; a number where it is the same literal for all."""
@@ -241,7 +255,28 @@ class GradientsInLanes:
     def _add(self, slots: slice) -> None:
         """Sum the contributions to the positions on a level."""
         given = self._contributions[slots] != NO_POSITION
-        targets, contributions = self._target[slots][given], self._contributions[slots][given]
+        targets, contributions, factors = (
+            column[slots][given] for column in (self._target, self._contributions, self._factors)
+        )
+        begins = np.flatnonzero(np.append(True, targets[1:] != targets[:-1])[: len(targets)])
+        counts = np.diff(begins, append=len(targets))
+        is_whole = np.logical_and.reduceat(factors != NO_POSITION, begins) & (counts > 1) if len(begins) else begins > 0
+        for count in distinct(counts[is_whole]).tolist():
+            rows = begins[is_whole & (counts == count)]
+            terms = rows[:, None] + np.arange(count)
+            numbers = map(self.tape.row_numbers, (contributions[terms], factors[terms]))
+            self._found[targets[rows]] = self.tape.sums_of_products(*numbers)
+        others = ~np.repeat(is_whole, counts)
+        self._add_one_by_one(targets[others], contributions[others], factors[others])
+
+    def _add_one_by_one(self, targets: Integers, contributions: Integers, factors: Integers) -> None:
+        """Sum contributions, of which some have a factor."""
+        products = np.flatnonzero(factors != NO_POSITION)
+        if len(products):
+            tape = LanesTape(self.tape, len(products))
+            gradient, factor = (tape._symbol(column[products], Symbol) for column in (contributions, factors))
+            with using(tape):
+                contributions[products] = (gradient * factor)._position
         begins = np.append(True, targets[1:] != targets[:-1])[: len(targets)]
         adds = ~begins
         positions = np.where(adds, len(self.tape.operations) + np.cumsum(adds) - 1, contributions)
@@ -250,3 +285,41 @@ class GradientsInLanes:
             self.tape.operations.append_chains(primitives.add, before[adds], contributions[adds])
         ends = np.append(begins[1:], True)[: len(targets)]
         self._found[targets[ends]] = positions[ends]
+
+
+class _SumsOfProducts:
+    """The factors of sums of products, by their indices among the operands: those of one row, and then of the other.
+
+    Args:
+        dependence: the operations; sums are given by their indices there.
+    """
+
+    def __init__(self, dependence: Dependence) -> None:
+        written, begin = dependence.written, dependence.begin
+        at = np.flatnonzero(dependence.is_kind(SUM_OF_PRODUCTS))
+        entries, lengths = written.operations, np.fromiter(map(len, written.rows), np.int64, len(written.rows))
+        starts = np.cumsum(lengths) - lengths
+        self._elements = np.fromiter(chain.from_iterable(written.rows), np.int64, int(lengths.sum()))
+        self._lengths = np.zeros(len(dependence.inside), dtype=np.int64)
+        self._starts = np.zeros((2, len(dependence.inside)), dtype=np.int64)
+        if len(at):
+            positions = (at + begin).tolist()
+            rows = [entries.second[each] for each in positions], [entries.further[each][0] for each in positions]
+            self._lengths[at], self._starts[:, at] = lengths[np.array(rows[0])], starts[np.array(rows)]
+
+    def factors_of(self, at: Integers) -> tuple[Integers, Integers]:
+        """All factors of some sums: which of these each is of, and its index."""
+        counts = 2 * self._lengths[at]
+        which = np.repeat(np.arange(len(at)), counts)
+        return which, 1 + np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+    def factor(self, at: Integers, index: Integers) -> Integers:
+        """The positions of factors with these indices."""
+        lengths = self._lengths[at]
+        of_second = index > lengths
+        return self._elements[self._starts[of_second.astype(np.int64), at] + index - 1 - of_second * lengths]
+
+    def other_factor(self, at: Integers, index: Integers) -> Integers:
+        """The positions of what these are multiplied by."""
+        lengths = self._lengths[at]
+        return self.factor(at, np.where(index > lengths, index - lengths, index + lengths))

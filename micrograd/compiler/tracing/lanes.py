@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 FEWEST = 16  # elements; of fewer, NumPy's loops are as quick
-_LONG = 32  # terms: to write a dot product of Values takes less than their products and sums one by one
+_LONG = 4  # terms: to write a dot product takes less than its products and sums one by one
 _LARGEST_INT = 2**53  # not all of the larger ones are floats
 _position_of, _tape_of = attrgetter("_position"), attrgetter("_tape")
 _new: Callable[[Any], Any] = object.__new__
@@ -432,10 +432,11 @@ def product(first: Any, second: Any) -> Any:
             return None
         *shape, rows, columns, length = left.shape
         shape += [rows] * (x.positions.ndim > 1) + [columns] * (y.positions.ndim > 1)
-        if length >= _LONG and Symbol in (x.kind, y.kind) and recorder_on_top() is tape:
-            dots = _dots(tape, plain_array(first), plain_array(second), tuple(shape))
-            if dots is not None:
-                return dots
+        if length >= _LONG and (kind := _kind_of_dots(x.kind, y.kind)) and recorder_on_top() is tape:
+            of_left = _row_numbers(tape, left[..., 0, :])[..., None]
+            of_right = _row_numbers(tape, right[..., 0, :, :])[..., None, :]
+            at = tape.sums_of_products(*map(np.ravel, np.broadcast_arrays(of_left, of_right)))
+            return tape.symbols_at(at.reshape(shape), kind) if shape else tape._symbol(int(at[0]), kind)
         lanes = LanesTape(tape, left.size)
         pairs = [np.moveaxis(each, -1, 0).ravel() for each in (left, right)]
         with using(lanes.recorder()):
@@ -456,15 +457,18 @@ def _rows_beside_columns(first: Array, second: Array) -> tuple[Array, ...]:
     return tuple(np.broadcast_arrays(left[..., :, None, :], right.swapaxes(-1, -2)[..., None, :, :]))
 
 
-def _dots(tape: Tape, first: Array, second: Array, shape: tuple[int, ...]) -> Any:
-    """The product as dot products, as ``mg.dot`` writes them; None where one of them has numbers of another kind."""
-    left, right = _rows_beside_columns(first, second)
-    made = np.empty(left.shape[:-1], dtype=object)
-    for at in np.ndindex(made.shape):
-        made[at] = tape.sum_of_products(left[at].tolist(), right[at].tolist(), -0.0)
-        if made[at] is None:
-            return None
-    return tape.array(made.reshape(shape)) if shape else made.item()
+def _kind_of_dots(x: type[Symbol], y: type[Symbol]) -> type[Symbol] | None:
+    """The class of the sum of their products; None where integers may have to be checked step by step."""
+    kinds = Symbol, class_of(FLOAT64), FloatSymbol
+    return next(kind for kind in kinds if kind in (x, y)) if {x, y} <= {*kinds} else None
+
+
+def _row_numbers(tape: Tape, factors: Array) -> Integers:
+    """The numbers of rows of factors, which may be Values from outside."""
+    rows = factors.reshape(-1, factors.shape[-1])
+    if rows.dtype == object:
+        rows = np.fromiter(map(tape.position, rows.ravel().tolist()), np.int64, rows.size).reshape(rows.shape)
+    return tape.row_numbers(rows).reshape(factors.shape[:-1])
 
 
 def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integers, start: float | None = None) -> Any:

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
     from types import ModuleType
 
+    from micrograd.compiler.numbers import Integers
     from micrograd.compiler.tracing.largest import Reading
     from micrograd.compiler.tracing.questions import Questions
     from micrograd.engine.array_calls import ArrayFunction
@@ -404,6 +405,22 @@ class Tape(Tracer):
         before = len(self.rows)
         written = SUM_OF_PRODUCTS, self._start[1], self._row(xs, 1), self._row(ys, 2)
         return self._written(written, len(self.rows) == before, kind)
+
+    def sums_of_products(self, first: Integers, second: Integers) -> Integers:
+        """Write many down, and give their positions, given the numbers of their rows of factors."""
+        operands = [self.position(-0.0), first, second]
+        begin = self.operations.append_block([SUM_OF_PRODUCTS], 1, len(first), [operands])
+        return np.arange(begin, begin + len(first))
+
+    def row_numbers(self, positions: Integers) -> Integers:
+        """The numbers of rows of factors, given the positions of these."""
+        rows = np.ascontiguousarray(positions)
+        keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel().tolist()
+        numbers = {
+            key: self.rows.setdefault(tuple(rows[at].tolist()), len(self.rows))
+            for key, at in dict(zip(keys, range(len(keys)), strict=True)).items()
+        }
+        return np.array([numbers[key] for key in keys])
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
         """The number of a row of factors. Rows recur: weights for each sample, inputs for each neuron."""
