@@ -388,9 +388,11 @@ def softmax(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None) -> Any
         array([[1. , 0. ],
                [0.5, 0.5]])
     """
+    if hasattr(xs, "of_terms"):
+        return xs.of_terms("softmax", axis=axis)
     if axis is not None:
         return mapped(softmax, _with_axes(xs, "softmax"), axis, "softmax")
-    return xs.of_terms("softmax") if hasattr(xs, "of_terms") else _softmax(_some(xs, "softmax"))
+    return _softmax(_some(xs, "softmax"))
 
 
 def _softmax_of(terms: Sequence[Any]) -> Any:
@@ -407,11 +409,13 @@ def _along(
     function: Callable[..., Any], of_terms: Callable[..., Any], xs: Any, axis: Any, name: str, keepdims: bool
 ) -> Any:
     """What a function makes of a sequence; or with an axis, of each row of an array."""
+    if axis is None and keepdims:
+        raise ValueError("keepdims is for an array: give the axis")
+    if hasattr(xs, "of_terms"):
+        return xs.of_terms(name, axis=axis, keepdims=keepdims)
     if axis is not None:
         return reduced(function, [_with_axes(xs, name)], axis, name, keepdims=keepdims)
-    if keepdims:
-        raise ValueError("keepdims is for an array: give the axis")
-    return xs.of_terms(name) if hasattr(xs, "of_terms") else of_terms(_some(xs, name))
+    return of_terms(_some(xs, name))
 
 
 def _with_axes(xs: Iterable[Any], name: str) -> Any:

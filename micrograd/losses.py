@@ -6,7 +6,7 @@ Each takes one prediction and its target, or sequences of them, of which it give
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd import functional
@@ -31,11 +31,30 @@ if TYPE_CHECKING:
 
 One = TypeVar("One", Value, float, "Value | float")  # a loss of Values is a Value, one of floats a float
 
+Loss = TypeVar("Loss", bound="Callable[..., Any]")
+
 __all__ = ["binary_cross_entropy", "cross_entropy", "hinge", "mean_squared_error"]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _of_many_rows(loss: Loss) -> Loss:
+    """A loss of arrays that a tracer may not go through row by row: then these say what it makes of them."""
+
+    @wraps(loss)
+    def of_many_rows(*arguments: Any, **settings: Any) -> Any:
+        sides = arguments[:2]
+        for side in sides:
+            if hasattr(side, "of_rows"):
+                return side.of_rows(loss.__name__, sides, arguments[2:], settings)
+        for side in sides:
+            if hasattr(side, "beside"):
+                return loss(*map(side.beside, sides), *arguments[2:], **settings)
+        return loss(*arguments, **settings)
+
+    return of_many_rows  # type: ignore[return-value]  # it has the same arguments
 
 
 @overload
@@ -52,6 +71,7 @@ def mean_squared_error(
 def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any: ...
 
 
+@_of_many_rows
 def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any:
     """The mean of (prediction - target) ** 2.
 
@@ -96,6 +116,7 @@ def hinge(scores: Sequence[One] | Sequence[Sequence[One]], targets: Any, axis: N
 def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any: ...
 
 
+@_of_many_rows
 def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
     """The max-margin loss: the mean of relu(1 - target * score).
 
@@ -150,6 +171,7 @@ def binary_cross_entropy(
 ) -> Any: ...
 
 
+@_of_many_rows
 def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None, weights: Sequence[float] | None = None) -> Any:
     """The mean of -log(the probability of the target), where the probability of 1 is sigmoid(logit).
 
@@ -215,6 +237,7 @@ def cross_entropy(
 def cross_entropy(logits: Any, targets: Any, axis: int = -1, weights: Sequence[float] | None = None) -> Any: ...
 
 
+@_of_many_rows
 def cross_entropy(logits: Any, targets: Any, axis: int = -1, weights: Sequence[float] | None = None) -> Any:
     """The mean of -log(softmax(logits)[target]).
 

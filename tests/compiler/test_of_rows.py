@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import micrograd as mg
+from micrograd import losses
 from micrograd.compiler.calling import of_rows
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.tracing import indexing
@@ -145,6 +146,7 @@ ALIKE = {
     "an output that is known": lambda x: mg.scan(lambda s, v: (s * 0.5 + v, 1.0), 0.0, x)[0],
     "asked for its shape": lambda x: x * np.shape(x)[0] + np.size(x) * np.ndim(x),
     "a list": lambda x: [element * 2.0 for element in x],
+    "mg.mean of rows": lambda x: mg.mean(np.stack([x, x])[0]) + mg.mean(x, axis=0),
     "a list in a tuple, with a number that is known": lambda x: (1.0, [element * x[0] for element in x], x[1]),
 }  # fmt: skip
 
@@ -236,6 +238,21 @@ OF_LABELS = {
     "one of each class": lambda w, x, y: np.where(y[:, None] == np.arange(3), x * w, 0.0).sum(),
     "a loop": lambda w, x, y: mg.vmap(lambda row, label: (row @ w) ** 2 * (label - 1))(x, y).mean(),
 }
+OF_WHOLE_ARRAYS = {  # of w, a matrix x and labels y: functions and losses of this library
+    "softmax": lambda w, x, y: (mg.softmax(x * w, axis=1) ** 2).sum(),
+    "softmax of the columns": lambda w, x, y: (mg.softmax(x * w, axis=0) * x).sum(axis=0),
+    "logsumexp": lambda w, x, y: mg.logsumexp(x * w, axis=-1).mean(),
+    "an axis that stays": lambda w, x, y: (x * w - mg.logsumexp(x * w, axis=1, keepdims=True)).sum(),
+    "means": lambda w, x, y: mg.mean(x * w, axis=0) * mg.mean(x * w, axis=(0, 1)),
+    "cross-entropy": lambda w, x, y: losses.cross_entropy(x * w, y),
+    "cross-entropy with weights": lambda w, x, y: losses.cross_entropy(x * w, y, weights=[1.0, 2.0, 0.5]),
+    "squared errors": lambda w, x, y: losses.mean_squared_error(x @ w, y),
+    "squared errors of known numbers": lambda w, x, y: losses.mean_squared_error(x @ w, TARGETS),
+    "known numbers in front": lambda w, x, y: losses.mean_squared_error(TARGETS, x @ w),
+    "hinge": lambda w, x, y: losses.hinge(x @ w, 2 * (y > 0) - 1),
+    "binary cross-entropy": lambda w, x, y: losses.binary_cross_entropy(x @ w, 0.5 * y, weights=[1.0, 3.0]),
+}
+LABELS, TARGETS = np.arange(ROWS) % 3, np.cos(np.arange(ROWS))
 SHORT_INTEGERS = itertools.cycle([np.int8, np.int32])
 OF_PRODUCTS = numbers(10), numbers(ROWS, 10), numbers(ROWS)
 
@@ -254,6 +271,41 @@ class TestAlikeRows:
         for found, expected in zip(*map(flat, (fast(*arguments), function(*arguments))), strict=True):
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
+    @pytest.mark.parametrize("name", OF_WHOLE_ARRAYS)
+    def test_functions_of_whole_arrays(self, name, caplog):
+        function, arguments = mg.jacobian(OF_WHOLE_ARRAYS[name]), (numbers(3), numbers(ROWS, 3), LABELS[::-1].copy())
+        fast = mg.compile(function)
+        assert not is_traced_in_full(caplog, function, *arguments, fast=fast)
+        assert fast(*arguments) == pytest.approx(np.array(function(*arguments), float), rel=1e-9, abs=1e-12)
+
+    @pytest.mark.parametrize(
+        "loss",
+        [
+            lambda x, y: losses.mean_squared_error(x, 0.5 * x, axis=0).sum(),
+            lambda x, y: losses.mean_squared_error(x, 0.5 * x, 0).sum(),
+            lambda x, y: losses.cross_entropy(logits=x, targets=y),
+        ],
+    )
+    def test_functions_of_whole_arrays_that_go_through_rows(self, loss, caplog):
+        assert is_traced_in_full(caplog, loss, numbers(ROWS, 3), LABELS.copy())
+
+    def test_a_loss_of_known_labels(self, caplog):
+        function, arguments = mg.grad(lambda w, x: losses.cross_entropy(x * w, LABELS)), (numbers(3), numbers(ROWS, 3))
+        fast = mg.compile(function)
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            found = fast(*arguments)
+        assert "is traced for all" not in caplog.text
+        assert found == pytest.approx(function(*arguments), rel=1e-12)
+        assert fast(*arguments) == pytest.approx(found, rel=0)
+
+    def test_a_mean_of_nothing(self):
+        with pytest.raises(ValueError, match="mean of nothing: an array of shape"):
+            mg.compile(lambda x: mg.mean(x[:, :0], axis=1))(numbers(ROWS, 3))
+
+    @pytest.mark.parametrize("function", [lambda xs: mg.logsumexp(xs, axis=0), lambda xs: mg.mean(xs, axis=0)])
+    def test_lists_with_an_axis(self, function, caplog):
+        assert is_traced_in_full(caplog, function, numbers(ROWS).tolist())
+
     def test_rows_that_are_drawn_for_a_step(self, caplog):
         def step(w, x, y, chosen):
             return w - 0.1 * mg.grad(squares)(w, x[chosen], y[chosen])
@@ -262,6 +314,7 @@ class TestAlikeRows:
         assert not is_traced_in_full(caplog, step, numbers(3), numbers(ROWS, 3), numbers(ROWS), chosen)
 
     @pytest.mark.parametrize("rows", [407, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (400, 431, 512))])
+    @pytest.mark.unmeasured
     def test_numbers_of_rows(self, rows, caplog):
         assert not is_traced_in_full(caplog, mg.value_and_grad(lambda x: np.sum(chained(x) ** 2)), numbers(rows))
 
@@ -288,6 +341,7 @@ class TestAlikeRows:
     @pytest.mark.parametrize(
         ("name", "dtype"), [(name, dtype) for name in OF_LABELS for dtype in (np.int64, next(SHORT_INTEGERS))]
     )
+    @pytest.mark.unmeasured
     def test_integers_beside_floats(self, name, dtype, caplog):
         labels = (np.arange(ROWS) * 7 % 3).astype(dtype)
         function = mg.value_and_grad(OF_LABELS[name])
@@ -310,6 +364,7 @@ class TestAlikeRows:
         assert not is_traced_in_full(caplog, mg.value_and_grad(lambda w, x, y: (x @ w) @ y), *OF_PRODUCTS)
 
     @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
+    @pytest.mark.unmeasured
     def test_long_rows_are_one_program(self, transform, caplog):
         def paths(rate, x):
             def path(row):
@@ -324,6 +379,7 @@ class TestAlikeRows:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("transform", [lambda f: f, mg.value_and_grad])
+    @pytest.mark.unmeasured
     def test_columns(self, transform, caplog):
         def paths(rate, x):
             def step(state, z):
@@ -444,14 +500,37 @@ def pendulum(steps, scale=0.01):
     return lambda angle: mg.scan(step, (angle, 0.0), length=steps)[0][0]
 
 
+def recurrent(w, x):
+    state, _ = mg.scan(lambda h, x: (np.tanh(x + h @ w), None), np.zeros((3, 4)), x)
+    return (state**2).sum()
+
+
+def diffusing(w, x):
+    u, _ = mg.scan(lambda u, x: (u + 0.1 * w[0, 0] * (np.roll(u, 1) - 2 * u + np.roll(u, -1)), None), w.ravel(), x)
+    return (u**2).sum()
+
+
+OVER_ITERATIONS = {"a recurrent net of several samples": recurrent, "a stencil": diffusing}
+
+
 @pytest.mark.slow
 class TestLoopsOfALength:
     @pytest.mark.parametrize("steps", [450, 511])
+    @pytest.mark.unmeasured
     def test_few_iterations_are_traced(self, steps, caplog):
         assert not is_traced_in_full(caplog, mg.value_and_grad(pendulum(steps)), 1.0)
 
     def test_a_step_that_depends_on_how_many_there_are(self, caplog):
         assert not is_traced_in_full(caplog, mg.value_and_grad(pendulum(450, 1.0 / 450)), 1.0)
+
+    @pytest.mark.parametrize("name", OVER_ITERATIONS)
+    def test_sums_over_iterations_and_elements(self, name, caplog):
+        function = mg.value_and_grad(OVER_ITERATIONS[name])
+        arguments = numbers(4, 4), numbers(450, 3, 4)
+        fast = mg.compile(function)
+        assert not is_traced_in_full(caplog, function, *arguments, fast=fast)
+        for found, expected in zip(*map(flat, (fast(*arguments), function(*arguments))), strict=True):
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
     def test_outputs_of_a_loop(self, caplog):
         def mean(x):
@@ -788,7 +867,6 @@ UNLIKE = {
     "arrays of objects": lambda x: np.array([x[0] for _ in range(100)]) * x[:100],
     "a list as a result": lambda x: [x[0]] * len(x),
     "known numbers as a result": lambda x: (x * 2, np.arange(3.0)),
-    "mg.mean of rows": lambda x: mg.mean(np.stack([x, x])[0]) + mg.mean(x, axis=0),
 }  # fmt: skip
 
 
@@ -802,6 +880,7 @@ class TestOtherRows:
     def test_other_arguments(self, other, caplog):
         assert is_traced_in_full(caplog, lambda x, other: x * 2 + np.sum(other), numbers(ROWS), other)
 
+    @pytest.mark.unmeasured
     def test_sums_of_integers_that_are_out_of_range_for_more_rows(self, caplog):
         """They are exact as Python's and NumPy's are, or the function runs eagerly."""
         given = numbers(ROWS), np.full(ROWS, 2**31 - 1)

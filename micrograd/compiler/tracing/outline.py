@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from micrograd._support.axes import checked_axes
 from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import remade
 from micrograd._support.interrupts import is_of_handler
@@ -314,11 +315,29 @@ class Outlined(SymbolArray):
         """What another function of NumPy gives."""
         return _tape().of_arrays(function, arguments, settings)
 
-    def of_terms(self, name: str, *others: Any) -> Any:
-        """What a function of sequences, such as mg.mean, makes of them: a number; or as many, of mg.softmax."""
-        if self.ndim != 1:
+    def of_terms(self, name: str, *others: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """What a function of sequences, such as mg.mean, makes of them: a number; or as many, of mg.softmax.
+
+        With an axis, it makes that of each row along it.
+        """
+        if self.ndim != 1 and axis is None:
             _tape().fail(f"{name} of an array with axes")
-        return _tape().made(name, (self, others), self.shape if name == "softmax" else ())
+        axes = range(self.ndim) if axis is None else checked_axes(axis, self.ndim)
+        shape = self.shape
+        if not all(shape[each] for each in axes):
+            _tape().fail(f"{name} of nothing")
+        if name != "softmax":
+            left = [(each in axes, length) for each, length in enumerate(shape) if keepdims or each not in axes]
+            shape = tuple(1 if is_reduced else length for is_reduced, length in left)
+        return _tape().made(name, (self, others, axis, keepdims), shape)
+
+    @staticmethod
+    def of_rows(name: str, sides: tuple[Any, ...], arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """What a loss of predictions and targets makes of them: a number."""
+        if settings.get("axis", -1) != -1 or arguments:
+            _tape().fail(f"{name} with an axis")
+        sides = known_rows(sides)
+        return _tape().made(name, (sides, settings), ())
 
     @staticmethod
     def of_each(primitive: Primitive, operands: tuple[Any, ...]) -> Any:
@@ -398,9 +417,9 @@ class OutlinedList(list[Any]):
         """Nothing that can be used, for this library, which looks at what functions can reach."""
         return super().__iter__() if is_seen_by_library() else _tape().fail("a loop over a list")
 
-    def of_terms(self, name: str, *others: Any) -> Any:
+    def of_terms(self, name: str, *others: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """What a function of sequences makes of its numbers: a number."""
-        if self.row is not None or name == "softmax":
+        if self.row is not None or name == "softmax" or axis is not None or keepdims:
             _tape().fail(f"{name} of a list")
         return _tape().made(name, (self, others), ())
 

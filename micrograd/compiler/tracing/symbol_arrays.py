@@ -136,6 +136,11 @@ class SymbolArray(ValueArray):
         """Put something at each index."""
         self[...] = _fitting(self, value)
 
+    @staticmethod
+    def beside(other: Any) -> Any:
+        """What stands for an array of known numbers, one for each of these."""
+        return known_rows(other)
+
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
         return np.dot(self, other, out)
