@@ -112,6 +112,7 @@ OPERATIONS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "operands"), [(f, x) for f, *x in OPERATIONS.values()], ids=OPERATIONS.keys())
+@pytest.mark.unmeasured
 def test_operations_give_what_numpy_gives_and_gradients_as_differences_do(function, operands):
     arrays = [mg.array(operand) for operand in operands]
     result = function(*arrays)

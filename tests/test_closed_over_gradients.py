@@ -160,6 +160,7 @@ class TestForms:
             assert backpropagated(call, w) == expected(formula)
 
     @each_backend
+    @pytest.mark.unmeasured
     def test_a_transform_of_a_compiled_loss(self, form, formula, backend):
         fast = mg.compile(lambda w, x: w + form(w, x) ** 2, backend=backend)
         assert mg.value_and_grad(fast)(W, X) == expected(formula)
@@ -180,6 +181,7 @@ class TestForms:
         assert backpropagated(lambda: fast(xs), w) == expected(formula, xs)
 
     @pytest.mark.parametrize("backend", [False, *BACKENDS])
+    @pytest.mark.unmeasured
     def test_in_fit(self, form, formula, backend):
         w, xs = Value(W), [0.5, 0.75, 1.0]
         mg.fit(lambda x: w + form(w, x) ** 2, xs, mg.optim.SGD([w], 0.001), batch_size=3, compile=backend)

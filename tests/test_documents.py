@@ -146,6 +146,7 @@ def with_commands(page):
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if with_commands(page) and page.name != RECIPES], ids=lambda page: page.name
 )
+@pytest.mark.unmeasured
 def test_every_shell_block_of_the_command_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests" / "data").mkdir(parents=True)  # as in a checkout

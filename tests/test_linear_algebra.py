@@ -139,6 +139,7 @@ class TestOfEach:
         assert not any(getattr(x, "requires_grad", False) for x in constants)
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     def test_derivatives_of_both_orders_are_those_of_differences(self, name):
         ours, theirs, *operands = EVERY[name]
         f, point = of_one_point(ours, operands)
@@ -335,6 +336,7 @@ class TestCallsInPrograms:
         assert found[0] == pytest.approx(f(a), rel=1e-10)
 
     @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+    @pytest.mark.unmeasured
     def test_calls_in_each_iteration_of_a_recurrence(self, backend):
         def f(a, b):
             for _ in range(2 if backend == "jax" else 4):  # for XLA, each has a code of its own
@@ -723,6 +725,7 @@ SPECIAL_MATRICES = {
     ],
     ids=["det", "slogdet", "inv", "solve", "qr"],
 )
+@pytest.mark.unmeasured
 def test_compiled_gradients_where_a_column_ends_in_zeros(function, name):
     def outcome(make):
         a = mg.array(SPECIAL_MATRICES[name])

@@ -311,6 +311,7 @@ class TestDropoutInFit:
         assert len(set(history.steps)) > 10
 
     @MODES
+    @pytest.mark.unmeasured
     def test_validation_is_without(self, mode):
         history, _, model, loss = trained(mode, POINTS, validation=POINTS)
         model.eval()
@@ -431,6 +432,7 @@ class TestConvolution2d:
             assert layer([[np.float64(3.0)]])[0][0][0].data == 6.0
 
     @MODES
+    @pytest.mark.unmeasured
     def test_a_filter_of_edges_is_learnt(self, mode):
         random.seed(0)
         layer = Convolution2d(1, 1, 2, activation=None, initial=0.1)

@@ -555,6 +555,7 @@ EMPTY = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.array, mg.array, np.float32, np.int8], ids=["floats", "Values", "float32", "int8"])
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "part"])
+@pytest.mark.unmeasured
 def test_an_empty_array_has_the_dtype_that_it_has_eagerly(kind, whole):
     given = kind([]) if whole else kind([1.0, 2.0])
 

@@ -91,6 +91,7 @@ def test_a_function_that_cannot_be_pickled_says_so():
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_pools_that_spawn_processes_and_joblib_take_them():
     functions = [FUNCTIONS[name] for name in ("grad", "hessian", "compiled gradient", "decorated")]
     expected = [numbers(function(POINT)).tolist() for function in functions]

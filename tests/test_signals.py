@@ -40,6 +40,7 @@ EVERY = {
 
 @pytest.mark.parametrize("name", EVERY)
 class TestOfEach:
+    @pytest.mark.unmeasured
     def test_values_are_numpys_and_derivatives_those_of_differences(self, name):
         function, *operands = EVERY[name]
         result, expected = function(*map(mg.array, operands)), function(*operands)

@@ -106,6 +106,7 @@ def test_compiled_is_what_eager_is(name):
 
 
 @pytest.mark.parametrize("name", ["mlp", "transformer"])
+@pytest.mark.unmeasured
 def test_what_is_given_can_be_the_arguments(name):
     program = tiny(name)
     numbers, given = program.data()

@@ -486,6 +486,7 @@ class TestSciPy:
         assert found.success
         assert found.x == pytest.approx(np.ones(10), abs=1e-5)
 
+    @pytest.mark.unmeasured
     def test_rosenbrock_with_the_hessian_times_a_vector(self):
         found = minimize(
             mg.value_and_grad(rosenbrock), np.full(10, 0.5), jac=True, hessp=mg.hvp(rosenbrock), method="Newton-CG"

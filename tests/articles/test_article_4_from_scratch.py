@@ -62,6 +62,7 @@ class TestNetwork:
         assert [len(layer.neurons) for layer in model.layers] == [256, 10]
         assert [layer.neurons[0].nonlin for layer in model.layers] == [True, False]
 
+    @pytest.mark.unmeasured
     def test_the_same_network_in_small_learns_with_plain_gradient_descent(self):
         random.seed(1)
         model = mg.nn.MLP(4, [8, 3], initial="he")

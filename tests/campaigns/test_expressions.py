@@ -27,6 +27,7 @@ def test_the_seed_and_the_number_make_the_expression():
 
 
 @pytest.mark.usefixtures("own_registry")
+@pytest.mark.unmeasured
 def test_a_planted_bug_is_found_and_printed(capsys, monkeypatch):
     crooked = mg.primitive("crooked", "~", lambda x: x * x, lambda g, out, x: 2.00001 * g * x)
     monkeypatch.setattr(expressions, "TABLE", [*expressions.TABLE, crooked])

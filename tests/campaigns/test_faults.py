@@ -12,6 +12,7 @@ def test_each_case_of_the_tests_is_in_one_row():
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_it_writes_how_many_faults_there_were(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(faults, "ACTIONS", {"a step": ("momentum",), "a step, again": ("momentum", "momentum")})
     page = tmp_path / "page.md"

@@ -7,6 +7,7 @@ from tests.campaigns import kinds
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.unmeasured
 def test_compiled_agrees_or_is_refused(capsys, monkeypatch):
     monkeypatch.setattr(kinds, "EXPRESSIONS", ["a*3", "np.sqrt(a)", "a.sum()*2"])
     assert kinds.main(["--backend", "numpy"]) == 0

@@ -84,6 +84,7 @@ def test_code_is_refused():
             ParsedExpression(text)({"x": Value(1.0)})
 
 
+@pytest.mark.unmeasured
 def test_an_expression_is_refused_where_the_stack_is_nearly_full():
     text = "+".join(["x"] * 1_000)
 

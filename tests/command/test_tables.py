@@ -167,12 +167,14 @@ def test_other_test_rows_change_nothing_that_was_learned(tmp_path, target, posit
     assert learned(tmp_path, path, target) == before
 
 
+@pytest.mark.unmeasured
 def test_the_seed_reaches_the_network(tmp_path):
     one, other = (learned(tmp_path, small_file(tmp_path), "kind", "--seed", seed) for seed in (1, 2))
     assert (one[1], other[1]) == (1, 2)
     assert one[0] != other[0]
 
 
+@pytest.mark.unmeasured
 def test_predict_writes_a_line_for_each_row(small, tmp_path, capsys):
     data, model = small
     code, out, err = run(capsys, "predict", model, data)
@@ -322,6 +324,7 @@ def test_predict_never_writes_over_what_it_reads(small, tmp_path, capsys, overwr
         assert (tmp_path / overwritten).read_bytes() == before
 
 
+@pytest.mark.unmeasured
 def test_predict_gives_numbers_for_a_number(tmp_path, capsys):
     path = small_file(tmp_path)
     assert run(capsys, "train", path, "--target", "weight", "-o", tmp_path / "report", *QUICK)[0] == 0

@@ -72,6 +72,7 @@ def test_sums_whose_products_stand_elsewhere_are_computed_by_several_functions(b
     agrees(f, built, *(np.linspace(0.1, 0.5 + number, 6) for number in range(4)))
 
 
+@pytest.mark.unmeasured
 def test_passes_that_are_disabled_are_not_run(built):
     def loss(xs):
         return mg.mean([mg.sin(2.0 * x) * mg.cos(x) + x * x for x in xs])
@@ -144,6 +145,7 @@ def swing(x, v, k):
     return x * x + v * v
 
 
+@pytest.mark.unmeasured
 def test_a_loop_of_the_program_is_one_in_the_file(built):
     file = agrees(swing, built, 1.0, 0.5, 2.0)
     assert re.search(r"for \(int step = 0; step < (299|300); step\+\+\) \{", file.source)
@@ -297,6 +299,7 @@ def test_functions_of_many_numbers(built, name):
         )
 
 
+@pytest.mark.unmeasured
 def test_lines_are_short_and_indented(built):
     file = built(swing, 1.0, 0.5, 2.0)
     assert max(map(len, (file.source + file.header).splitlines())) <= 120
@@ -375,6 +378,7 @@ def test_a_hessian(built):
     np.testing.assert_allclose(file.value(x).reshape(5, 5), fast(x), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.unmeasured
 def test_float32(built):
     file = built(swing, 1.0, 0.5, 2.0, precision="float32")
     assert "double" not in file.source
@@ -650,6 +654,7 @@ def products(x):
         *((name, "float32") for name in ("swing", "large", "products")),
     ],
 )
+@pytest.mark.unmeasured
 def test_sanitizers_find_nothing(name, precision, tmp_path, monkeypatch):
     """Each array is just as long as the header says, and the compiler watches each access."""
     random.seed(3)
@@ -695,6 +700,7 @@ def test_sanitizers_find_nothing(name, precision, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.unmeasured
 def test_threads_call_it_at_the_same_time(built):
     """It has no numbers of its own but constants, and no memory but what is on the stack, or the caller's."""
     file = built(swing, 1.0, 0.5, 2.0, work="argument")
@@ -724,6 +730,7 @@ def test_many_steps_have_60_kb(name, sizes, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.unmeasured
 def test_the_programs_of_the_suite(name, tmp_path, monkeypatch):
     """Their numbers, also where the compiler watches each access, and a page of the stack at most."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")

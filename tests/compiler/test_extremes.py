@@ -52,6 +52,7 @@ def outcome(function, numbers):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.unmeasured
 def test_the_first_of_the_largest_has_the_number_and_the_gradient_as_eagerly(backend, name):
     eager = mg.value_and_grad(FUNCTIONS[name])
     fast = mg.compile(eager, backend=backend)
@@ -72,6 +73,7 @@ def test_the_largest_of_many_is_no_loop_over_them(backend):
     assert not any(isinstance(kernel, Loop) for kernel in kernels)
 
 
+@pytest.mark.unmeasured
 def test_many_columns_and_few_elements_are_compared_one_by_one_in_vectors(backend):
     numbers = np.random.default_rng(0).integers(-3, 4, (20, 24)).astype(float)
 
@@ -103,6 +105,7 @@ def test_values_get_the_gradient_of_the_largest(backend):
     assert bits(found) == bits(expected)
 
 
+@pytest.mark.unmeasured
 def test_derivatives_of_higher_order(backend):
     numbers = np.array([2.0, -1.0, 3.0, 3.0, 1.0] * 4)
 

@@ -70,6 +70,7 @@ class TestAValueThatIsGivenTwice:
             lambda x, y: mg.grad(lambda z: z * y)(x) * x,
         ],
     )
+    @pytest.mark.unmeasured
     def test_it_is_known_again(self, f, backend):
         fast, (bias, other) = mg.compile(f, backend=backend), BIASES
         x, y = Value(2.0), Value(3.0)

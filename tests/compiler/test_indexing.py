@@ -252,6 +252,7 @@ def under_no_grad(x, tokens):
 @pytest.mark.parametrize(
     "function", [by_vmap, by_scan, with_a_gradient_inside, under_no_grad], ids=lambda f: f.__name__
 )
+@pytest.mark.unmeasured
 def test_inside_of_loops_and_transforms(function, backend):
     fast = mg.compile(function, backend=backend)
     for tokens in ([0, 1, 2], [2, 2, 0]):

@@ -71,6 +71,7 @@ ALIKE = {
 
 @pytest.mark.parametrize("what", ALIKE)
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.unmeasured
 def test_a_compiled_loop_gives_what_the_loop_gives(what, reverse):
     def f(start, xs):
         return mg.scan(ALIKE[what], start, xs, reverse=reverse)
@@ -220,6 +221,7 @@ class TestRandomBodies:
 
 
 class TestUse:
+    @pytest.mark.unmeasured
     def test_training_compiled_is_training_eager(self, backend):
         histories = []
         for way in (False, backend):

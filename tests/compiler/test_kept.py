@@ -234,6 +234,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.unmeasured
 def test_another_object_at_each_call_is_warned_of_once_and_does_not_fill_the_memory(name):
     make, what = MAKERS[name]
     fast, traces = counting(lambda x, g: x * 2.0, backend="numpy")

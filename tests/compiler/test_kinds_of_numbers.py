@@ -37,6 +37,7 @@ def agree(f, *arguments, backend="numpy"):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.unmeasured
 def test_integers_of_numpy_wrap_around(dtype, backend):
     info = np.iinfo(dtype)
     few = np.array([3, 1, 100], dtype=dtype)

@@ -91,6 +91,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.unmeasured
 def test_few_rows_are_traced(name, caplog):
     x, y = numbers(ROWS, 3), numbers(ROWS)
     function = ALIKE[name]
@@ -98,6 +99,7 @@ def test_few_rows_are_traced(name, caplog):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
+@pytest.mark.unmeasured
 def test_backends(backend, caplog):
     x, y = numbers(ROWS, 3), numbers(ROWS)
     for name in ("least squares", "rows", "scan of rows"):
@@ -108,6 +110,7 @@ def test_backends(backend, caplog):
 
 
 @pytest.mark.parametrize("transform", [mg.value_and_grad, mg.hessian, mg.grad, lambda f: f])
+@pytest.mark.unmeasured
 def test_transforms(transform, caplog):
     x, y = numbers(ROWS, 2), numbers(ROWS)
     loss = mg.compile(transform(lambda v: np.mean((np.tanh(x @ v) - y) ** 2)))
@@ -136,6 +139,7 @@ def test_beside_arguments_of_as_many_rows(caplog):
 
 
 @pytest.mark.parametrize("rows", [400, 401, 415, 1024])
+@pytest.mark.unmeasured
 def test_numbers_of_rows(rows, caplog):
     x, y = numbers(rows, 3), numbers(rows)
     for name in ("least squares", "rows", "neighbours"):
@@ -145,6 +149,7 @@ def test_numbers_of_rows(rows, caplog):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(9))
+@pytest.mark.unmeasured
 def test_dtypes(number, caplog):
     """Each dtype in two of the functions: all of these see several dtypes."""
     dtype = [int, np.int8, np.uint16, np.int64, bool, np.float32, np.float16, ">f8", "<i4"][number]
@@ -180,6 +185,7 @@ CHANGES = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value|overflow|Setting the shape")
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.unmeasured
 def test_what_is_replaced(change):
     data = {"x": numbers(ROWS, 3), "y": numbers(ROWS)}
     fast = mg.compile(lambda: ((data["x"] @ WEIGHTS - data["y"]) ** 2).mean())
@@ -402,6 +408,7 @@ def test_the_program_itself(name, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_iterations_that_are_one_program(caplog):
     x, y = numbers(ROWS, 20), numbers(ROWS)
 

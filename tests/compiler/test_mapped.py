@@ -140,6 +140,7 @@ class TestAsEager:
 
         assert_as_eager(loss, [*xs, w], xs, backend=backend)
 
+    @pytest.mark.unmeasured
     def test_one_goes_through_the_results_of_another_one(self, backend):
         xs, w = values(MANY), mg.Value(0.5)
 
@@ -234,6 +235,7 @@ class TestAsEager:
         assert result.data == MANY / 2
         assert not result.requires_grad
 
+    @pytest.mark.unmeasured
     def test_nested(self, backend):
         w = mg.Value(0.5)
         matrix = np.random.default_rng(0).standard_normal((MANY, 4))
@@ -250,6 +252,7 @@ class TestAsEager:
             backend=backend,
         )
 
+    @pytest.mark.unmeasured
     def test_derivatives_in_the_body(self, backend):
         w = mg.Value(0.5)
         slope = mg.grad(lambda x: mg.sin(w * x) * x)

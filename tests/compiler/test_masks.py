@@ -49,6 +49,7 @@ DATA = [filled, combined, first, attention, copied, in_a_loop]
 
 
 @pytest.mark.parametrize("function", [*DATA, chosen])
+@pytest.mark.unmeasured
 def test_masks_that_change_give_what_eager_gives(function, backend):
     derived = mg.value_and_grad(function)
     fast = mg.compile(derived, backend=backend)

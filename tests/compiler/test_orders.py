@@ -136,6 +136,7 @@ PICKED = {
 
 
 @on_backends(PICKED, ["llvm", "numpy"], ["rows and columns", "an element of each row", "places and slices"])
+@pytest.mark.unmeasured
 def test_indices_are_arguments(name, backend):
     function, x, indices = PICKED[name]
     for index in indices:

@@ -311,6 +311,7 @@ def test_a_primitive_in_python_runs_in_packs(backend):
 
 
 @pytest.mark.filterwarnings("ignore:the loss still fell", "ignore:Got `batch_size` ")
+@pytest.mark.unmeasured
 def test_what_an_estimator_learns_does_not_depend_on_what_was_trained_before():
     """A network that is kept for small batches, whose sums come in another order, is not taken for large ones."""
     pytest.importorskip("sklearn")

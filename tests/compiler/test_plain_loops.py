@@ -432,6 +432,7 @@ def test_all_rows_are_traced(name, caplog):
 
 
 @pytest.mark.parametrize("function", [in_a_statement, with_indices, with_enumerate])
+@pytest.mark.unmeasured
 def test_arrays(function, caplog):
     x, y = numbers(ROWS, 3), numbers(ROWS)
     assert not is_traced_in_full(caplog, function, x, y)
@@ -462,6 +463,7 @@ def test_backends(backend):
 
 
 @pytest.mark.parametrize("transform", [mg.value_and_grad, mg.hessian, mg.grad])
+@pytest.mark.unmeasured
 def test_transforms(transform, caplog):
     x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
 
@@ -495,6 +497,7 @@ CHANGES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("function", [in_a_statement, with_indices])
+@pytest.mark.unmeasured
 def test_what_is_changed_between_calls(change, function):
     x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
     closing, given = mg.compile(lambda: function(x, y)), mg.compile(function)

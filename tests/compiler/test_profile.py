@@ -49,6 +49,7 @@ def test_the_kernels_that_take_most_of_the_time_come_first(backend):
     assert repr(text) == str(text)
 
 
+@pytest.mark.unmeasured
 def test_numbers_in_the_buffer_stay_as_they_were(backend):
     w, x = matrix(4, 3), [0.5, -1.0, 2.0]
     f = mg.compile(lambda x: sum(mg.tanh(mg.dot(row, x)) for row in w), backend=backend)
@@ -89,6 +90,7 @@ def test_it_says_what_is_computed_one_by_one(count, remark):
     assert any(found.startswith(remark) for found in remarks_of(f.profile(matrix(count, 3))))
 
 
+@pytest.mark.unmeasured
 def test_a_loop_is_one_line(backend):
     w = Value(0.5)
 

@@ -219,6 +219,7 @@ class TestNative:
             (Value, 2.0 * x, False) for x in (1.0, 2.0, 3.0, 4.0)
         ]
 
+    @pytest.mark.unmeasured
     def test_no_object_is_left_behind(self, weights):
         x = float("2.5")
         fast = mg.compile(lambda x, y: weights[0] * x + y)
@@ -397,6 +398,7 @@ class TestPaths:
             fast = mg.compile(lambda x: x * weights[0] if flipping(x) > 0 else -x * weights[0], paths=paths)
             assert {abs(fast(argument).data) for _ in range(30)} == {1.5}
 
+    @pytest.mark.unmeasured
     def test_histories_that_are_data(self, weights):
         def bouncing(x):
             height, speed = x, 0.0 * x

@@ -137,6 +137,7 @@ def test_quotients_of_numbers_below_the_normal_floats(backend):
 
 
 @pytest.mark.parametrize("exponent", [-1, 0.5, 1, 2, 3])
+@pytest.mark.unmeasured
 def test_powers_of_integers_below_a_thousand_are_the_same_and_others_almost(exponent, backend):
     fast = mg.compile(lambda x: x**exponent, backend=backend)
     x = Value(0.0)

@@ -93,6 +93,7 @@ def test_sums_of_few_terms_keep_their_order(tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+@pytest.mark.unmeasured
 def test_a_table_of_few_different_rows_is_short(precision, tmp_path):
     """Of 200 letters, each of eight bits, 20 are different: no table has a number for each bit."""
     rng = random.Random(4)

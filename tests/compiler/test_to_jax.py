@@ -69,6 +69,7 @@ class TestAModule:
             agree(jax.jit(transform(ours))(*arguments), jax.jit(transform(theirs))(*arguments))
         agree(ours(parameters, x), theirs(parameters, x))  # without jit, too
 
+    @pytest.mark.unmeasured
     def test_trained_parameters_are_written_back(self, model):
         target = [1.0, -0.5]
 
@@ -175,6 +176,7 @@ class TestRandomPrograms:
 
 
 class TestEdges:
+    @pytest.mark.unmeasured
     def test_kinks_and_ties_are_those_of_micrograd(self):
         functions = (mg.relu, mg.abs, lambda x: mg.maximum(x, 0.0), lambda x: mg.minimum(0.0, x), mg.sign, mg.gelu)
         for f in (
@@ -222,6 +224,7 @@ class TestEdges:
         along = jax.jit(lambda *given: jax.jvp(jax.grad(function, 1), given, ({}, 0.0, 1.0, 0.0))[1])(*point)
         assert float(along) == -1.0
 
+    @pytest.mark.unmeasured
     def test_a_check_costs_no_gradient(self):
         function, _ = mg.to_jax(lambda xs: sum(mg.tanh(mg.log(x)) for x in xs), POINT)
         xs = jnp.array([0.5, 1.5, 2.5])
@@ -235,6 +238,7 @@ class TestEdges:
         assert math.isnan(function({}, math.nan))
         assert float(function({}, 2.0)) == pytest.approx(math.tanh(math.log(2.0)) + 1)
 
+    @pytest.mark.unmeasured
     def test_takes_have_gradients_and_indices_may_be_integers(self):
         table = [Value(2.0), Value(3.0), Value(5.0)]
         function, parameters = mg.to_jax(lambda i: mg.take(table, i) ** 2, 0)
@@ -242,6 +246,7 @@ class TestEdges:
         assert jax.jit(jax.grad(function))(parameters, 1)["table"].tolist() == [0.0, 6.0, 0.0]
         assert math.isnan(function(parameters, 3))
 
+    @pytest.mark.unmeasured
     def test_a_scan_is_one_scan_and_has_gradients_to_second_order(self):
         w = Value(0.5)
 
@@ -272,6 +277,7 @@ Pair = namedtuple("Pair", "first second")  # one without types is a container as
 
 
 class TestStructures:
+    @pytest.mark.unmeasured
     def test_results_have_the_containers_of_the_program(self):
         w = Value(2.0)
 
@@ -537,6 +543,7 @@ class TestNames:
         assert self.names(mg.functional.dot, GLOBAL) == {"others": (1,)}
 
 
+@pytest.mark.unmeasured
 def test_many_derivatives_inside_are_differentiated_by_jax_again():
     """They are written many at a time, and are plain numbers in the function."""
     xs = np.linspace(-1.0, 1.0, 3_000)

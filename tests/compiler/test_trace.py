@@ -96,6 +96,7 @@ OPERANDS = {
 @pytest.mark.parametrize("operand", OPERANDS)
 @pytest.mark.parametrize("is_left", [False, True])
 @pytest.mark.parametrize("compute", [operator.add, operator.sub, operator.mul, operator.truediv])
+@pytest.mark.unmeasured
 def test_operators_mean_what_they_mean_eagerly_whatever_the_other_operand_is(compute, is_left, operand):
     closed_over = Value(-1.25)
 

@@ -68,6 +68,7 @@ def test_a_run_goes_on_where_the_last_one_ended(backend):
     assert history.steps == pytest.approx(expected.steps, rel=1e-9)
 
 
+@pytest.mark.unmeasured
 def test_examples_of_several_lengths(backend):
     def run(mode):
         rng = random.Random(2)
@@ -123,6 +124,7 @@ def test_frozen_parameters_lose_the_gradients_of_before_as_eagerly(backend):
         assert [w.grad, u.grad, apart.grad, u.data] == [-3.0, 0.0, 5.0, 2.0]
 
 
+@pytest.mark.unmeasured
 def test_values_are_up_to_date_in_callbacks_and_when_it_ends(backend):
     model, data, optimizer = network()
     seen = []
@@ -139,6 +141,7 @@ def test_values_are_up_to_date_in_callbacks_and_when_it_ends(backend):
     assert optimizer.steps == 3
 
 
+@pytest.mark.unmeasured
 def test_ctrl_c_keeps_the_last_finished_step(backend):
     model, data, optimizer = network()
 
@@ -308,6 +311,7 @@ def test_what_a_signal_handler_raises_inside_numpy_is_raised():
             run(position)
 
 
+@pytest.mark.unmeasured
 def test_an_optimizer_of_ones_own_that_hands_its_state_around(backend):
     class Turning(mg.optim.Optimizer):
         states = 3
@@ -436,6 +440,7 @@ def test_gradients_that_would_be_lost_are_refused(backend):
     assert (w.data, u.data) == (1.0, 2.0)
 
 
+@pytest.mark.unmeasured
 def test_targets_that_are_none_are_refused_as_they_are_without_the_compiler(backend):
     w = [Value(0.1), Value(0.5)]
     fast = mg.compile(lambda t: mg.losses.cross_entropy(w, t), backend=backend)
@@ -496,6 +501,7 @@ def test_a_state_that_differs_between_parameters_is_a_number_for_each():
         update.rate = 0
 
 
+@pytest.mark.unmeasured
 def test_many_steps_with_states_that_differ_are_those_of_the_optimizer(backend):
     runs = []
     for mode in (False, backend):
@@ -538,6 +544,7 @@ def test_an_error_before_the_first_step_changes_nothing(backend):
     assert (w.data, w.grad) == (0.5, 3.0)
 
 
+@pytest.mark.unmeasured
 def test_programs_are_made_once_where_nothing_but_numbers_changes(backend):
     model, data, optimizer = network()
     loss = Mock(side_effect=loss_of(model))

@@ -53,6 +53,7 @@ def gradients(function, leaves):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_numbers_of_many_samples_lie_side_by_side(backend):
     loss, leaves = mixture(300)
     fast = mg.compile(loss, backend=backend)
@@ -66,6 +67,7 @@ def test_numbers_of_many_samples_lie_side_by_side(backend):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_so_do_those_that_would_be_computed_in_short_vectors():
     """Each sample has 5 numbers side by side: 600 rows of them, and no gradient, which would need more."""
     rng = random.Random(2)
@@ -87,6 +89,7 @@ def test_so_do_those_that_would_be_computed_in_short_vectors():
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_of_pairs_the_rows_may_be_samples_and_the_pairs_too():
     """The differences of all pairs of points, of which each has two numbers side by side."""
 
@@ -116,6 +119,7 @@ def test_few_samples_stay_one_after_the_other():
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_is_worth_it")
 @pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.unmeasured
 def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkeypatch):
     """Each sample has three numbers, the same program for each, and sums of one to three of the results."""
     moved = []

@@ -92,6 +92,7 @@ def test_a_recurrent_network_is_a_loop_and_has_nothing_whole():
     assert [kernel.iterations for kernel in kernels if isinstance(kernel, Loop)] == [20, 19]
 
 
+@pytest.mark.unmeasured
 def test_layers_that_each_have_their_weights_stay_whole(backend):
     weights = [matrix(seed, 3, 3) for seed in range(6)]
     for value in (value for w in weights for row in w for value in row):
@@ -122,6 +123,7 @@ def test_a_loop_beside_what_is_whole_is_one(backend):
     assert_equal(f, [*x, y, *(value for row in w for value in row)], backend)
 
 
+@pytest.mark.unmeasured
 def test_what_is_of_no_single_piece_is_taken_one_by_one(backend):
     """Of one vector some elements are results themselves, and two dot products are one sum."""
     w, x, y = matrix(1, 3, 4), numbers(2, 4), numbers(3, 4)

@@ -99,6 +99,7 @@ def test_numbers_are_those_of_eager_code(function, backend):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", [chosen, nested, with_a_loop])
+@pytest.mark.unmeasured
 def test_second_derivatives(function):
     found = mg.compile(mg.hessian(function, 1))(0.5, X[:10])
     assert np.allclose(found, mg.hessian(function, 1)(0.5, X[:10]), 1e-10, 1e-12)

@@ -503,6 +503,7 @@ def test_a_global_that_is_deleted_is_missed_as_eagerly(monkeypatch, backend):
 
 @pytest.mark.parametrize(("length", "in_rows"), [(1, False), (65, False), (100_000, False), (30, True)])
 @pytest.mark.parametrize("change", [-0.0, 0, False, None, np.float64(0.0), 5e-324, Value(0.0)])
+@pytest.mark.unmeasured
 def test_equal_numbers_in_lists_of_any_length_are_told_apart(length, change, in_rows):
     rows = [[0.0, 1.0] for _ in range(length)] if in_rows else [[0.0] * length]
     fast = mg.compile(lambda x: x + _told_by_text(rows[-1][0]), backend="numpy")
@@ -676,6 +677,7 @@ def test_caches_are_no_symbols_left_behind():
     assert traces.times <= 2
 
 
+@pytest.mark.unmeasured
 def test_a_function_that_closes_over_odd_objects_is_compiled():
     class Odd:
         def __eq__(self, other):

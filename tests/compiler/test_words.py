@@ -64,6 +64,7 @@ def test_what_is_indexed_may_be_an_argument_too(given):
 
 
 @pytest.mark.parametrize("given", [W, (1.0, 2.0), FLOATS, VALUES], ids=["list", "tuple", "array", "array of Values"])
+@pytest.mark.unmeasured
 def test_what_the_refusal_says_to_write_works(given, backend):
     fast = mg.compile(lambda x, w, i: mg.take(w, i) * x, backend=backend)
     assert [fast(Value(3.0), given, i).data for i in (0, 1, -1)] == [3.0, 6.0, 6.0]

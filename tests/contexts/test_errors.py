@@ -76,6 +76,7 @@ def test_values_and_derivatives_are_infinities_and_nan(f, at, value, slope):
 @pytest.mark.slow
 @EACH
 @BACKENDS
+@pytest.mark.unmeasured
 def test_so_they_are_compiled(f, at, value, slope, backend):
     check_infinities(mg.compile(f, backend=backend), mg.compile(mg.grad(f), backend=backend), at, value, slope)
 
@@ -296,6 +297,7 @@ TOO_LARGE = {
 @pytest.mark.parametrize("backend", [None, "numpy", "llvm"])
 @pytest.mark.parametrize("settings", [{}, {"overflow": "inf"}, ALL], ids=["by default", "overflow", "all"])
 @pytest.mark.parametrize("name", TOO_LARGE)
+@pytest.mark.unmeasured
 def test_operators_have_one_rule_they_give_infinity(name, settings, backend):
     f, at, value, slope = TOO_LARGE[name]
     with mg.errors(**settings):

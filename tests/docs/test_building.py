@@ -202,6 +202,7 @@ class TestReference:
         assert "**Example**\n\n```pycon\n>>> from micrograd import Value\n>>> from micrograd.optim import SGD\n" in text
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     def test_every_docstring_of_a_page_is_shown(self):
         for page in reference.PAGES:
             text = reference.texts()[f"{page.file}.md"]

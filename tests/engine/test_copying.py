@@ -41,6 +41,7 @@ def test_what_two_roots_contribution_their_copies_contribution(copied, root_firs
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_a_chain_of_any_depth_can_be_copied(copied):
     x = Value(1.0)
     chain = x

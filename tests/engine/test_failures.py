@@ -107,6 +107,7 @@ class TestFailingBackward:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("create_graph", [False, True])
+    @pytest.mark.unmeasured
     def test_an_interrupt_anywhere_in_backward_leaves_all_gradients_or_none(self, create_graph):
         count, outcomes = 0, []
         while not outcomes or outcomes[-1] != "finished":

@@ -28,6 +28,7 @@ def gradient_of(result, x):
 
 @pytest.mark.parametrize("kind", [Value, Own])
 @pytest.mark.parametrize("name", OF_ONE)
+@pytest.mark.unmeasured
 def test_of_one_operand(name, kind):
     number = 1.5 if name == "acosh" else 0.375
     function, x = getattr(mg, name), kind(number)

@@ -630,6 +630,7 @@ class TestConstants:
 
 
 class TestDepth:
+    @pytest.mark.unmeasured
     def test_second_derivatives_of_a_chain_of_thousands(self):
         """y' = cos(y) y', y'' = -sin(y) y'**2 + cos(y) y'': the same by hand, from the inside out."""
         depth = 5000

@@ -124,6 +124,7 @@ def test_values_in_them_are_shared_as_they_were(copied):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_a_long_chain_whose_leaf_refers_to_its_end_is_copied(copied):
     x = Value(1.0)
     chain = x

@@ -117,6 +117,7 @@ def test_near_its_root_digamma_has_all_its_digits(distance):
 @pytest.mark.parametrize("backend", ["numpy", "llvm", None])
 @pytest.mark.parametrize("x", [0.0, -0.0, -1.0, -7.0, -1e300])
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_at_a_pole_they_raise(backend, x):
     for function, error in ((mg.lgamma, ValueError), (mg.digamma, ZeroDivisionError)):
         run = function if backend is None else mg.compile(function, backend=backend)

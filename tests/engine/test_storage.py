@@ -302,6 +302,7 @@ class TestManyParameters:
         assert trained() == one_by_one(trained)
 
     @pytest.mark.parametrize("name", ["beta1", "epsilon", "weight_decay"])
+    @pytest.mark.unmeasured
     def test_a_setting_that_was_changed_counts_from_the_next_step_on(self, one_by_one, name):
         def trained():
             leaves, optimizer = stepped(steps=2, count=self.COUNT)

@@ -596,6 +596,7 @@ class TestWhatNeverEnds:
     @pytest.mark.slow
     @forks
     @pytest.mark.parametrize("number", ["1.4", "3.8", "9.2", "10.1"])
+    @pytest.mark.unmeasured
     def test_verdicts_are_those_of_this_process(self, number):
         exercise = EXERCISES[number]
         for source in (exercise.solution, *(mistake.source for mistake in exercise.mistakes)):

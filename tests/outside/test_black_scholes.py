@@ -84,6 +84,7 @@ WAYS = {
 
 @pytest.mark.parametrize("greek", GREEKS)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.unmeasured
 def test_greeks_are_those_of_mpmath(way, greek):
     by = GREEKS[greek]
     f = WAYS[way](derivative(call, by))
@@ -118,6 +119,7 @@ def test_the_closed_forms_of_the_first_greeks(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.unmeasured
 def test_the_greeks_satisfy_the_equation_of_black_and_scholes(way):
     """A call and a put: -dV/dT + S^2 s^2 / 2 gamma + r S delta - r V = 0. And their difference is S - K exp(-r T)."""
     for market in MARKETS.values():

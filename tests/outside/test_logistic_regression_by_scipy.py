@@ -90,6 +90,7 @@ def test_value_and_gradient_are_those_of_the_closed_form(way, f):
 
 @pytest.mark.parametrize("f", [loss, loss_of_arrays])
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.unmeasured
 def test_scipy_finds_the_optimum(way, f):
     both = WAYS[way](mg.value_and_grad(f))
     found = optimize.minimize(both, np.zeros(4), jac=True, method="L-BFGS-B", options={"gtol": 1e-9, "ftol": 1e-16})
@@ -101,6 +102,7 @@ def test_scipy_finds_the_optimum(way, f):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.unmeasured
 def test_scipy_takes_the_hessian_too(way):
     """Newton's method with conjugate gradients in a trust region: Nocedal and Wright, section 7.1."""
     hessian = WAYS[way](mg.hessian(loss))
@@ -117,6 +119,7 @@ def test_scipy_takes_the_hessian_too(way):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.unmeasured
 def test_the_whole_search_needs_one_trace(backend):
     traces = []
 

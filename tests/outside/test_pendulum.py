@@ -112,6 +112,7 @@ def test_gradients_are_those_of_differences(way):
 
 
 @pytest.mark.parametrize("way", SLOWLY)
+@pytest.mark.unmeasured
 def test_the_jacobian_recovers_length_and_damping(way):
     found = optimize.least_squares(
         WAYS[way](residuals), [1.0, 0.1], jac=WAYS[way](mg.jacobian(residuals)), method="lm", xtol=1e-12
@@ -122,6 +123,7 @@ def test_the_jacobian_recovers_length_and_damping(way):
 
 
 @pytest.mark.parametrize("way", SLOWLY)
+@pytest.mark.unmeasured
 def test_gradient_descent_recovers_them_as_parameters(way):
     """As a loop over backward() and an optimiser, with Values that the loss closes over."""
     length, damping = mg.Value(1.1, label="length"), mg.Value(0.1, label="damping")

@@ -129,6 +129,7 @@ def test_there_are_42_of_them():
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.unmeasured
 def test_an_operation_to_the_second_order(way, name):
     f, truth, points = PROGRAMS[name]
     everything = WAYS[way](to_the_second_order(f))

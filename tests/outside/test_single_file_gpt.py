@@ -221,6 +221,7 @@ def test_the_value_of_the_library_takes_the_place_of_its_own():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.unmeasured
 def test_compiled_with_two_edits_it_prints_the_same_losses(backend):
     """The edits are the decorator, and a function that returns the loss of a step.
 
@@ -236,6 +237,7 @@ def test_compiled_with_two_edits_it_prints_the_same_losses(backend):
     assert fast.cache_info().traces == len(lengths)  # the largest of the scores is no path
 
 
+@pytest.mark.unmeasured
 def test_in_its_own_size():
     """Before it has learned anything, it is as good as a guess among the letters and the end."""
     truth, model = Gpt(Own, **OWN_SIZE), Gpt(mg.Value, **OWN_SIZE)

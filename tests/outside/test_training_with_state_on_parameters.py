@@ -158,6 +158,7 @@ def test_it_gives_the_losses_that_the_lesson_printed():
 
 @pytest.mark.parametrize("largest", [largest_of, largest_of_detached])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.unmeasured
 def test_compiled_it_gives_them_too(backend, largest):
     """The state changes at each step and is set on what the loss closes over; that traces nothing again."""
     model = begun()
@@ -174,6 +175,7 @@ COPIES = {"copied": copy.deepcopy, "pickled": lambda model: pickle.loads(pickle.
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES.keys())
+@pytest.mark.unmeasured
 def test_a_copy_goes_on_where_the_model_stood(copied):
     """Its state is in it, and is its own."""
     model = begun()
@@ -184,6 +186,7 @@ def test_a_copy_goes_on_where_the_model_stood(copied):
     assert [(p.m, p.v) for p in other.parameters()] == [(p.m, p.v) for p in model.parameters()]
 
 
+@pytest.mark.unmeasured
 def test_the_optimiser_of_the_library_takes_the_same_steps():
     model = copy.deepcopy(FIRST)
     optimizer = mg.optim.AdamW(model.parameters(), RATE, betas=(BETA1, BETA2), epsilon=EPSILON, weight_decay=DECAY)

@@ -50,6 +50,7 @@ def test_the_numbers_are_those_of_the_saved_model_and_of_the_rows_that_the_seed_
     assert numbers["columns"]["size"]["importance"] > 0
 
 
+@pytest.mark.unmeasured
 def test_folds_are_scikit_learns_and_the_interval_is_about_their_mean(small_report):
     made = study.prepare(read_table(small_report.parent / "small.csv", text=["weight"]), "weight")
     network = MLPRegressor((), max_iter=2, n_iter_no_change=np.inf, random_state=0, record=True)
@@ -111,6 +112,7 @@ def test_of_many_rows_some_of_each_kind_are_judged_though_the_file_is_sorted(mon
 
 
 @pytest.mark.parametrize("classes", [2, 25])
+@pytest.mark.unmeasured
 def test_pictures_of_few_and_of_many_classes_whatever_their_names(tmp_path, capsys, classes):
     names = ["accuracy", "weighted avg", *(f"class number {position} with a name" for position in range(2, classes))]
     lines = [f"{row % classes},{names[row % classes]}" for row in range(10 * classes)]

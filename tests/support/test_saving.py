@@ -51,6 +51,7 @@ def numbers_in(path):
 
 @pytest.mark.slow
 @posix
+@pytest.mark.unmeasured
 def test_a_process_killed_at_any_moment_leaves_one_of_the_two_files_whole(tmp_path):
     path = tmp_path / "model.json"
     chance = random.Random(0)

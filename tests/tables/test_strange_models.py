@@ -77,6 +77,7 @@ def saved(request):
     return model, rows, model.dumped()
 
 
+@pytest.mark.unmeasured
 def test_what_is_saved_is_loaded_and_predicts_the_same(saved, tmp_path):
     model, rows, data = saved
     path = tmp_path / "model.skops"

@@ -62,6 +62,7 @@ def planted(f, slope_of, factor):
 
 
 @pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.unmeasured
 def test_a_right_derivative_is_not_accused_at_any_scale(name):
     f, slope_of = SMOOTH[name]
     for x in scales_of(name):
@@ -78,6 +79,7 @@ def shows_in_differences(name, x):
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [1 + 1e-6, 1 - 1e-6, -1])
 @pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.unmeasured
 def test_a_derivative_wrong_by_a_millionth_is_caught_at_any_scale(name, factor):
     f, slope_of = SMOOTH[name]
     for x in filter(lambda x: shows_in_differences(name, x), scales_of(name)):
@@ -374,6 +376,7 @@ class TestKinks:
     @pytest.mark.parametrize("f", [mg.relu, abs, lambda x: mg.maximum(3 * x, -x), lambda x: 1 + mg.relu(mg.sin(x))])
     @pytest.mark.parametrize("x", [0.0, 1e-300, -1e-300])
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     def test_one_at_the_point_is_named(self, f, x):
         (row,) = gradcheck(f, [x]).rows
         assert row.verdict in ("kink", "right")

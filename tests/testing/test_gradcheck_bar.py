@@ -35,6 +35,7 @@ def test_these_are_90_right_derivatives_and_450_wrong_ones():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.unmeasured
 def test_a_right_derivative_is_not_accused_and_a_wrong_one_not_passed(name):
     """At 15 points of five scales, with five errors each."""
     f, slope = FUNCTIONS[name]

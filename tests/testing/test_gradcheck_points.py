@@ -107,6 +107,7 @@ POINTS = [
 
 
 @pytest.mark.parametrize(("f", "x", "slopes", "verdict", "limit"), POINTS)
+@pytest.mark.unmeasured
 def test_a_right_derivative_passes_and_the_differences_are_sharp(f, x, slopes, verdict, limit):
     for slope in {*slopes, sum(slopes) / len(slopes)}:
         (row,) = gradcheck(f, [x], gradient=lambda x, slope=slope: slope).rows
@@ -116,6 +117,7 @@ def test_a_right_derivative_passes_and_the_differences_are_sharp(f, x, slopes, v
 
 
 @pytest.mark.parametrize(("f", "x", "slopes", "verdict", "limit"), [point for point in POINTS if point[-1] < math.inf])
+@pytest.mark.unmeasured
 def test_a_derivative_farther_off_than_that_is_caught(f, x, slopes, verdict, limit):
     for wrong in (max(slopes) + 2.1 * limit, min(slopes) - 2.1 * limit):
         with pytest.raises(GradientError):

@@ -237,6 +237,7 @@ def test_numbers_come_as_near_the_ends_as_floats_do():
     assert find(numbers((-1.0, 1.0)), lambda x: x > 0.999999, settings=quickly) < 1
 
 
+@pytest.mark.unmeasured
 def test_numbers_are_ordinary_and_extreme_and_of_all_magnitudes():
     found = drawn(numbers((-math.inf, math.inf)), 600)
     for extreme in (0.0, 5e-324, -5e-324, 2.0**-1022, -(2.0**-1022), 1.0, -1.0):
@@ -302,6 +303,7 @@ def test_smooth_programs_leave_out_what_no_gradient_flows_through():
     assert not any(p.name == "detach" for e in drawn(expressions(primitives=table), 20) for p, _ in e.steps)
 
 
+@pytest.mark.unmeasured
 def test_networks_are_of_all_small_sizes_by_default():
     found = drawn(networks(), 60)
     sizes = [[len(layer.neurons) for layer in model.layers] for model in found]

@@ -341,6 +341,7 @@ class TestInterrupts:
         assert numbers(leaves) == clean_runs()[3]
 
     @pytest.mark.slow
+    @pytest.mark.unmeasured
     def test_an_interrupt_anywhere_inside_leaves_a_whole_number_of_steps(self):
         states = clean_runs()
         settings_given = {"epochs": 2, "batch_size": 2, "seed": 5, "progress": False}

@@ -214,6 +214,7 @@ def test_one_program_has_all_ways_where_these_are_little_more_to_do():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
+@pytest.mark.unmeasured
 def test_an_example_that_is_changed_may_take_another_way(backend):
     losses = []
     for compiled in (backend, False):
@@ -284,6 +285,7 @@ def test_ways_that_raise_or_are_many_are_in_one_program():
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_functions_of_jax_decide_too():
     jax = pytest.importorskip("jax")
     weight = Value(2.0)

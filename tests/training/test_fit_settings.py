@@ -159,6 +159,7 @@ class TestValidation:
         assert trained(mode, validation=OTHERS, metrics=metrics)[1].metrics == {"sign": [-1.0, -1.0]}
 
     @MODES
+    @pytest.mark.unmeasured
     def test_noise_is_for_training_only(self, mode):
         _, history = trained(mode, noise=drawing(), validation=OTHERS)
         leaves, _, loss = line()
@@ -213,6 +214,7 @@ class TestValidation:
 class TestPatience:
     @MODES
     @pytest.mark.parametrize("epochs", [40, 6])
+    @pytest.mark.unmeasured
     def test_it_ends_the_run_and_gives_the_best_parameters_back(self, mode, epochs):
         leaves, optimizer, loss = line(0.4)
         after = []
@@ -244,6 +246,7 @@ class TestPatience:
 class TestCallback:
     @MODES
     @pytest.mark.parametrize("true", [True, np.True_], ids=repr)
+    @pytest.mark.unmeasured
     def test_true_ends_the_run(self, mode, true):
         found, history = trained(mode, epochs=5, callback=lambda history: len(history.loss) == 2 and true)
         assert (len(history.epochs), found) == (2, trained(mode)[0])
@@ -414,6 +417,7 @@ class TestResuming:
         assert inside > 20
 
     @MODES
+    @pytest.mark.unmeasured
     def test_more_epochs_continue_a_run_that_has_ended(self, mode):
         expected, whole = trained(mode, epochs=4)
         leaves, optimizer, loss = line()

@@ -82,6 +82,7 @@ NUMBERS = [0.5, 1.5, -1.0, 2.0, 0.25]
     ],
 )
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
+@pytest.mark.unmeasured
 def test_noise_is_the_same_with_and_without_the_compiler(loss, make, examples, batch_size, compiled):
     steps, numbers = trained(False, loss, make(), examples, batch_size=batch_size)
     found, found_numbers = trained(compiled, loss, make(), examples, batch_size=batch_size)

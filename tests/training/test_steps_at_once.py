@@ -271,6 +271,7 @@ def test_steps_of_which_python_does_not_hear_are_in_the_history(calls, monkeypat
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_ctrl_c_anywhere_leaves_a_whole_number_of_steps(calls):
     expected = trained(POINTS, epochs=2)
     count, inside = 300, 0

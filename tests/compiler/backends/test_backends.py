@@ -278,6 +278,7 @@ def _right(name, x):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tanh", "log", "log1p", "sin", "cos"])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])  # XLA has others
+@pytest.mark.unmeasured
 def test_functions_are_those_of_python_to_three_units_in_the_last_position(name, backend):
     numbers = [*_SMALL, *_LARGE, *_GRID, *_EDGES]
     if name != "log":

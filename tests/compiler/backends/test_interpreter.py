@@ -86,6 +86,7 @@ def bits(numbers):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.unmeasured
 def test_a_table_gives_the_same_bits_as_a_function_for_each_kernel(seed, compiled_each):
     rng = random.Random(seed)
     program = straight(rng, 60)
@@ -169,6 +170,7 @@ def irregular(rng, count, own=None):
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.unmeasured
 def test_irregular_programs_and_their_derivatives(seed, own_registry):
     """With a primitive in Python among the straight code."""
     own = mg.primitive("own_step", "o", math.sin, lambda g, out, x: g * mg.cos(x))

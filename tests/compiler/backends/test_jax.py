@@ -72,6 +72,7 @@ class TestReads:
             (np.array([0, 9, 3])[:, None, None] + np.arange(4)[:, None] + [0, 11], {"gather"}),
         ],
     )
+    @pytest.mark.unmeasured
     def test_what_lies_evenly_is_no_gather(self, positions, operations):
         layout = Positions(30)
         layout.add(np.arange(30))

@@ -135,6 +135,7 @@ def test_the_slope_of_a_determinant_of_a_singular_matrix():
 
 
 class TestToJax:
+    @pytest.mark.unmeasured
     def test_jax_differentiates_what_calls_jax(self):
         a, b = mg.array(SQUARE), WEIGHTS[:SIZE, :2]
         function, parameters = mg.to_jax(lambda b: weighted(np.linalg.solve(a @ a.T, b * 2.0)), b)
@@ -160,6 +161,7 @@ class TestToJax:
         slopes = jax.jit(jax.grad(function, argnums=1))(parameters, SQUARE)
         assert slopes == pytest.approx(np.asarray(mg.grad(ours)(SQUARE)), rel=1e-9)
 
+    @pytest.mark.unmeasured
     def test_what_a_rule_calls_and_what_nobody_reads(self):
         def slope(a):
             return mg.grad(lambda a: np.linalg.slogdet(a)[1])(a)[0, 1]

@@ -156,6 +156,7 @@ COUNTS = [12, 31, 33, 70, 511, 512, 543, 1100]  # of terms
 
 @pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
 @pytest.mark.parametrize("segments", [1, 2, 9])
+@pytest.mark.unmeasured
 def test_few_results_of_any_number_of_terms_have_one_code(segments, largest, backend):
     def make(terms, end):
         factors = Access(terms, 7, 1, 1), None if largest else Access(2 * terms, 3, 1, 1)
@@ -297,6 +298,7 @@ def test_rows_of_one_column_are_computed_in_vectors(terms, largest, backend):
     check(kernels, numbers, end, backend)
 
 
+@pytest.mark.unmeasured
 def test_maps_of_one_column_are_computed_in_vectors(backend):
     def make(rng, end):
         primitive = rng.choice([mg.engine.primitives.div, mg.engine.primitives.sigmoid])
@@ -351,6 +353,7 @@ def test_maps_of_all_layouts(backend):
     check(*drawn(make, 25, 2), backend)
 
 
+@pytest.mark.unmeasured
 def test_takes_of_all_layouts(backend):
     def make(rng, end):
         rows, columns, terms = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 9]), rng.choice([1, 2, 5])
