@@ -377,3 +377,42 @@ def test_freezing_one_of_many_values_in_an_argument_takes_effect(backend):
         weight.grad = 0.0
     f(weights).backward()
     assert [weight.grad for weight in weights] == [0.0 if n == 7 else 2.0 * n for n in range(20)]
+
+
+ROWS_OF_FLOATS = {
+    "floats of NumPy": (lambda rows: sum(x * x for x in rows), list),
+    "tuples of them": (lambda rows: sum(x * y for x, y in rows), lambda xs: list(zip(xs, xs[::-1], strict=True))),
+    "dicts": (lambda rows: sum(r["x"] * r["y"] for r in rows), lambda xs: [{"x": x, "y": 2.0} for x in xs.tolist()]),
+    "dicts of floats of NumPy": (lambda rows: sum(row["x"] ** 2 for row in rows), lambda xs: [{"x": x} for x in xs]),
+    "dicts with other names": (
+        lambda rows: sum(sum(row.values()) * len(row) for row in rows),
+        lambda xs: [{"x": 1.5}, {"x": 2.5, "y": float(xs[0])}],
+    ),
+    "dicts with numbers for names": (lambda rows: sum(r[0] for r in rows), lambda xs: [{0: x} for x in xs.tolist()]),
+    "dicts of integers": (lambda rows: sum(row["x"] for row in rows), lambda xs: [{"x": int(2 * x)} for x in xs]),
+    "empty dicts": (len, lambda xs: [{}, {}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ROWS_OF_FLOATS)
+def test_lists_of_rows_of_floats_mean_what_they_mean_eagerly(kind):
+    function, rows_of = ROWS_OF_FLOATS[kind]
+    fast = mg.compile(function)
+    for numbers in ([0.5, -1.5, 2.5], [4.0, 0.25, -2.0]):
+        rows = rows_of(np.array(numbers))
+        assert fast(rows) == function(rows)
+    assert fast.cache_info().traces == 1
+
+
+def test_rows_of_floats_and_of_floats_of_numpy_have_a_trace_each():
+    fast = mg.compile(lambda rows: [isinstance(x, np.float64) for row in rows for x in row])
+    assert fast([(1.0, 2.0)]) == [False, False]
+    assert fast([(np.float64(1.0), np.float64(2.0))]) == [True, True]
+    assert fast([(np.float64(1.0), 2.0)]) == [True, False]
+
+
+def test_dicts_in_another_order_have_a_trace_of_their_own():
+    fast = mg.compile(lambda rows: [next(iter(row.values())) for row in rows])
+    assert fast([{"x": 1.0, "y": 2.0}]) == [1.0]
+    assert fast([{"y": 3.0, "x": 4.0}]) == [3.0]
+    assert fast([{"x": 1.0, "y": 2.0}, {"y": 3.0, "x": 4.0}]) == [1.0, 3.0]
