@@ -442,3 +442,68 @@ def test_pid_is_not_frozen():
 
     with pytest.raises(TraceError):
         mg.compile(f)(1.0)
+
+
+def in_a_loop(step):
+    """A plain loop of 40 choices between short branches."""
+
+    def loop(x, y):
+        for n in range(40):
+            x = step(n, x, y)
+        return x
+
+    return loop
+
+
+MANY_CHOICES = {
+    "numbers": lambda n, x, y: mg.cond(x > y, lambda s: 0.9 * s, lambda s: s + 0.1 * y * y, x),
+    "ties": lambda n, x, y: mg.cond(x >= y, lambda: y * 1.0, lambda: x + (y - x) * W),
+    "a tuple": lambda n, x, y: sum(mg.cond(x < y, lambda: (x * 0.5, y * 0.25), lambda: (y * 0.125, x * 0.5))),
+    "dicts in another order": lambda n, x, y: (
+        lambda found: found["a"] - 0.5 * found["b"]
+    )(mg.cond(x < y, lambda: {"a": x * 0.5, "b": y}, lambda: {"b": x, "a": y * 0.125})),
+    "a number that is known": lambda n, x, y: x + mg.cond(x > y, lambda: -0.25, lambda: 0.5),
+    "a number that decides": lambda n, x, y: mg.cond(x - y, lambda: 0.5 * (x + y), lambda: x + 1.0),
+    "some that may raise": lambda n, x, y: mg.cond(x > y, lambda: mg.log(x) if n % 3 else 0.5 * x, lambda: x + y * y),
+    "some in others": lambda n, x, y: mg.cond(
+        x > y, lambda: mg.cond(x > 2 * y, lambda: 0.5 * x, lambda: 0.75 * x) if n % 2 else 0.9 * x, lambda: x + 0.25
+    ),
+    "code that catches": lambda n, x, y: caught(lambda: mg.cond(x > y, lambda: 0.9 * x, lambda: x + 0.1)),
+}  # fmt: skip
+
+
+def caught(function):
+    try:
+        return function()
+    except Exception:
+        return 0.0
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", MANY_CHOICES)
+def test_many_short_choices(step, backend):
+    points = [(2.0, 0.5), (-1.0, 0.75), (0.5, 0.5), (1.0, 1.25)]
+    fast = agrees(in_a_loop(MANY_CHOICES[step]), backend, *points)
+    assert ("choice  of" in fast.explain()) == step.startswith("some")
+
+
+def test_derivatives_of_many_short_choices():
+    loop = in_a_loop(MANY_CHOICES["numbers"])
+    for transform in (mg.grad(mg.grad(loop)), mg.grad(mg.grad(loop), argnums=1), mg.value_and_grad(loop)):
+        fast = mg.compile(transform)
+        for point in ((2.0, 0.5), (0.25, 0.75), (-1.0, 0.5)):
+            assert fast(*point) == pytest.approx(transform(*point), rel=1e-12)
+
+
+def test_a_loop_of_choices_takes_few_programs_however_long_it_is():
+    def loop(x, ys):
+        for y in ys:
+            x = mg.cond(x > y, lambda s: 0.9 * s, lambda s, y=y: s + 0.1 * y * y, x)
+        return x
+
+    fast = mg.compile(loop)
+    for seed in range(2):
+        ys = np.random.default_rng(seed).random(2000).tolist()
+        assert fast(0.5, ys) == pytest.approx(loop(0.5, ys), rel=1e-12)
+    assert fast.cache_info().traces == 1
+    assert "choice" not in fast.explain()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.tape import Tape
 
 FEWEST_CHOOSING = 8  # items: fewer take few paths
-_SHORT = 64  # operations that take no longer than a decision
+SHORT = 64  # operations that take no longer than a decision
 _MOST_ASKED, _MOST_BRANCHES = 10, 32  # in one iteration; each branch is traced from the beginning
 
 
@@ -196,18 +196,14 @@ class Choosing:
             self._tape.follows = follows
             self._asked.clear()
             return False
-        return body.size <= _SHORT and body.is_safe() and not (body.maps or body.decisions)
+        return body.size <= SHORT and body.is_safe() and not (body.maps or body.decisions)
 
     def _selected(self, number: Symbol, branches: Sequence[Callable[[], Any]], _: Any, mixes: bool) -> Any:
         """What one of two branches returns, where both are computed."""
         tape = cast("Tape", recorder_on_top())
         first, second = (branch() for branch in branches)
         first, second = returned(first), returned(in_order_of(second, first))
-        kinds = kinds_of_either(first, second, mixes)
-        pairs = zip(first.leaves, second.leaves, kinds, strict=True)
-        return first.rebuilt(
-            [tape._symbol(tape.apply(primitives.where, number, x, y)._position, kind) for x, y, kind in pairs]
-        )
+        return selected(tape, number, first, second, kinds_of_either(first, second, mixes))
 
     def _of_branch_that_returns(self, tape: Tape, number: Symbol, branches: Sequence[Callable[[], Any]]) -> Any:
         """What one of two branches returns, where the other one raises: for that, a number is NaN."""
@@ -220,6 +216,14 @@ class Choosing:
             number = 1.0 - number
         tape.apply(primitives.sqrt, number - 1.0)
         return result
+
+
+def selected(tape: Tape, number: Symbol, first: Structure, second: Structure, kinds: Sequence[type[Symbol]]) -> Any:
+    """One of two results, number by number, of these classes: the first one where a number is not 0."""
+    pairs = zip(first.leaves, second.leaves, kinds, strict=True)
+    return first.rebuilt(
+        [tape._symbol(tape.apply(primitives.where, number, x, y)._position, kind) for x, y, kind in pairs]
+    )
 
 
 def rounded_columns(tape: Tape, rows: Any) -> list[int]:

@@ -22,7 +22,15 @@ from micrograd.compiler.guards.sources import observing_again
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, NO_ROWS, Decided
 from micrograd.compiler.tracing.body import Body, Leaves, returned
-from micrograd.compiler.tracing.choices import Choosing, kind_of_both, kinds_of, kinds_of_either, rounded_columns
+from micrograd.compiler.tracing.choices import (
+    SHORT,
+    Choosing,
+    kind_of_both,
+    kinds_of,
+    kinds_of_either,
+    rounded_columns,
+    selected,
+)
 from micrograd.compiler.tracing.promotion import kind_of_number
 from micrograd.compiler.tracing.symbols import FloatSymbol, Symbol, class_of
 from micrograd.engine import primitives
@@ -45,11 +53,13 @@ class _Recorded(NamedTuple):
         trace: its operations.
         reads: the positions of its inputs on the tape around.
         result: what it returns.
+        is_simple: whether it is short, raises for no numbers, and decides nothing.
     """
 
     trace: Trace
     reads: list[int]
     result: Structure
+    is_simple: bool
 
 
 class _Reached:
@@ -119,6 +129,13 @@ def chosen(
         kinds = kinds_of_either(first.result, second.result, mixes, exactly=tape.may_follow)
         if not kinds:
             return first.result.nested
+        if tape is tape.outermost and first.is_simple and second.is_simple:
+            if tape.selects:
+                number = tape._symbol(position, FloatSymbol)
+                return selected(tape, number, *[function() for function in functions], kinds)
+            if len(tape.decisions) >= _MANY:
+                tape.has_many_choices = True
+                refuse("a program of so many choices", "Write mg.where.")  # and it is traced again
         results = _written(tape, recorded, _Parts(functions, kinds, reached), predicate=position)
         return first.result.rebuilt(_symbols(tape, results, kinds))
 
@@ -473,6 +490,7 @@ def jacobian_of(tape: Tape, decided: Decided, reads: Sequence[int]) -> list[list
     return [symbols[begin : begin + results] for begin in range(0, len(symbols), results)]
 
 
+_MANY = 16  # choices; each has two programs of its own, which take 80 ms of the first call
 _MOST_DIRECTIONS = 24  # of more, it is less to do to follow the decisions, where that may be
 
 
@@ -501,7 +519,8 @@ def _recorded(
     with tape.outermost.answering(None):
         body.record(run, list(state), leaves)
     ((result, outputs),) = found
-    return _Recorded(*body.part(outputs), result)
+    is_simple = body.size <= SHORT and body.is_safe() and not (body.maps or body.decisions)
+    return _Recorded(*body.part(outputs), result, is_simple)
 
 
 def _written(

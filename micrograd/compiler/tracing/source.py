@@ -24,6 +24,7 @@ class Source(NamedTuple):
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
         takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
         chooses: whether the program also decides what the iterations of ``mg.vmap`` ask.
+        selects: whether choices between short branches that raise nothing are computed on both sides.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
         in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
         writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
@@ -43,6 +44,7 @@ class Source(NamedTuple):
     takes_maps: bool = False
     takes_decisions: bool = False
     chooses: bool = False
+    selects: bool = False
     takes_calls: bool = False
     in_lanes: bool = False
     writes_out: bool = False

@@ -119,6 +119,8 @@ class Tape(Tracer):
         answers_on: gives what answers questions on a tape inside of an iteration that leaves them to the program; None
             elsewhere. See choices.py.
         chooses: whether the iterations of mg.vmap leave to the program what they ask.
+        selects: whether choices between short branches that raise nothing are computed on both sides.
+        has_many_choices: whether there were so many of them that they had better be.
         asks_in_iterations: whether such an iteration has asked, so that the trace is repeated and leaves it to the
             program.
         decides_at_once: whether a comparison is asked for its truth when it is made, as the code writes ``is True``.
@@ -140,7 +142,7 @@ class Tape(Tracer):
 
     questions: Questions | None = None
     answers_on: Callable[[Tape], Questions] | None = None
-    chooses = asks_in_iterations = decides_at_once = False
+    chooses = asks_in_iterations = decides_at_once = selects = has_many_choices = False
     reading: Reading | None = None
     takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = in_lanes = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
