@@ -4,6 +4,7 @@ import threading
 from functools import partial
 from types import FunctionType
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -274,3 +275,22 @@ def test_ctrl_c_at_any_time_leaves_functions_their_code():
             assert of_row.__code__ is code
         count += 401
     assert interrupted > 9
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [3, 16, 40])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_elements_at_indices_beside_a_loop(steps, axis, backend):
+    """What is taken at all indices comes before the loop; and so do the elements that it is taken from."""
+
+    def last(table, rows, x):
+        return mg.scan(lambda s, at: (np.tanh(s + (table[at[0], 1] if axis else table.T[1, at[0]]) * at[1]), None), 0.0,
+                       (rows, x))[0]  # fmt: skip
+
+    random = np.random.default_rng(steps)
+    fast = mg.compile(mg.value_and_grad(last), backend=backend, verify=backend == "numpy")
+    for _ in range(2):
+        given = random.normal(size=(4, 3)), random.integers(0, 4, steps), random.normal(size=steps)
+        (value, slopes), (expected, by_hand) = fast(*given), mg.value_and_grad(last)(*given)
+        assert float(value) == pytest.approx(float(expected), rel=1e-12)
+        assert np.asarray(slopes, float) == pytest.approx(np.asarray(by_hand, float), rel=1e-9, abs=1e-14)

@@ -61,7 +61,7 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
         if first is None:
             break
         tried.add(first)
-        levels, stretches = better(graph, (levels, stretches), _delayed(levels, operands, first), operands)
+        levels, stretches = better(graph, (levels, stretches), _delayed(graph, levels, operands, first), operands)
     return _aligned(graph, levels, stretches, operands)
 
 
@@ -77,8 +77,8 @@ def _interrupted(stretches: Stretches) -> Iterator[int]:
         before, end = (first, period, count), first + period * count
 
 
-def _delayed(levels: Integers, operands: Operands, first: int) -> Integers:
-    """The last levels on which nodes may stand, of those from a level on."""
+def _delayed(graph: Graph, levels: Integers, operands: Operands, first: int) -> Integers:
+    """The last levels on which nodes may stand, of those from a level on; elements of tables stay where they are."""
     nodes = np.flatnonzero(levels >= first)
     owners, _, used = operands.of_nodes(nodes)
     below = np.append(levels, 0)[used]  # the last is that of ONE
@@ -87,6 +87,8 @@ def _delayed(levels: Integers, operands: Operands, first: int) -> Integers:
     users, used, below = nodes[owners[chosen]], used[chosen], below[chosen]
     late = levels.copy()
     late[nodes] = int(levels.max())
+    for table in graph.tables:
+        late[table] = levels[table]
     cuts = np.flatnonzero(np.diff(below, append=-1)) + 1
     begin = 0
     for end in cuts.tolist():  # the users of nodes on one level are on higher ones
@@ -272,9 +274,15 @@ def _is_order(graph: Graph, levels: Integers) -> bool:
     below = np.append(levels, 0)  # the last is that of ONE
     terms = graph.terms
     owners = levels[terms.owner]
-    return bool((below[terms.first] < owners).all() and (below[terms.second] < owners).all()) and all(
-        bool((below[application.operands] < levels[application.nodes, None]).all())
-        for application in graph.applications
+    highest = np.array([below[table].max(initial=0) for table in graph.tables])
+    return (
+        bool((below[terms.first] < owners).all() and (below[terms.second] < owners).all())
+        and all(bool((below[each.operands] < levels[each.nodes, None]).all()) for each in graph.applications)
+        and all(
+            bool((highest[each.tables] < levels[each.nodes]).all())
+            for each in graph.applications
+            if each.tables is not None
+        )
     )
 
 
