@@ -532,6 +532,18 @@ class TestLoopsOfALength:
         for found, expected in zip(*map(flat, (fast(*arguments), function(*arguments))), strict=True):
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
+    @pytest.mark.parametrize(
+        "item", [lambda w, i: w[i, 1], lambda w, i: w[:, i].sum(), lambda w, i: w[i].sum(), lambda w, i: w.T[..., i][0]]
+    )
+    def test_indices_that_are_not_known(self, item, caplog):
+        def last(w, indices, x):
+            return mg.scan(lambda s, i: (np.tanh(0.5 * s + item(w, i[0]) * i[1]), None), 0.0, (indices, x))[0]
+
+        function, arguments = mg.grad(last), (numbers(4, 3), np.arange(450) % 3, numbers(450))
+        fast = mg.compile(function)
+        assert not is_traced_in_full(caplog, function, *arguments, fast=fast)
+        assert fast(*arguments) == pytest.approx(np.array(function(*arguments), float), rel=1e-9, abs=1e-14)
+
     def test_outputs_of_a_loop(self, caplog):
         def mean(x):
             return np.mean(mg.scan(lambda s, _: (s * x, s * s), x, length=450)[1])

@@ -132,7 +132,8 @@ def chosen(
         if tape is tape.outermost and first.is_simple and second.is_simple:
             if tape.selects:
                 number = tape._symbol(position, FloatSymbol)
-                return selected(tape, number, *[function() for function in functions], kinds)
+                then, otherwise = (function() for function in functions)
+                return selected(tape, number, then, otherwise, kinds)
             if len(tape.decisions) >= _MANY:
                 tape.has_many_choices = True
                 refuse("a program of so many choices", "Write mg.where.")  # and it is traced again

@@ -354,7 +354,7 @@ class Outlined(SymbolArray):
         if not all(map(_is_index, parts)):
             tape.fail("an index of this kind")
         first = _first(parts[0], len(self)), *parts[1:]
-        some = tuple([np.zeros(one.shape, int) if type(one) is Outlined else one for one in first])
+        some = tuple([np.zeros(np.shape(one), int) if _is_unknown_index(one) else one for one in first])
         return tape.made("[]", (self, index), np.shape(_stand_in(self)[some]))
 
     def __setitem__(self, index: Any, item: Any) -> None:
@@ -450,9 +450,13 @@ class Index:
 
 def _is_index(part: Any) -> bool:
     """Whether it is part of an index; what is in an array without elements, a trace looks at."""
-    if part is None or part is Ellipsis or isinstance(part, (int, slice)) or type(part) is Outlined:
+    if part is None or part is Ellipsis or isinstance(part, (int, slice)) or _is_unknown_index(part):
         return True
     return type(part) is np.ndarray and part.dtype.kind in "iu"
+
+
+def _is_unknown_index(part: Any) -> bool:
+    return type(part) is Outlined or is_unknown(part)
 
 
 def _first(index: Any, length: int) -> Any:
