@@ -72,7 +72,6 @@ def test_sums_whose_products_stand_elsewhere_are_computed_by_several_functions(b
     agrees(f, built, *(np.linspace(0.1, 0.5 + number, 6) for number in range(4)))
 
 
-@pytest.mark.unmeasured
 def test_passes_that_are_disabled_are_not_run(built):
     def loss(xs):
         return mg.mean([mg.sin(2.0 * x) * mg.cos(x) + x * x for x in xs])
@@ -103,7 +102,6 @@ def primitives(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_each_primitive(name, primitives):
     """At kinks and at numbers that are not finite, too: where Python raises, the number is not; else it is Python's."""
@@ -145,7 +143,6 @@ def swing(x, v, k):
     return x * x + v * v
 
 
-@pytest.mark.unmeasured
 def test_a_loop_of_the_program_is_one_in_the_file(built):
     file = agrees(swing, built, 1.0, 0.5, 2.0)
     assert re.search(r"for \(int step = 0; step < (299|300); step\+\+\) \{", file.source)
@@ -218,7 +215,6 @@ def irregular(x, operations=80):
 
 
 @pytest.mark.slow
-@pytest.mark.unmeasured
 @pytest.mark.parametrize(("many", "precision"), [(100, "float64"), (100, "float32"), (30_000, "float64")])
 def test_an_irregular_program_is_statements_or_a_table(many, precision, built, monkeypatch):
     """Thousands are in several functions; tens of thousands would keep a compiler busy for minutes."""
@@ -299,7 +295,6 @@ def test_functions_of_many_numbers(built, name):
         )
 
 
-@pytest.mark.unmeasured
 def test_lines_are_short_and_indented(built):
     file = built(swing, 1.0, 0.5, 2.0)
     assert max(map(len, (file.source + file.header).splitlines())) <= 120
@@ -378,7 +373,6 @@ def test_a_hessian(built):
     np.testing.assert_allclose(file.value(x).reshape(5, 5), fast(x), rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.unmeasured
 def test_float32(built):
     file = built(swing, 1.0, 0.5, 2.0, precision="float32")
     assert "double" not in file.source
@@ -602,7 +596,6 @@ def run(folder, *sources, flags=(), given=""):
     return done.stdout
 
 
-@pytest.mark.unmeasured
 def test_the_program_of_the_page_reads_lines_and_prints_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
@@ -654,7 +647,6 @@ def products(x):
         *((name, "float32") for name in ("swing", "large", "products")),
     ],
 )
-@pytest.mark.unmeasured
 def test_sanitizers_find_nothing(name, precision, tmp_path, monkeypatch):
     """Each array is just as long as the header says, and the compiler watches each access."""
     random.seed(3)
@@ -700,7 +692,6 @@ def test_sanitizers_find_nothing(name, precision, tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.unmeasured
 def test_threads_call_it_at_the_same_time(built):
     """It has no numbers of its own but constants, and no memory but what is on the stack, or the caller's."""
     file = built(swing, 1.0, 0.5, 2.0, work="argument")
@@ -730,7 +721,6 @@ def test_many_steps_have_60_kb(name, sizes, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.unmeasured
 def test_the_programs_of_the_suite(name, tmp_path, monkeypatch):
     """Their numbers, also where the compiler watches each access, and a page of the stack at most."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")

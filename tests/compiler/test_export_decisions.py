@@ -102,7 +102,6 @@ def test_what_is_not_finite_in_an_iteration_is_an_error_although_the_next_one_is
         f(0.0)
 
 
-@pytest.mark.unmeasured
 def test_gradients_of_a_loop_without_a_limit(built):
     def f(x):
         return mg.cond(x > 0, lambda: mg.while_loop(lambda y: y < 9.0, lambda y: y * x + 1.0, 1.0), lambda: x)

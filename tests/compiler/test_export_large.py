@@ -61,14 +61,12 @@ LANES = {
 
 
 @pytest.mark.slow
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("lanes", LANES)
 def test_any_number_of_lanes_gives_the_same_sums(lanes, tmp_path):
     check(layer, tmp_path, numbers(11, 37) / 9.0, numbers(21, 37) / 5.0, numbers(21), flags=LANES[lanes])
 
 
 @pytest.mark.slow
-@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("precision", "lanes"), [("float64" if number else "float32", lanes) for number, lanes in enumerate(LANES)]
 )
