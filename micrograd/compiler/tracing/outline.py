@@ -334,10 +334,10 @@ class Outlined(SymbolArray):
     @staticmethod
     def of_rows(name: str, sides: tuple[Any, ...], arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What a loss of predictions and targets makes of them: a number."""
-        if settings.get("axis", -1) != -1 or arguments:
+        usual = -1 if name == "cross_entropy" else None
+        if settings.get("axis", usual) != usual or arguments:
             _tape().fail(f"{name} with an axis")
-        sides = known_rows(sides)
-        return _tape().made(name, (sides, settings), ())
+        return _tape().made(name, (known_rows(sides), settings), ())
 
     @staticmethod
     def of_each(primitive: Primitive, operands: tuple[Any, ...]) -> Any:
