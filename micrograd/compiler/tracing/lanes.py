@@ -465,7 +465,7 @@ def _kind_of_dots(x: type[Symbol], y: type[Symbol]) -> type[Symbol] | None:
 
 def _row_numbers(tape: Tape, factors: Array) -> Integers:
     """The numbers of rows of factors, which may be Values from outside."""
-    rows = factors.reshape(-1, factors.shape[-1])
+    rows: Any = factors.reshape(-1, factors.shape[-1])
     if rows.dtype == object:
         rows = np.fromiter(map(tape.position, rows.ravel().tolist()), np.int64, rows.size).reshape(rows.shape)
     return tape.row_numbers(rows).reshape(factors.shape[:-1])
