@@ -91,6 +91,7 @@ def filled(nested: Any, of_value: Callable[[Value], Any]) -> Any:
 
 
 _STATIC = frozenset((int, bool, str, type(None)))
+_SHORT = 64  # operations that take no longer than a decision
 
 
 def _is_sequence(kind: type) -> bool:
@@ -244,6 +245,10 @@ class Body(Tape):
             primitive in (INPUT, LITERAL, SUM_OF_PRODUCTS) or is_safe(primitive)
             for primitive in self._entries.operations.primitives
         )
+
+    def is_simple(self) -> bool:
+        """Whether it may run where it is not needed: it is short, raises for no numbers, and decides nothing."""
+        return self.size <= _SHORT and self.is_safe() and not (self.maps or self.decisions)
 
     def mapped(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
         """Record all iterations on the tape around this one, and give the result of each.

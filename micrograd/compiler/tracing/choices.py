@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.tracing.tape import Tape
 
 FEWEST_CHOOSING = 8  # items: fewer take few paths
-SHORT = 64  # operations that take no longer than a decision
 _MOST_ASKED, _MOST_BRANCHES = 10, 32  # in one iteration; each branch is traced from the beginning
 
 
@@ -196,7 +195,7 @@ class Choosing:
             self._tape.follows = follows
             self._asked.clear()
             return False
-        return body.size <= SHORT and body.is_safe() and not (body.maps or body.decisions)
+        return body.is_simple()
 
     def _selected(self, number: Symbol, branches: Sequence[Callable[[], Any]], _: Any, mixes: bool) -> Any:
         """What one of two branches returns, where both are computed."""

@@ -23,7 +23,6 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import EQUAL, NO_ROWS, Decided
 from micrograd.compiler.tracing.body import Body, Leaves, returned
 from micrograd.compiler.tracing.choices import (
-    SHORT,
     Choosing,
     kind_of_both,
     kinds_of,
@@ -520,8 +519,7 @@ def _recorded(
     with tape.outermost.answering(None):
         body.record(run, list(state), leaves)
     ((result, outputs),) = found
-    is_simple = body.size <= SHORT and body.is_safe() and not (body.maps or body.decisions)
-    return _Recorded(*body.part(outputs), result, is_simple)
+    return _Recorded(*body.part(outputs), result, body.is_simple())
 
 
 def _written(

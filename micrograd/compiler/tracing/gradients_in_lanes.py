@@ -89,7 +89,7 @@ class GradientsInLanes:
         dependence, nodes, cones = self._dependence, self._nodes, self._cones
         targets: Integers = dependence.targets[:, self._at[nodes]].T
         rows, index = np.nonzero((targets >= 0) & dependence.inside[np.maximum(targets, 0)])
-        is_further = dependence.is_kind(SUM_OF_PRODUCTS, TAKE, INPUT)
+        is_further = dependence.is_kind(TAKE, INPUT)
         parts = [np.stack([nodes[rows], index, cones.pairs(nodes[rows], targets[rows, index])])]
         for called in dependence.calls:
             is_further[np.array(called.made) - self._begin] = False
@@ -99,7 +99,7 @@ class GradientsInLanes:
             parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
         is_sum = dependence.is_kind(SUM_OF_PRODUCTS)[self._at[nodes]]
         parts.append(self._edges_of_sums(nodes[is_sum]))
-        nodes = nodes[~is_sum & is_further[self._at[nodes]]]
+        nodes = nodes[is_further[self._at[nodes]]]
         further = [
             (node, number, dependence.equal[operand] - self._begin)
             for node, at in zip(nodes.tolist(), self._at[nodes].tolist(), strict=True)
