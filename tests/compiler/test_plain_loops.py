@@ -1,12 +1,16 @@
 """Loops in Python over many rows: traced for a few of them where all rows are alike, and the same as eagerly."""
 
+import dataclasses
+import functools
+import heapq
 import itertools
 import logging
 import operator
 import random
 import re
 import threading
-from collections import Counter
+from collections import Counter, deque
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -160,6 +164,140 @@ def changed(state, y):
     return state[0]
 
 
+def growing(x, y):
+    states = [SCALE]
+    for target in y:
+        states.append(mg.tanh(states[-1] * SCALE + target))
+    return sum(states) / len(states) + states[3]
+
+
+def growing_by_numbers(x, y):
+    states = [SCALE, 0.5 * SCALE]
+    for i in range(2, len(y)):
+        states.append(mg.tanh(states[i - 1] + states[i - 2] * y[i]))
+    return states[-1] + sum([number * target for number, target in zip(states, y, strict=True)])
+
+
+def two_that_grow(x, y):
+    highs, lows = [], list()  # noqa: C408  # as it is written at times
+    for target in y:
+        highs.append(target * SCALE)
+        lows.append(mg.exp(-target * SCALE))
+    total = 0.0
+    for high, low in zip(highs, lows, strict=True):
+        total = total + high * low
+    return total + np.array(highs)[1:].mean()
+
+
+def rows_that_grow(x, y):
+    path = [(SCALE, 0.0)]
+    for target in y:
+        height, speed = path[-1]
+        path.append((height + 0.1 * speed, speed - 0.1 * mg.sin(height) + target))
+    return sum([height * speed for height, speed in path])
+
+
+def lists_in_a_list(x, y):
+    rows = []
+    for target in y:
+        row = []
+        for k in range(3):
+            row.append(mg.sin(target * SCALE + k))  # noqa: PERF401  # which is what is tested
+        rows.append(row)
+    return sum([row[0] * row[2] for row in rows])
+
+
+def arrays_in_a_list(x, y):
+    states, state = [], np.zeros(3)
+    for target in y:
+        state = np.tanh(state * WEIGHTS + target)
+        states.append(state)
+    return (np.stack(states) ** 2).mean() + np.array(states)[:, 1].sum()
+
+
+def except_the_last(x, y):
+    total = 0.0
+    for i in range(len(y)):
+        total = total + y[i] * (SCALE if i < len(y) - 1 else 3.0)
+    return total
+
+
+def another_first_row(x, y):
+    total, scale = 0.0, SCALE
+    for i, target in enumerate(y):
+        scale = scale * target if i == 0 else mg.tanh(scale + target)
+        total = total + (scale if i else 3.0 * scale) + (scale if i <= 2 else 0.5 * scale)
+    return total
+
+
+def until_an_early_row(x, y):
+    total = 0.0
+    for i, target in enumerate(y):
+        if i == 5:
+            break
+        total = total + target * SCALE
+    return total + sum([target * SCALE for target in y])
+
+
+class Named(NamedTuple):
+    height: object
+    speed: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    height: object
+    speed: object
+
+
+@dataclasses.dataclass
+class Mutable:
+    height: object
+    speed: object
+
+
+class Slotted:
+    __slots__ = ("height", "nothing", "speed")
+
+    def __init__(self, height, speed):
+        self.height, self.speed = height, speed
+
+
+def made_anew(kind):
+    def run(x, y):
+        state = kind(SCALE, 0.0)
+        for target in y:
+            state = kind(state.height + 0.1 * state.speed, state.speed - 0.1 * mg.sin(state.height) + 0.01 * target)
+        return state.height
+
+    return run
+
+
+def changed_in_place(x, y):
+    state = Mutable(SCALE, 0.0)
+    move = functools.partial(setattr, state)
+    for target in y:
+        move("height", state.height + 0.1 * state.speed)
+        state.speed = state.speed - 0.1 * mg.sin(state.height) + 0.01 * target
+    return state.height
+
+
+class Momentum:
+    def __init__(self):
+        self.mean = 0.0
+
+    def step(self, weight, gradient):
+        self.mean = 0.9 * self.mean + gradient
+        return weight - 0.1 * self.mean
+
+
+def optimised(x, y):
+    weight, step, slope = SCALE, Momentum().step, mg.grad(lambda w, t: (w - t) ** 2)
+    for target in y:
+        weight = step(weight, slope(weight, target))
+    return weight
+
+
 ALIKE = {
     "a statement": in_a_statement,
     "indices": with_indices,
@@ -172,6 +310,17 @@ ALIKE = {
     "steps": steps(448),
     "a few more steps": steps(455),
     "else": with_else,
+    "a list that grows": growing,
+    "a list that grows, by numbers": growing_by_numbers,
+    "two lists that grow": two_that_grow,
+    "rows that grow": rows_that_grow,
+    "lists in a list that grows": lists_in_a_list,
+    "arrays in a list that grows": arrays_in_a_list,
+    "another first row": another_first_row,
+    "an early exit": until_an_early_row,
+    "an object": changed_in_place,
+    "an optimiser": optimised,
+    **{kind.__name__: made_anew(kind) for kind in (Named, Frozen, Mutable, Slotted)},
     "functions in variables": with_functions,
     "two lists, one after the other": swapping,
     "a changed array": lambda x, y: changed(np.array([SCALE, SCALE]), y),
@@ -286,13 +435,6 @@ def until_a_row(x, y):
     return total
 
 
-def except_the_last(x, y):
-    total = 0.0
-    for i in range(len(y)):
-        total = total + y[i] * (SCALE if i < len(y) - 1 else 3.0)
-    return total
-
-
 def remembering_rows(x, y):
     rows = [y[0], y[1], y[2]]
     total = SCALE
@@ -372,6 +514,127 @@ def weight_of(i):
     return 3.0 if isinstance(i, mg.Value) else (1.0 if i < 420 else 2.0)
 
 
+def asking(ask):
+    def run(x, y):
+        seen, total = [], 0.0
+        for target in y:
+            seen.append(target * SCALE)
+            total = total + seen[-1] * (1.0 if ask(seen) < 420 else 2.0)
+        return total
+
+    return run
+
+
+ASKED_OF_LISTS = {
+    "its length": len,
+    "its items": lambda seen: sum(1 for _ in seen),
+    "a part": lambda seen: len(seen[:500]),
+    "a tuple": lambda seen: len(tuple(seen)),
+    "its copy": lambda seen: len(seen.copy()),
+    "an array": lambda seen: np.array(seen).size,
+    "a list that it is added to": lambda seen: len([0.0] + seen),  # noqa: RUF005  # which is what is tested
+    "others that are added": lambda seen: len([*seen, 0.0]),
+    "its first item": lambda seen: 1 if seen[0] is seen[-1] else 0,
+    "an item far from its end": lambda seen: 0 if len(seen) > 5 and seen[-6] is None else len(seen),
+    "its truth": lambda seen: 1 if seen else 500,
+    "its text": lambda seen: str([part is None for part in seen]).count("False"),
+    "a deque": lambda seen: len(deque(seen)),
+    "an item that is taken out": lambda seen: 1 if len(seen) < 9 or seen.pop(0) is None else 0,
+    "a heap": lambda seen: len(heapq.nlargest(500, range(len(seen)))),
+    "its size by another name": lambda seen: operator.length_hint(seen),
+    "whether it is equal to another": lambda seen: 1 if seen == [] else 0,
+}
+
+
+class Counting:
+    def __init__(self):
+        self.count = 0
+
+    def more(self):
+        self.count += 1
+        return self.count
+
+
+class CountingInASlot:
+    __slots__ = ("count",)
+
+    def __init__(self):
+        self.count = 0
+
+    more = Counting.more
+
+
+class CountingInAList(list):
+    def more(self):
+        self.append(0)
+        return len(self)
+
+
+class CountingInADeque:
+    def __init__(self):
+        self.seen = deque()
+
+    def more(self):
+        self.seen.append(0)
+        return len(self.seen)
+
+
+class CountingInAnObject:
+    def __init__(self):
+        self.inner = self.itself = self
+        self.counter = Counting()
+
+    def more(self):
+        return self.itself.inner.counter.more()
+
+
+OBJECTS = {kind.__name__: kind for kind in (Counting, CountingInASlot, CountingInAList, CountingInADeque,
+                                            CountingInAnObject)}  # fmt: skip
+OBJECTS["partial"] = lambda: functools.partial(Mutable, Counting())
+
+
+def counting_in_attributes_of(made):
+    def run(x, y):
+        counter, total = made(), 0.0
+        more = counter.more if hasattr(counter, "more") else counter.args[0].more
+        for target in y:
+            total = total + target * SCALE * (1.0 if more() < 420 else 2.0)
+        return total
+
+    return run
+
+
+def growing_at_times(x, y):
+    seen, total = [SCALE], 0.0
+    for i, target in enumerate(y):
+        if i < 420:
+            seen.append(target * SCALE)
+        total = total + seen[-1]
+    return total
+
+
+def growing_with_others(x, y):
+    seen = [(SCALE, SCALE)]
+    for target in y:
+        seen.append(target * SCALE)  # noqa: PERF401  # which is what is tested
+    return sum(seen[1:]) + seen[0][1]
+
+
+def growing_until_the_last(x, y):
+    seen = [SCALE]
+    for i, target in enumerate(y):
+        seen.append(target * seen[-1 if i > len(y) - 3 else i])
+    return sum(seen)
+
+
+def a_late_row(x, y):
+    total = 0.0
+    for i, target in enumerate(y):
+        before = i - 1
+        total = total + target * (SCALE if before != 420 else 2.0)
+    return total
+
+
 UNLIKE = {
     "whether an index is an int": by_class(lambda i, t: type(i) is int),
     "whether a number is a float": by_class(lambda i, t: isinstance(t, float)),
@@ -383,15 +646,20 @@ UNLIKE = {
     "sum of another name": lambda x, y: (lambda sum: sum([SCALE * t for t in y]))(total_of),  # noqa: A006
     "a dot with known numbers": lambda x, y: mg.dot([t * SCALE for t in y], [1.0] * 420 + [2.0] * 28),
     "a count": counting,
-    "a list that grows": counting_in_a_list,
+    "a list that counts": counting_in_a_list,
+    **{f"a list that grows, and {name}": asking(ask) for name, ask in ASKED_OF_LISTS.items()},
+    **{f"an object, {name}": counting_in_attributes_of(made) for name, made in OBJECTS.items()},
+    "a list that grows at times": growing_at_times,
+    "a list of different items": growing_with_others,
+    "a late row": a_late_row,
+    "one of the last rows, and a list that grows": growing_until_the_last,
     "an object that counts": counting_in_an_object,
     "a closure that counts": counting_in_a_closure,
     "an attribute that counts": counting_in_attributes,
     "an iterator": counting_by_an_iterator,
     "an iterator of a list": counting_by_a_list_iterator,
     "every other row": every_other,
-    "an early exit": until_a_row,
-    "another last row": except_the_last,
+    "a late exit": until_a_row,
     "rows in a list": remembering_rows,
     "a list that shrinks": the_same_list_at_times,
     "an error that is caught": catching,
@@ -733,6 +1001,24 @@ def test_methods(caplog):
     assert not is_traced_in_full(caplog, Model().loss, x, y)
     expected = CountingModel().loss(x, y)
     assert mg.compile(CountingModel().loss)(x, y).data == pytest.approx(expected.data, rel=1e-11)
+
+
+def test_another_last_row(caplog):
+    x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
+    assert not is_traced_in_full(caplog, except_the_last, x, y)
+    assert is_traced_in_full(caplog, lambda: except_the_last(x, y))  # the length of y is what it is
+
+
+def test_a_range_among_the_arguments(caplog):
+    def stepped(weight, steps):
+        total = 0.0
+        for _ in steps:
+            weight = mg.tanh(weight * SCALE + 0.1)
+            total = total + weight
+        return total
+
+    assert not is_traced_in_full(caplog, stepped, 0.5, range(3, ROWS))
+    assert is_traced_in_full(caplog, stepped, 0.5, range(0, 3 * ROWS, 3))
 
 
 def test_objects_that_are_made_inside(caplog):

@@ -662,8 +662,10 @@ def _sizes(few: int) -> list[int]:
 
 
 def _lengths(nested: Any) -> Iterator[int]:
-    """How long the axes of the arrays and of the long lists among arguments are."""
-    if shape := _shape_of(nested):
+    """How long the axes of the arrays, and of the long lists and ranges, among arguments are."""
+    if type(nested) is range:
+        yield len(nested) if nested.step == 1 else 0
+    elif shape := _shape_of(nested):
         yield from shape
     elif isinstance(nested, (list, tuple, dict)) and len(nested) <= _MOST_PARTS:
         for part in nested.values() if isinstance(nested, dict) else nested:
@@ -671,13 +673,13 @@ def _lengths(nested: Any) -> Iterator[int]:
 
 
 def _cut(nested: Any, size: int, count: int) -> Any:
-    """The arguments with so many of the first elements along each axis of an array that is as long as the size.
+    """The arguments with so many of the first elements along each axis of an array, or a range, as long as the size.
 
     Raises:
         UnlikeRowsError: if there are arrays of something else than floats and integers, or other long lists.
     """
     kind, shape = type(nested), _shape_of(nested)
-    if kind is list and shape[:1] == (size,):
+    if (kind is range and len(nested) == size and nested.step == 1) or (kind is list and shape[:1] == (size,)):
         return nested[:count]
     if kind in (list, tuple, dict) or is_named_tuple(kind):
         if len(nested) > _MOST_PARTS or size in shape:

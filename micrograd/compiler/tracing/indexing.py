@@ -30,7 +30,7 @@ from micrograd._support.locks import new_lock
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import NAMES_OF_ASKS
 from micrograd.compiler.guards.refusals import TraceError, refused_indices
-from micrograd.compiler.tracing import orders, plain_loops, promotion
+from micrograd.compiler.tracing import growing, orders, plain_loops, promotion
 from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.copying import user_attributes
@@ -50,6 +50,7 @@ _NO_INDICES = "arrays used as indices must be of integer (or boolean) type"  # a
 _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 _PARAMETER = "_what_a_comprehension_goes_through"
+_MAKE_ARRAYS = ("array", "asarray", "stack")
 _TAKES_ROWS = ("range", "zip", "enumerate")
 # The rows that were taken, each with its elements
 _rows: ContextVar[list[tuple[list[Any], list[Any]]]] = ContextVar("rows")
@@ -153,6 +154,9 @@ def _element(table: Sequence[Any], index: Any) -> Any:
 class _Calls(ast.NodeTransformer):
     """Makes calls of each ``table[i]`` that is read, but in annotations, of loops, and of what asks for classes."""
 
+    def __init__(self) -> None:
+        self._growing: list[set[str]] = [set()]  # of each function, the names of the lists that its loops append to
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The call, where it is no part of a sequence that is read."""
         self.generic_visit(node)
@@ -160,6 +164,26 @@ class _Calls(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load) or any(isinstance(part, ast.Slice) for part in parts):
             return node
         return _call("taken", node, [node.value, node.slice])
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """An assignment; to a name that a loop appends to, of a list that takes note of it."""
+        self.generic_visit(node)
+        if len(node.targets) > 1:
+            return node
+        (target,), value = node.targets, node.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            value.elts = list(map(self._growing_one, target.elts, value.elts))
+        else:
+            node.value = self._growing_one(target, value)
+        return node
+
+    def _growing_one(self, target: ast.expr, value: ast.expr) -> ast.expr:
+        """What is assigned to a name."""
+        is_list = isinstance(value, ast.List) or (
+            isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "list"
+        )
+        is_name = isinstance(target, ast.Name) and target.id in self._growing[-1]
+        return _call("growing", value, [value]) if is_list and is_name else value
 
     def visit_For(self, node: ast.For) -> ast.AST:
         """The loop, through what a call gives."""
@@ -176,6 +200,8 @@ class _Calls(ast.NodeTransformer):
         """A call; of sum, or with a generator, another one."""
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _MAKE_ARRAYS:
+            return _call("in_array", node, [node.func, *node.args], node.keywords)
         if name in NAMES_OF_ASKS:
             return _call("asked", node, [node.func, *node.args], node.keywords)
         is_taken = name == "sum"
@@ -208,11 +234,21 @@ class _Calls(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> ast.AST:
         """A function, without the annotation of its result."""
         returns, node.returns = node.returns, None
+        self._growing.append(_appended_to(node))
         self.generic_visit(node)
+        self._growing.pop()
         node.returns = returns
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # ast calls it so
+
+
+def _appended_to(function: Any) -> set[str]:
+    """The names of what loops of a function append to."""
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
+    calls = [node.func for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    appends = [each.value for each in calls if isinstance(each, ast.Attribute) and each.attr == "append"]
+    return {each.id for each in appends if isinstance(each, ast.Name)}
 
 
 def _listed(node: Any) -> ast.expr:
@@ -262,6 +298,7 @@ class _Mark:
 
     taken, through = staticmethod(_taken), staticmethod(plain_loops.through)
     listed, summed = staticmethod(plain_loops.listed), staticmethod(plain_loops.summed)
+    growing, in_array = staticmethod(growing.growing), staticmethod(growing.in_array)
     asked, is_, is_not = staticmethod(plain_loops.asked), staticmethod(_is), staticmethod(_is_not)
 
 

@@ -91,6 +91,7 @@ class OutlineTape(Tape):
         has_failed: whether something had no outline, even if the function caught what was raised.
         nothing: what is in the place of elements.
         taken: rows that were taken from lists, each with its elements.
+        growing: lists that loops append to.
     """
 
     has_failed = False
@@ -99,6 +100,7 @@ class OutlineTape(Tape):
         super().__init__()
         self.count, self.reached = rows, reached
         self.taken: list[tuple[Sequence[Any], tuple[Any, ...]]] = []
+        self.growing: list[Any] = []
         self.nothing = _Nothing(self)._symbol(0, Symbol)
 
     def fail(self, what: str) -> NoReturn:
@@ -155,7 +157,7 @@ class OutlineTape(Tape):
 
     def told(self, x: Any) -> Any:
         """What stands for operands and settings, to be compared."""
-        kind = type(x)
+        kind = getattr(type(x), "stands_for", type(x))
         if kind is Outlined:
             if x.position is None:
                 self.fail("a view of an array")
@@ -392,11 +394,11 @@ class OutlinedList(list[Any]):
     Args:
         by: what says which list it is.
         length: how long it is.
-        row: of rows of numbers, their class and length; None for a list of numbers.
+        row: of rows of numbers, their class and length, or shape; None for a list of numbers.
         nothing: what is in the place of elements.
     """
 
-    def __init__(self, by: Any, length: int, row: tuple[Any, int] | None, nothing: Any) -> None:
+    def __init__(self, by: Any, length: int, row: tuple[Any, Any] | None, nothing: Any) -> None:
         super().__init__([nothing] * length)
         self.by, self.row, self._nothing = by, row, nothing
 
@@ -409,9 +411,18 @@ class OutlinedList(list[Any]):
         if self.row is None:
             return tape.made(by, None, ())
         kind, width = self.row
+        if kind is Outlined:
+            return tape.made(by, None, width)
         row = kind([tape.made((*by, column), None, ()) for column in range(width)])
         tape.taken.append((row, tuple(row)))
         return row
+
+    def shape_of_row(self) -> tuple[int, ...]:
+        """The shape of an element, in an array of the list."""
+        if self.row is None:
+            return ()
+        kind, width = self.row
+        return width if kind is Outlined else (width,)
 
     def __iter__(self) -> Any:
         """Nothing that can be used, for this library, which looks at what functions can reach."""
@@ -430,22 +441,29 @@ class Index:
     Args:
         begin: what it is in the first iteration.
         end: one more than it is in the last one.
+        loop: whose iterations are counted, with the number of the one that runs; None where that is unknown.
     """
 
     __class__ = property(lambda self: int)  # isinstance asks for it
 
-    def __init__(self, begin: int, end: int) -> None:
-        self.begin, self.end = begin, end
+    def __init__(self, begin: int, end: int, loop: Any = None) -> None:
+        self.begin, self.end, self.loop = begin, end, loop
 
     def __add__(self, other: Any) -> Any:
         """Another one."""
-        return Index(self.begin + other, self.end + other) if type(other) is int else _tape().fail("a count")
+        if type(other) is not int:
+            _tape().fail("a count")
+        return Index(self.begin + other, self.end + other, self.loop)
 
     def __sub__(self, other: Any) -> Any:
         """Another one."""
         return self + -other if type(other) is int else _tape().fail("a count")
 
     __radd__ = __add__
+
+    def __bool__(self) -> bool:
+        """Whether it is not 0, now and in all iterations that follow."""
+        return self.__ne__(0)
 
 
 def _is_index(part: Any) -> bool:
@@ -476,6 +494,18 @@ def _noted(name: str) -> Any:
     return method
 
 
+def _compared(name: str) -> Any:
+    """A comparison of the number of an iteration with an integer."""
+
+    def method(self: Index, other: Any) -> Any:
+        if self.loop is None or type(other) is not int:
+            return _tape().fail("a count")
+        self.loop.compared.add(other - self.begin)
+        return getattr(int, name)(self.begin + self.loop.number, other)
+
+    return method
+
+
 def _refused(name: str) -> Any:
     def method(self: Any, *arguments: Any, **settings: Any) -> Any:
         return _tape().fail(name)
@@ -488,9 +518,12 @@ for _name in ("sum", "mean", "prod", "max", "min", "dot", "reshape", "ravel", "f
     setattr(Outlined, _name, _noted(_name))
 for _name in ("item", "fill", "round", "view", "put", "resize"):
     setattr(Outlined, _name, _refused(_name))
-_OF_OBJECTS = {*dir(object)} - {"__eq__", "__format__", "__ge__", "__gt__", "__hash__", "__le__", "__lt__", "__ne__"}
-for _name in {*dir(int)} - (_OF_OBJECTS - {"__repr__", "__str__"}) - {"__add__", "__radd__", "__sub__"}:
+_COMPARISONS = ("__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__")
+_OF_OBJECTS = {*dir(object)} - {"__format__", "__hash__", "__repr__", "__str__"}
+for _name in {*dir(int)} - _OF_OBJECTS - {"__add__", "__radd__", "__sub__", "__bool__"}:
     setattr(Index, _name, _refused("a count"))
+for _name in _COMPARISONS:
+    setattr(Index, _name, _compared(_name))
 Outlined.T = property(lambda array: array.transpose())  # type: ignore[assignment, method-assign]
 
 

@@ -16,13 +16,16 @@ from __future__ import annotations
 import inspect
 import operator
 import sys
-from types import BuiltinFunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from abc import ABC
+from types import BuiltinFunctionType, MemberDescriptorType, ModuleType
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
 from micrograd.compiler.guards.code_names import ASKS
+from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.structure import Same
+from micrograd.compiler.tracing.growing import GrowingList
 from micrograd.compiler.tracing.outline import FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.variables import Look
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 EDGE = 8  # iterations more or fewer than there are rows
-_MOST_UNLIKE = 8  # iterations, the first ones, which may differ from all others
+_MOST_UNLIKE = 8  # iterations, the first ones and the last, which may differ from all others
+_WITHOUT_STATE = (object, ABC, Generic)
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -119,6 +123,9 @@ class _LongRows:
         function: zip or enumerate, if the loop goes through what that gives; else None.
         given: lists, arrays and ranges.
         settings: the named arguments of the function.
+
+    Attributes:
+        compared: the iterations whose numbers others were compared with.
     """
 
     def __init__(self, tape: OutlineTape, function: Any, given: Sequence[Any], settings: dict[str, Any]) -> None:
@@ -129,16 +136,19 @@ class _LongRows:
         lengths = [len(part) if _is_long(tape, part) else -1 for part in self._parts]
         if len(set(lengths)) > 1 or type(self._start) is not int:
             tape.fail("a loop over rows and something else")
-        self._length, self._number, self._before = lengths[0], 0, None
+        self._length, self._started, self._before = lengths[0], 0, None
+        self.compared: set[int] = set()
+        self._grown: list[Any] = []  # how long lists are, and what they were asked for, when each iteration began
 
     def __len__(self) -> int:
         return self._length
 
     def __getitem__(self, number: int) -> Any:
         """What an iteration gets."""
-        items = [Index(part.start, part.stop) if type(part) is range else part[number] for part in self._parts]
+        loop = self if self._started else None  # else it is one of a comprehension, which stands for all of them
+        items = [Index(part.start, part.stop, loop) if type(part) is range else part[number] for part in self._parts]
         if self._function is enumerate:
-            items.insert(0, Index(self._start, self._start + len(self)))
+            items.insert(0, Index(self._start, self._start + len(self), loop))
         return items[0] if self._function is None else tuple(items)
 
     def __iter__(self) -> Iterator[Any]:
@@ -148,24 +158,62 @@ class _LongRows:
         tape, frame = self.tape, sys._getframe(1)
         if frame.f_code.co_flags & _SUSPENDED or not tape.reached.is_as_before():
             tape.fail("a loop that remembers something")
-        begins = _Variables(tape).frame(frame)
-        if begins == self._before:
-            tape.made(("loop", len(self)), None, ())
+        self._grown.append({id(each): (each, each.length(), each.asks) for each in tape.growing})
+        begins = _Variables(tape, self).frame(frame)
+        last = len(self) - _MOST_UNLIKE
+        if self._started < last and begins == self._before and not any(self.number <= n < last for n in self.compared):
+            self._skip(last if max(self.compared, default=-1) >= last else len(self))
+        if self._started == len(self):
             raise StopIteration
-        if self._number == _MOST_UNLIKE:
+        if _MOST_UNLIKE == self._started < last:
             tape.fail("a loop that counts")
-        self._number, self._before = self._number + 1, begins
-        return self[self._number - 1]
+        self._started, self._before = self._started + 1, begins
+        return self[self.number]
+
+    @property
+    def number(self) -> int:
+        """The number of the iteration that runs."""
+        return self._started - 1
+
+    def has_grown(self, each: GrowingList) -> bool:
+        """Whether a list was there when the loop began, and is longer now."""
+        _, length, _ = self._grown[0].get(id(each), (each, each.length(), 0))
+        return each.length() > length
+
+    def _skip(self, end: int) -> None:
+        """Go on at an iteration further on: those up to there do what the last one did, and so lists are known.
+
+        The last ones run by themselves, if one of them may do something else.
+        """
+        tape = self.tape
+        tape.made(("loop", len(self)), None, ())
+        for each, length, asks in self._grown[0].values():
+            growth = each.length() - self._grown[-2][id(each)][1]
+            if self in each.by_number and growth != 1:
+                tape.fail("a list with another number of items than iterations")
+            if self.has_grown(each):
+                if each.asks != asks:
+                    tape.fail("a list that grows")
+                each.become_long(tape, each.length() + growth * (end - self._started))
+            elif each.length() < length:
+                tape.fail("a list that shrinks")
+        tape.growing = [each for each in tape.growing if type(each) is GrowingList]
+        self._started = end
 
 
 class _Variables(Look):
-    """Looks at variables in an outline.
+    """Looks at variables in an outline, at the beginning of an iteration of a loop.
 
     Args:
         tape: the outline.
+        loop: the loop.
     """
 
     _tape: OutlineTape
+
+    def __init__(self, tape: OutlineTape, loop: _LongRows) -> None:
+        super().__init__(tape)
+        self._loop = loop
 
     def at(self, item: Any, depth: int = 0) -> Any:
         """What is known of an object; of a number of the tape, whether it is in other variables, too."""
@@ -178,11 +226,27 @@ class _Variables(Look):
             return kind, self._number(item), len(item), item.row
         if kind is Index:
             return kind, item.begin, item.end
+        if kind is GrowingList:
+            items = item.last() if self._loop.has_grown(item) else tuple(list.__iter__(item))
+            return kind, self._number(item), self.at(items, depth + 1)
         if tape.reached.holds(item) or isinstance(item, (type, ModuleType, Primitive)):
             return kind, Same(item)
         return super().at(item, depth)
 
-    def other(self, item: Any) -> Any:
-        """What is known of a function in C; there is nothing that watches other objects."""
-        is_function = type(item) is BuiltinFunctionType and isinstance(item.__self__, ModuleType)
-        return item if is_function else self._tape.fail("an object in a variable")
+    def other(self, item: Any, depth: int) -> Any:
+        """What is known of a function in C, or of an object of a class in Python; nothing watches others."""
+        kind = type(item)
+        if kind is BuiltinFunctionType and isinstance(item.__self__, ModuleType):
+            return item
+        if not all(map(_is_in_python, kind.__mro__)):
+            self._tape.fail("an object in a variable")
+        slots = [
+            name for base in kind.__mro__ for name, slot in vars(base).items() if type(slot) is MemberDescriptorType
+        ]
+        found = {name: getattr(item, name) for name in slots if hasattr(item, name)} | getattr(item, "__dict__", {})
+        return kind, self._number(item), self.at(found)
+
+
+def _is_in_python(kind: type) -> bool:
+    """Whether objects of a class have no more than attributes and slots, as far as this class says."""
+    return kind in _WITHOUT_STATE or not (is_foreign(kind.__module__) or "__new__" in vars(kind))

@@ -7,11 +7,11 @@ what these lead to. Numbers of the trace are not looked at: the function cannot 
 from __future__ import annotations
 
 from functools import partial
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import is_array
-from micrograd.compiler.guards.structure import Same
+from micrograd.compiler.guards.structure import Same, is_named_tuple
 from micrograd.compiler.tracing.body import UnlikeError
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
@@ -68,7 +68,7 @@ class Look:
             return kind, item.hex()
         if kind in _PLAIN:
             return kind, item
-        if kind is tuple:
+        if kind is tuple or is_named_tuple(kind):
             return kind, tuple(map(inside, item))
         if kind is list:
             return kind, self._number(item), tuple(map(inside, item))
@@ -80,13 +80,24 @@ class Look:
             return kind, item.__code__, inside(item.__closure__), inside(item.__defaults__), inside(item.__kwdefaults__)
         if kind is CellType:
             return kind, inside(_content(item))
+        if kind is MethodType:
+            return kind, inside(item.__func__), inside(item.__self__)
+        if kind is partial:
+            return (
+                kind,
+                self._number(item),
+                inside(item.func),
+                inside(item.args),
+                inside(item.keywords),
+                inside(vars(item)),
+            )
         if is_array(item) and item.dtype == object:
             return kind, self._number(item), item.shape, tuple(map(inside, item.ravel().tolist()))
         if is_array(item):
             return kind, self._number(item), item.dtype, item.shape, item.tobytes()
-        return self.other(item)
+        return self.other(item, depth)
 
-    def other(self, item: Any) -> Any:
+    def other(self, item: Any, depth: int) -> Any:
         """What is known of an object of any other class: which one it is, so one that was made meanwhile is unlike."""
         return type(item), Same(item)
 
