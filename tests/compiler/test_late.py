@@ -3,6 +3,7 @@
 import math
 import random
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -119,3 +120,38 @@ def test_rows_that_are_read_once_do_not_interrupt_a_loop(count):
     w, again = Value(0.5), Value(0.5)
     slopes = [mg.gradient(of(each), [each, *leaves]) for of, each in ((f, w), (mg.compile(f), again))]
     assert [float(slope) for slope in slopes[1]] == pytest.approx([float(slope) for slope in slopes[0]], rel=1e-11)
+
+
+def kalman(p, ys):
+    mean, variance, total = 0.0, 1.0, 0.0
+    for y in ys:
+        variance, error = variance + p[0], y - mean
+        spread = variance + p[1]
+        total += mg.log(spread) + error * error / spread
+        gain = variance / spread
+        mean, variance = mean + gain * error, (1 - gain) * variance
+    return total
+
+
+def filtered(p, ys):
+    def step(state, y):
+        x, weights = state
+        x = p[0] * x + p[1] * np.array([0.3, -0.2, 0.1])
+        weights = weights - 0.5 * (y - x) ** 2
+        total = mg.logsumexp(weights)
+        return (x, weights - total), total
+
+    return mg.scan(step, (np.zeros(3), np.zeros(3)), np.array(ys))[1].sum()
+
+
+@pytest.mark.parametrize("f", [kalman, filtered])
+def test_chains_that_advance_at_different_paces_are_one_loop_for_any_number_of_steps(f):
+    counts = []
+    for steps in (43, 48, 53, 60):
+        p, ys = np.array([0.3, 0.7]), [math.sin(k) for k in range(steps)]
+        fast = mg.compile(mg.value_and_grad(f), backend="numpy")
+        np.testing.assert_allclose(fast(p, ys)[1], mg.grad(f)(p, ys), rtol=1e-9)
+        (forward, _), (backward, _) = loops(fast.program(p, ys))
+        assert min(forward, backward) >= steps - 4
+        counts.append(len(fast.program(p, ys).program.kernels))
+    assert len(set(counts)) == 1

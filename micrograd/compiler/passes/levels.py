@@ -55,38 +55,43 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
         return levels, None
     operands = Operands.of(graph)
     stretches = same_operands(graph, levels, stretches, operands)
-    tried = set[int]()
+    tried = set[tuple[int, int]]()
     while len(tried) < _TRIES:
-        first = next((first for first in _interrupted(stretches) if first not in tried), None)
-        if first is None:
+        part = next((part for part in _interrupted(stretches) if part not in tried), None)
+        if part is None:
             break
-        tried.add(first)
-        levels, stretches = better(graph, (levels, stretches), _delayed(graph, levels, operands, first), operands)
+        tried.add(part)
+        levels, stretches = better(graph, (levels, stretches), _delayed(graph, levels, operands, *part), operands)
     return _aligned(graph, levels, stretches, operands)
 
 
-def _interrupted(stretches: Stretches) -> Iterator[int]:
-    """The first level of each stretch after which it goes on soon, and the first of many that are in no stretch."""
+def _interrupted(stretches: Stretches) -> Iterator[tuple[int, int]]:
+    """From where to where nodes may be late: from the first level of a stretch after which it goes on soon, to the end.
+
+    And from the first of many levels that are in no stretch, up to the stretch after the next one, or to the end.
+    """
     end, last = 1, len(stretches.starts) - 1
     before = (0, 0, 0)
-    for first, period, count in [*stretches.found, (last, 0, 0)]:
+    further = [first for first, _, _ in stretches.found[1:]] + [last, last]
+    for (first, period, count), limit in zip([*stretches.found, (last, 0, 0)], further, strict=False):
         if before[1] == period and first - end <= 2 * period:
-            yield before[0]
+            yield before[0], last
         elif first - end > _GAP:
-            yield end
+            yield end, limit
+            yield end, last
         before, end = (first, period, count), first + period * count
 
 
-def _delayed(graph: Graph, levels: Integers, operands: Operands, first: int) -> Integers:
-    """The last levels on which nodes may stand, of those from a level on; elements of tables stay where they are."""
+def _delayed(graph: Graph, levels: Integers, operands: Operands, first: int, last: int) -> Integers:
+    """The last levels on which nodes may stand, of those from a level to another; elements of tables stay on theirs."""
     nodes = np.flatnonzero(levels >= first)
     owners, _, used = operands.of_nodes(nodes)
     below = np.append(levels, 0)[used]  # the last is that of ONE
-    chosen = np.flatnonzero(below >= first)
+    chosen = np.flatnonzero((below >= first) & (below < last))
     chosen = chosen[np.argsort(-below[chosen], kind="stable")]
     users, used, below = nodes[owners[chosen]], used[chosen], below[chosen]
     late = levels.copy()
-    late[nodes] = int(levels.max())
+    late[nodes[levels[nodes] < last]] = last - 1
     for table in graph.tables:
         late[table] = levels[table]
     cuts = np.flatnonzero(np.diff(below, append=-1)) + 1

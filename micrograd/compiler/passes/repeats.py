@@ -210,7 +210,7 @@ def numbered(nodes: Integers, size: int) -> Integers:
 def _times(nodes: Integers, operands: Operands) -> int:
     """How many iterations it takes to have the same operands again, nodes of as many iterations before; 0 if never."""
     iterations, own = nodes.shape
-    most = min(_MOST_TIMES, iterations // (2 * FEWEST_ITERATIONS))
+    most = max(1, min(_MOST_TIMES, iterations // (2 * FEWEST_ITERATIONS)))
     numbers = numbered(nodes, len(operands.counts))
     begin = iterations // 2
     read = [numbers[operands.of_nodes(nodes[row])[2]] for row in range(begin, begin + 2 * most)]
@@ -218,7 +218,7 @@ def _times(nodes: Integers, operands: Operands) -> int:
     for times in range(1, most + 1):
         if all((one == other).all() for one, other in zip(away[:most], away[times:], strict=False)):
             return times
-    return 0 if most else 1  # few are not looked at
+    return 0
 
 
 def _made_by(graph: Graph) -> tuple[Integers, Integers]:
