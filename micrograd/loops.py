@@ -417,9 +417,10 @@ class Rows(ContextEntry):
 
     Attributes:
         sums_integers: whether integers were added up that have no bounds for more rows.
+        counts: whether the numbers of iterations are computed with.
     """
 
-    sums_integers = False
+    sums_integers = counts = False
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known.
@@ -428,6 +429,14 @@ class Rows(ContextEntry):
             known: the range, the array or the list.
             of_iterations: whether iterations of scan or vmap get its items.
         """
+        raise NotImplementedError
+
+    def numbers(self, counted: range) -> Any:
+        """What stands for the numbers of iterations where these are computed with: a list."""
+        raise NotImplementedError
+
+    def is_near(self, counted: range) -> bool:
+        """Whether there are about as many as rows."""
         raise NotImplementedError
 
     def goes_through(self, count: int) -> None:

@@ -222,6 +222,57 @@ def except_the_last(x, y):
     return total
 
 
+def growing_in_an_object(x, y):
+    recorder, record = Recorder(), {"scales": [], "last": SCALE}
+    for target in y:
+        recorder.step(target)
+        record["last"] = mg.tanh(record["last"] + target)
+        record["scales"].append(record["last"])
+    return sum(recorder.seen) + sum(record["scales"]) + recorder.seen[3]
+
+
+class Recorder:
+    def __init__(self):
+        self.state, self.seen = SCALE, []
+
+    def step(self, target):
+        self.state = mg.tanh(self.state * target)
+        self.seen.append(self.state)
+
+
+def with_times(x, y):
+    height, speed, weights = SCALE, 0.0, np.array([1.0, 2.0])
+    for i in range(1, len(y)):
+        time, place = 0.01 * i, (i + 1) * SCALE
+        speed = speed - 0.01 * (height + mg.sin(time)) + y[i - 1] * place / len(y)
+        height = height + 0.01 * speed + SCALE**2 / i + (weights * i * 0.01 * SCALE).sum() + (i * i - 2.0) * 1e-5
+    return height + speed
+
+
+def discounted(x, y):
+    discounts = []
+    for i in range(len(y)):
+        discounts.append(mg.exp(-SCALE * i * 0.01))  # noqa: PERF401  # which is what is tested
+    return sum([d * t * (2 - i) for i, (d, t) in enumerate(zip(discounts, y, strict=True), 1)])
+
+
+def windows(x, y):
+    total = 0.0
+    for i in range(2, len(y) - 1):
+        a, b, c = y[i - 2 : i + 1]
+        total = total + (a - SCALE * b + c) ** 2
+    for one, other in zip(y, y[1:]):  # noqa: B905, RUF007  # as it is written at times
+        total = total + one * other * SCALE
+    return total
+
+
+def backwards(x, y):
+    total, last = SCALE, len(y) - 1
+    for i in range(len(y)):
+        total = mg.tanh(total * SCALE + y[last - i] * x[-i + last][0]) + 2 * i * 1e-4
+    return total
+
+
 def another_first_row(x, y):
     total, scale = 0.0, SCALE
     for i, target in enumerate(y):
@@ -316,6 +367,10 @@ ALIKE = {
     "rows that grow": rows_that_grow,
     "lists in a list that grows": lists_in_a_list,
     "arrays in a list that grows": arrays_in_a_list,
+    "lists in an object and in a dict": growing_in_an_object,
+    "times": with_times,
+    "discounts": discounted,
+    "windows": windows,
     "another first row": another_first_row,
     "an early exit": until_an_early_row,
     "an object": changed_in_place,
@@ -652,6 +707,11 @@ UNLIKE = {
     "a list that grows at times": growing_at_times,
     "a list of different items": growing_with_others,
     "a late row": a_late_row,
+    "a time that decides": lambda x, y: sum([t * (SCALE if 0.01 * i < 4.2 else 2.0) for i, t in enumerate(y)]),
+    "a whole time": lambda x, y: sum([y[int(i * 0.5)] * SCALE for i in range(len(y))]),
+    "a power of two numbers": lambda x, y: sum([t * SCALE * (i % 7) ** 2 for i, t in enumerate(y)]),
+    "parts that grow": lambda x, y: sum([sum(y[:i]) * SCALE * 1e-3 for i in range(len(y))]),
+    "parts beyond the end": lambda x, y: sum([sum(y[i : i + 3]) * SCALE for i in range(len(y))]),
     "one of the last rows, and a list that grows": growing_until_the_last,
     "an object that counts": counting_in_an_object,
     "a closure that counts": counting_in_a_closure,
@@ -1003,10 +1063,11 @@ def test_methods(caplog):
     assert mg.compile(CountingModel().loss)(x, y).data == pytest.approx(expected.data, rel=1e-11)
 
 
-def test_another_last_row(caplog):
+@pytest.mark.parametrize("function", [except_the_last, backwards])
+def test_loops_that_know_how_many_rows_there_are(function, caplog):
     x, y = numbers(ROWS, 3).tolist(), numbers(ROWS).tolist()
-    assert not is_traced_in_full(caplog, except_the_last, x, y)
-    assert is_traced_in_full(caplog, lambda: except_the_last(x, y))  # the length of y is what it is
+    assert not is_traced_in_full(caplog, function, x, y)
+    assert is_traced_in_full(caplog, lambda: function(x, y))  # the length of y is what it is
 
 
 def test_a_range_among_the_arguments(caplog):
@@ -1031,3 +1092,26 @@ def test_objects_that_are_made_inside(caplog):
         return total
 
     assert is_traced_in_full(caplog, loss, x, y)
+
+
+def test_tables_of_few_numbers(caplog):
+    def pooled(weights, groups, y):
+        total = 0.0
+        for group, target in zip(groups, y, strict=True):
+            first, second = [(weights[0], 1.0), (weights[1], 2.0), (weights[2], 3.0)][group]
+            total = total + (weights[group] - target) ** 2 + first * second * SCALE
+        return total
+
+    y = numbers(ROWS).tolist()
+    groups = [k % 3 for k in range(ROWS)]
+    assert not is_traced_in_full(caplog, pooled, [0.1, 0.2, 0.3], groups, y)
+
+
+def test_arrays_that_are_as_long_as_the_rows(caplog):
+    def paths(weight, x):
+        state = weight * np.ones(x.shape[0])
+        for column in x.T:
+            state = state * np.exp(0.1 * column)
+        return state.mean() + (np.arange(len(x)) * weight * 1e-3).sum()
+
+    assert not is_traced_in_full(caplog, paths, 0.5, numbers(ROWS, 3))

@@ -44,8 +44,7 @@ from micrograd.compiler.passes.transposing import has_samples
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.indexing import with_indices
 from micrograd.compiler.tracing.iterations import BYTES_OF_AN_OPERATION
-from micrograd.compiler.tracing.outline import AskedError, OutlineError, outline
-from micrograd.compiler.tracing.plain_loops import EDGE
+from micrograd.compiler.tracing.outline import EDGE, AskedError, OutlineError, outline
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.compiler.tracing.trace import AbandonedError
 from micrograd.engine.tracer import tracer_on_top
@@ -347,7 +346,8 @@ class ManyRows:
         if few_rows is None or not few_rows.are_of(looked.outlines):
             traces()
             _LOG.debug("%r is traced for %d of %d rows", self._function, sizes[0], size)
-            others = [_OtherRows(size, count, looked.looks if known else None, looked.goes_in) for count in sizes]
+            seen = looked.looks if known else None
+            others = [_OtherRows(size, count, seen, looked.goes_in, looked.counts) for count in sizes]
             programs = [
                 self._special(rows, each, known, looked.answers) for rows, each in zip(others, cut, strict=True)
             ]
@@ -372,7 +372,7 @@ class ManyRows:
         looks = _Looks(reached)
         goes_in = looks.may_go_into_loops()
 
-        def outlines_of(answers: Sequence[float]) -> tuple[list[Any], list[Any]]:
+        def outlines_of(answers: Sequence[float]) -> tuple[_OtherRows, list[Any]]:
             run = partial(self._outlines, size, sizes, arguments, looks, answers)
             with reached.sources.restored():
                 if goes_in:
@@ -380,18 +380,18 @@ class ManyRows:
                 return run()
 
         try:
-            known, outlines = outlines_of(answers)
+            rows, outlines = outlines_of(answers)
         except AskedError:  # few rows answer; if all rows have other answers, the program will say so
-            rows = _OtherRows(size, sizes[-1], looks, goes_in)
-            with taking_rows(rows):
+            few = _OtherRows(size, sizes[-1], looks, goes_in)
+            with taking_rows(few):
                 special = self._make(Structure(arguments[-1]), in_lanes=True, answers=answers)
             answers = [question.answer for question in special.questions]
-            known, outlines = outlines_of(answers)
+            rows, outlines = outlines_of(answers)
         whole, *parts = outlines
         floats = floats_of(parts, whole)
         if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
             raise OutlineError("another number of rows is another program")
-        return _Looked(sizes, arguments, looks, goes_in, known, parts, floats, tuple(answers))
+        return _Looked(sizes, arguments, looks, goes_in, rows.counts, rows.known, parts, floats, tuple(answers))
 
     def _outlines(
         self,
@@ -401,8 +401,8 @@ class ManyRows:
         looks: _Looks,
         answers: Sequence[float],
         reached: ClosedOver | None = None,
-    ) -> tuple[list[Any], list[Any]]:
-        """The known numbers that are as many as the rows, and an outline for all rows and for each of the sizes."""
+    ) -> tuple[_OtherRows, list[Any]]:
+        """What stood for all rows, with the known numbers that were met, and an outline for all and for each size."""
         for looking in (looks, None):  # pragma: no branch  # without a look, no numbers are known
             every, outlines = [], []
             for count, each in zip((size, *sizes), arguments, strict=True):
@@ -411,7 +411,7 @@ class ManyRows:
                     outlines.append(outline(self._function, *each, rows=count, reached=reached, answers=answers))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
-        return every[0].known, outlines
+        return every[0], outlines
 
     def _special(self, rows: _OtherRows, given: Structure, known: list[Any], answers: tuple[float, ...]) -> Specialised:
         """The programs for fewer rows, which meet the same known numbers, for answers to what the function asks.
@@ -439,6 +439,7 @@ class _Looked(NamedTuple):
         arguments: those for all rows, and then for each of the sizes.
         looks: looks at known numbers.
         goes_in: whether loops in Python are looked into.
+        counts: whether the numbers of iterations are computed with.
         known: the known numbers that are as many as the rows.
         outlines: of the sizes.
         floats: which float stands for three that depend on the number of rows; see floats_of.
@@ -449,6 +450,7 @@ class _Looked(NamedTuple):
     arguments: list[Any]
     looks: _Looks
     goes_in: bool
+    counts: bool
     known: list[Any]
     outlines: list[Any]
     floats: dict[tuple[float, ...], float]
@@ -579,14 +581,18 @@ class _OtherRows(Rows):
         count: how many there are to be.
         looks: looks at known numbers; None if these are to have all of their rows.
         goes_in: whether loops in Python are looked into.
+        counts: whether the numbers of iterations are computed with.
 
     Attributes:
         known: what was found of the known numbers that were met, each once, with all of their rows.
     """
 
-    def __init__(self, size: int, count: int, looks: _Looks | None, goes_in: bool = False) -> None:
-        self._size, self._count, self._looks, self._goes_in = size, count, looks, goes_in
+    def __init__(
+        self, size: int, count: int, looks: _Looks | None, goes_in: bool = False, counts: bool = False
+    ) -> None:
+        self._size, self._count, self._looks, self._goes_in, self.counts = size, count, looks, goes_in, counts
         self.known: list[tuple[Any, ...]] = []
+        self._numbers: dict[range, Any] = {}
         self._stands: list[Any] = []
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
@@ -615,6 +621,18 @@ class _OtherRows(Rows):
             self.known.append(found)
             self._stands.append(tape.outermost.standing_for(position, rows, _bounds_of(numbers)))
         return self._stands[position]
+
+    def numbers(self, counted: range) -> Any:
+        """What stands for the numbers of iterations where these are computed with."""
+        if counted not in self._numbers:
+            self.counts = True
+            whole = range(counted.start, counted.stop - self._count + self._size)
+            self._numbers[counted] = self.given([*whole])
+        return self._numbers[counted]
+
+    def is_near(self, counted: range) -> bool:
+        """Whether there are about as many as rows."""
+        return counted.step == 1 and abs(len(counted) - self._count) <= EDGE
 
     def goes_into_loops(self, reached: ClosedOver) -> bool:
         """Whether outlines have shown what they do."""

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.checks import is_array
-from micrograd.compiler.tracing.outline import Index, Outlined, OutlinedList, OutlineTape
+from micrograd.compiler.tracing.outline import Index, OutlinedList, OutlineTape, shape_of_item
 from micrograd.engine.recorder import recorder_on_top
-from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,11 +69,11 @@ class GrowingList(list[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         """An item."""
-        if type(index) is Index and index.loop is not None:
-            self.by_number.append(index.loop)
-            index = index.begin + index.loop.number - self.length()
+        if type(index) is Index and index.times == 1:
+            index, loop = index.now() - self.length(), index.loop
+            self.by_number.append(loop)
             if not -LAST <= index < 0:
-                index.loop.tape.fail("an item far from the end")
+                loop.tape.fail("an item far from the end")
         self.asks += type(index) is not int or not -LAST <= index < 0
         return super().__getitem__(index)
 
@@ -88,16 +86,6 @@ class GrowingList(list[Any]):
         self.__class__ = OutlinedList  # type: ignore[assignment]  # they are lists with attributes, both
         OutlinedList.__init__(self, by, length, row, tape.nothing)  # type: ignore[arg-type]
         del self.asks, self.by_number
-
-
-def shape_of_item(tape: OutlineTape, item: Any) -> Any:
-    """What a row of an OutlinedList is; see there."""
-    kind = type(item)
-    if is_array(item):
-        return Outlined, item.shape
-    if issubclass(kind, (list, tuple)) and all(isinstance(part, (Value, float)) for part in item):
-        return list if issubclass(kind, list) else tuple, len(item)
-    return None if isinstance(item, Value) or kind is float else tape.fail("a list of something else than numbers")
 
 
 def _asked(name: str) -> Any:

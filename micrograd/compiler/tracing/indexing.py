@@ -31,7 +31,9 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import NAMES_OF_ASKS
 from micrograd.compiler.guards.refusals import TraceError, refused_indices
 from micrograd.compiler.tracing import growing, orders, plain_loops, promotion
-from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol
+from micrograd.compiler.tracing.counting import int_of
+from micrograd.compiler.tracing.outline import OutlineTape
+from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol, Symbol
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.tracer import tracer_on_top
@@ -51,6 +53,7 @@ _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 _PARAMETER = "_what_a_comprehension_goes_through"
 _MAKE_ARRAYS = ("array", "asarray", "stack")
+_COMPUTED = [[one, other, type(None)] for one in (ast.Name, ast.BinOp) for other in (ast.Name, ast.BinOp)]
 _TAKES_ROWS = ("range", "zip", "enumerate")
 # The rows that were taken, each with its elements
 _rows: ContextVar[list[tuple[list[Any], list[Any]]]] = ContextVar("rows")
@@ -115,13 +118,21 @@ def watched(roots: list[tuple[str, Any]]) -> ClosedOver:
 def _taken(table: Any, index: Any) -> Any:
     """What ``table[index]`` gives."""
     if (rows := rows_in_use()) is not None:
-        table = rows.given(table)
+        table, index = rows.given(table), int_of(index)
     if isinstance(table, np.ndarray) and orders.is_unknown_index(index):
         found = orders.picked(table, index)
         return table[index] if found is None else found
+    tracer: Any = tracer_on_top()
+    if isinstance(tracer, OutlineTape) and type(table) in _CONTAINERS and table and type(index) is Symbol:
+        return tracer.take(table, index)
     if type(table) not in _CONTAINERS or not issubclass(type(index), (IntSymbol, BoolSymbol)):
         return table[index]
     return table[index] if not table or _kind(table) is None else _element(table, index)
+
+
+def _part(table: Any, begin: Any, end: Any) -> Any:
+    """What ``table[begin:end]`` gives."""
+    return _taken(table, slice(begin, end))
 
 
 def _kind(item: Any) -> Any:
@@ -152,38 +163,48 @@ def _element(table: Sequence[Any], index: Any) -> Any:
 
 
 class _Calls(ast.NodeTransformer):
-    """Makes calls of each ``table[i]`` that is read, but in annotations, of loops, and of what asks for classes."""
+    """Makes calls of each ``table[i]`` that is read, but in annotations, of loops, and of what asks for classes.
 
-    def __init__(self) -> None:
-        self._growing: list[set[str]] = [set()]  # of each function, the names of the lists that its loops append to
+    Args:
+        appended_to: the names of lists that code appends to.
+    """
+
+    def __init__(self, appended_to: set[Any]) -> None:
+        self._appended_to = appended_to
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """The call, where it is no part of a sequence that is read."""
+        """The call, where it is an element that is read, or a part whose two ends are computed."""
         self.generic_visit(node)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        ends = [node.slice.lower, node.slice.upper, node.slice.step] if isinstance(node.slice, ast.Slice) else []
+        if isinstance(node.ctx, ast.Load) and list(map(type, ends)) in _COMPUTED:
+            return _call("part", node, [node.value, *ends[:2]])
         if not isinstance(node.ctx, ast.Load) or any(isinstance(part, ast.Slice) for part in parts):
             return node
         return _call("taken", node, [node.value, node.slice])
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """An assignment; to a name that a loop appends to, of a list that takes note of it."""
+        """An assignment; if it makes a list that code appends to, of one that takes note of it."""
         self.generic_visit(node)
-        if len(node.targets) > 1:
-            return node
-        (target,), value = node.targets, node.value
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            value.elts = list(map(self._growing_one, target.elts, value.elts))
-        else:
-            node.value = self._growing_one(target, value)
+        if len(node.targets) == 1:
+            (target,), value = node.targets, node.value
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                value.elts = list(map(self._growing, map(_name_of, target.elts), value.elts))
+            else:
+                node.value = self._growing(_name_of(target), value)
         return node
 
-    def _growing_one(self, target: ast.expr, value: ast.expr) -> ast.expr:
-        """What is assigned to a name."""
-        is_list = isinstance(value, ast.List) or (
-            isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "list"
-        )
-        is_name = isinstance(target, ast.Name) and target.id in self._growing[-1]
-        return _call("growing", value, [value]) if is_list and is_name else value
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """A dict, with such lists."""
+        self.generic_visit(node)
+        keys = [each.value if isinstance(each, ast.Constant) else None for each in node.keys]
+        node.values = list(map(self._growing, keys, node.values))
+        return node
+
+    def _growing(self, name: Any, value: ast.expr) -> ast.expr:
+        """What gets a name."""
+        is_list = isinstance(value, ast.List) or (isinstance(value, ast.Call) and _name_of(value.func) == "list")
+        return _call("growing", value, [value]) if is_list and name in self._appended_to else value
 
     def visit_For(self, node: ast.For) -> ast.AST:
         """The loop, through what a call gives."""
@@ -234,21 +255,25 @@ class _Calls(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> ast.AST:
         """A function, without the annotation of its result."""
         returns, node.returns = node.returns, None
-        self._growing.append(_appended_to(node))
         self.generic_visit(node)
-        self._growing.pop()
         node.returns = returns
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # ast calls it so
 
 
-def _appended_to(function: Any) -> set[str]:
-    """The names of what loops of a function append to."""
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
-    calls = [node.func for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Call)]
-    appends = [each.value for each in calls if isinstance(each, ast.Attribute) and each.attr == "append"]
-    return {each.id for each in appends if isinstance(each, ast.Name)}
+def _name_of(node: Any) -> Any:
+    """The last name in an expression: of a variable, of an attribute, or a constant key; None where there is none."""
+    if isinstance(node, ast.Subscript):
+        node = node.slice
+    return getattr(node, "id", getattr(node, "attr", getattr(node, "value", None)))
+
+
+def _appended_to(tree: ast.AST) -> set[Any]:
+    """The names of what code appends to."""
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = {_name_of(each.value) for each in calls if isinstance(each, ast.Attribute) and each.attr == "append"}
+    return found - {None}
 
 
 def _listed(node: Any) -> ast.expr:
@@ -296,7 +321,7 @@ def _is_not(one: Any, other: Any) -> Any:
 class _Mark:
     """The functions that the other code calls."""
 
-    taken, through = staticmethod(_taken), staticmethod(plain_loops.through)
+    taken, part, through = staticmethod(_taken), staticmethod(_part), staticmethod(plain_loops.through)
     listed, summed = staticmethod(plain_loops.listed), staticmethod(plain_loops.summed)
     growing, in_array = staticmethod(growing.growing), staticmethod(growing.in_array)
     asked, is_, is_not = staticmethod(plain_loops.asked), staticmethod(_is), staticmethod(_is_not)
@@ -331,7 +356,8 @@ def _other_codes(source: str, name: str) -> dict[Any, CodeType]:
     """The other code for all code in a source, by the text of the first."""
     try:
         before = compile(source, name, "exec", dont_inherit=True)
-        after = compile(_Calls().visit(ast.parse(source)), name, "exec", dont_inherit=True)
+        tree = ast.parse(source)
+        after = compile(_Calls(_appended_to(tree)).visit(tree), name, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):  # of another language, say
         return {}
     pairs, found = [(before, after)], {}

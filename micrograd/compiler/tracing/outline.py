@@ -37,6 +37,7 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.structure import is_named_tuple
 from micrograd.compiler.numbers import shape_of_numbers
 from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, Choosing
+from micrograd.compiler.tracing.counting import Counted
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
 from micrograd.compiler.tracing.promotion import SHORT, is_seen_by_library
 from micrograd.compiler.tracing.questions import Question, Questions
@@ -45,13 +46,14 @@ from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.loops import Iterations, taking
+from micrograd.loops import Iterations, rows_in_use, taking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.engine.primitive import Primitive
 
+EDGE = 8  # iterations, or elements of an array, more or fewer than there are rows
 FEW = 64  # elements that are looked at one by one
 _MOST = 2000  # operations; a function of more goes through arrays in Python
 _MOST_OBJECTS = 1000  # symbols in an array, as in one that has ``ridge * np.eye(30)`` in it
@@ -165,7 +167,7 @@ class OutlineTape(Tape):
         if kind is OutlinedList:
             return x.by, len(x)
         if kind is Index:
-            return "index", x.begin, x.end
+            return "index", x.begin, x.last
         if isinstance(x, Value):
             return "number", self.position(x)
         if kind in (list, tuple) or is_named_tuple(kind):
@@ -188,7 +190,7 @@ class OutlineTape(Tape):
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What a function of NumPy that works element by element makes of arrays."""
         inputs = known_rows(inputs)
-        if not any(isinstance(x, Outlined) for x in inputs):
+        if not any(isinstance(x, Outlined) or self._is_as_long(x) for x in inputs):
             return super().of_elements(ufunc, method, inputs, settings)
         plain, name = [_stand_in(x) for x in inputs], ufunc.__name__
         given = {key: x for key, x in settings.items() if x is not None}
@@ -199,6 +201,10 @@ class OutlineTape(Tape):
         if ufunc is not np.matmul and not (method == "reduce" and name in _REDUCED):
             self.fail(f"np.{name}.{method}")
         return self.made((name, method), (inputs, given), np.shape(getattr(ufunc, method)(*plain, **settings)))
+
+    def _is_as_long(self, x: Any) -> bool:
+        """Whether it is an array of plain numbers, with about as many as there are rows, such as np.ones(len(rows))."""
+        return type(x) is np.ndarray and x.dtype != object and any(abs(n - self.count) <= EDGE for n in x.shape)
 
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What another function of NumPy makes of arrays."""
@@ -239,6 +245,14 @@ class OutlineTape(Tape):
             self.fail("the derivative of, or by, what is no number or array")
         shape = (*around, *(nested.shape if isinstance(nested, Outlined) else ()))
         return self.made(by, None, shape) if other is None else self._like(other, by, None, shape)
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """The element at an index that is not known: a number, or a row of numbers."""
+        if not isinstance(index, Symbol):
+            return super().take(elements, index)
+        if (row := shape_of_item(self, elements[0])) is None:
+            return self.made("take", (elements, index), ())
+        return OutlinedList(("take", self.told((elements, index))), len(elements), row, self.nothing)[0]
 
     def copies(self, scalars: Sequence[Any], source: Any) -> NoReturn:
         """Give up: a derivative is asked for inside of the function."""
@@ -425,8 +439,12 @@ class OutlinedList(list[Any]):
         return width if kind is Outlined else (width,)
 
     def __iter__(self) -> Any:
-        """Nothing that can be used, for this library, which looks at what functions can reach."""
-        return super().__iter__() if is_seen_by_library() else _tape().fail("a loop over a list")
+        """The elements, if they are few; nothing that can be used, for this library, which looks at what is reached."""
+        if is_seen_by_library():
+            return super().__iter__()
+        if len(self) >= FEW // 2:
+            _tape().fail("a loop over a list")
+        return iter([self[index] for index in range(len(self))])
 
     def of_terms(self, name: str, *others: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """What a function of sequences makes of its numbers: a number."""
@@ -435,31 +453,55 @@ class OutlinedList(list[Any]):
         return _tape().made(name, (self, others), ())
 
 
-class Index:
-    """The number of an iteration, or one that is larger or smaller by a number: an index, and nothing else.
+def shape_of_item(tape: OutlineTape, item: Any) -> Any:
+    """What a row of an OutlinedList is; see there."""
+    kind = type(item)
+    if is_array(item):
+        return Outlined, item.shape
+    if issubclass(kind, (list, tuple)) and all(isinstance(part, (Value, float)) for part in item):
+        return list if issubclass(kind, list) else tuple, len(item)
+    return None if isinstance(item, Value) or kind is float else tape.fail("a list of something else than numbers")
+
+
+class Index(Counted):
+    """The number of an iteration, of which an outline has the first ones.
 
     Args:
-        begin: what it is in the first iteration.
-        end: one more than it is in the last one.
         loop: whose iterations are counted, with the number of the one that runs; None where that is unknown.
+        counted, times, plus: see Counted.
     """
 
-    __class__ = property(lambda self: int)  # isinstance asks for it
+    def __init__(self, loop: Any, counted: range, times: int = 1, plus: int = 0) -> None:
+        super().__init__(counted, times, plus)
+        self.loop = loop
 
-    def __init__(self, begin: int, end: int, loop: Any = None) -> None:
-        self.begin, self.end, self.loop = begin, end, loop
+    @property
+    def begin(self) -> int:
+        """What it is in the first iteration."""
+        return self.counted.start * self.times + self.plus
 
-    def __add__(self, other: Any) -> Any:
-        """Another one."""
-        if type(other) is not int:
+    @property
+    def last(self) -> int:
+        """What it is in the last iteration."""
+        return (self.counted.stop - 1) * self.times + self.plus
+
+    def now(self) -> int:
+        """What it is in the iteration that runs."""
+        if self.loop is None:
             _tape().fail("a count")
-        return Index(self.begin + other, self.end + other, self.loop)
+        return (self.counted.start + self.loop.number) * self.times + self.plus
 
-    def __sub__(self, other: Any) -> Any:
-        """Another one."""
-        return self + -other if type(other) is int else _tape().fail("a count")
+    def changed(self, times: int, plus: int) -> Index:
+        """One with another factor, to which something else is added."""
+        return Index(self.loop, self.counted, times, plus)
 
-    __radd__ = __add__
+    def itself(self) -> Any:
+        """What stands for the number of the iteration."""
+        rows = rows_in_use()
+        numbers = None if rows is None else rows.numbers(self.counted)
+        if type(numbers) is not OutlinedList:
+            _tape().fail("a count")
+        return numbers[Index(None, range(len(numbers)))]
 
     def __bool__(self) -> bool:
         """Whether it is not 0, now and in all iterations that follow."""
@@ -478,10 +520,17 @@ def _is_unknown_index(part: Any) -> bool:
 
 
 def _first(index: Any, length: int) -> Any:
-    """An index, in the first iteration, where in each there is an element at it."""
+    """An index, in the first iteration, where in each there is an element at it, or there are so many from it on."""
+    if type(index) is slice and type(index.start) is type(index.stop) is Index and index.step is None:
+        start, stop = index.start, index.stop
+        is_same = start.loop is stop.loop and start.times == stop.times == 1
+        if not is_same or not 0 <= start.begin <= stop.begin or stop.last > length:
+            _tape().fail("a part beyond the rows")
+        return slice(start.begin, stop.begin)
     if type(index) is not Index:
         return index
-    return index.begin if index.begin >= 0 and index.end <= length else _tape().fail("an index beyond the rows")
+    is_inside = min(index.begin, index.last) >= 0 and max(index.begin, index.last) < length
+    return index.begin if is_inside else _tape().fail("an index beyond the rows")
 
 
 def _noted(name: str) -> Any:
@@ -498,10 +547,11 @@ def _compared(name: str) -> Any:
     """A comparison of the number of an iteration with an integer."""
 
     def method(self: Index, other: Any) -> Any:
-        if self.loop is None or type(other) is not int:
+        if type(other) is not int or self.times != 1:
             return _tape().fail("a count")
+        now = self.now()
         self.loop.compared.add(other - self.begin)
-        return getattr(int, name)(self.begin + self.loop.number, other)
+        return getattr(int, name)(now, other)
 
     return method
 
@@ -520,7 +570,7 @@ for _name in ("item", "fill", "round", "view", "put", "resize"):
     setattr(Outlined, _name, _refused(_name))
 _COMPARISONS = ("__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__")
 _OF_OBJECTS = {*dir(object)} - {"__format__", "__hash__", "__repr__", "__str__"}
-for _name in {*dir(int)} - _OF_OBJECTS - {"__add__", "__radd__", "__sub__", "__bool__"}:
+for _name in {*dir(int)} - _OF_OBJECTS - {*vars(Counted), "__bool__"}:
     setattr(Index, _name, _refused("a count"))
 for _name in _COMPARISONS:
     setattr(Index, _name, _compared(_name))

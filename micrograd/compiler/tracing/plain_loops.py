@@ -25,8 +25,9 @@ import numpy as np
 from micrograd.compiler.guards.code_names import ASKS
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.structure import Same
+from micrograd.compiler.tracing.counting import counts_of
 from micrograd.compiler.tracing.growing import GrowingList
-from micrograd.compiler.tracing.outline import FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
+from micrograd.compiler.tracing.outline import EDGE, FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.variables import Look
 from micrograd.engine.primitive import Primitive
@@ -37,7 +38,6 @@ from micrograd.loops import rows_in_use
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-EDGE = 8  # iterations more or fewer than there are rows
 _MOST_UNLIKE = 8  # iterations, the first ones and the last, which may differ from all others
 _WITHOUT_STATE = (object, ABC, Generic)
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -54,7 +54,18 @@ def through(function: Any, *given: Any, **settings: Any) -> Any:
     rows.goes_through(max((len(each) for each in given if isinstance(each, (range, list, np.ndarray))), default=0))
     if isinstance(tape, OutlineTape) and any(_is_long(tape, each) for each in given):
         return _LongRows(tape, function, given, settings)
+    if rows.counts and not isinstance(tape, OutlineTape):
+        given = tuple([counts_of(each) if type(each) is range and rows.is_near(each) else each for each in given])
+        if function is enumerate and isinstance(given[0], (list, np.ndarray)):
+            return _enumerated(*given, **settings)
     return given[0] if function is None else function(*given, **settings)
+
+
+def _enumerated(given: Any, start: int = 0) -> Any:
+    """What enumerate gives, where a few of many rows are traced."""
+    numbers, rows = range(start, start + len(given)), rows_in_use()
+    is_near = rows is not None and rows.is_near(numbers)
+    return zip(counts_of(numbers) if is_near else numbers, given, strict=True)
 
 
 def listed(function: Callable[[Any], Any], rows: Any) -> Any:
@@ -134,6 +145,8 @@ class _LongRows:
         if function is enumerate and len(given) > 1:
             self._parts, self._start = given[:1], given[1]
         lengths = [len(part) if _is_long(tape, part) else -1 for part in self._parts]
+        if function is zip and not settings.get("strict") and min(lengths) > 0:
+            lengths = [min(lengths)]
         if len(set(lengths)) > 1 or type(self._start) is not int:
             tape.fail("a loop over rows and something else")
         self._length, self._started, self._before = lengths[0], 0, None
@@ -145,11 +158,14 @@ class _LongRows:
 
     def __getitem__(self, number: int) -> Any:
         """What an iteration gets."""
-        loop = self if self._started else None  # else it is one of a comprehension, which stands for all of them
-        items = [Index(part.start, part.stop, loop) if type(part) is range else part[number] for part in self._parts]
+        items = [self._index(part) if type(part) is range else part[number] for part in self._parts]
         if self._function is enumerate:
-            items.insert(0, Index(self._start, self._start + len(self), loop))
+            items.insert(0, self._index(range(self._start, self._start + len(self))))
         return items[0] if self._function is None else tuple(items)
+
+    def _index(self, counted: range) -> Index:
+        loop = self if self._started else None  # else it is one of a comprehension, which stands for all of them
+        return Index(loop, counted)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -225,7 +241,7 @@ class _Variables(Look):
         if kind is OutlinedList:
             return kind, self._number(item), len(item), item.row
         if kind is Index:
-            return kind, item.begin, item.end
+            return kind, item.begin, item.last
         if kind is GrowingList:
             items = item.last() if self._loop.has_grown(item) else tuple(list.__iter__(item))
             return kind, self._number(item), self.at(items, depth + 1)

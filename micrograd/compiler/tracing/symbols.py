@@ -24,6 +24,7 @@ from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError
 from micrograd.compiler.guards.sources import resuming
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.tracing import promotion
+from micrograd.compiler.tracing.counting import number_of
 from micrograd.compiler.tracing.largest import Reading, is_handed_on
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.node import Node
@@ -138,7 +139,7 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
         finally:
             if tape.observer is not None and tape.observer.is_paused:
                 tape.observer.resume()
-        return general(self, other)
+        return general(self, number_of(other))
 
     return named(operator, primitive)
 
