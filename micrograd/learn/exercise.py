@@ -69,13 +69,25 @@ class Mistake:
 
     Args:
         name: what it is called, a few words.
-        source: the answer as Python.
+        source: the answer as Python; or what to replace in the solution, each part with what is there instead.
         why: what is wrong with it, to be read below the facts.
     """
 
     name: str
-    source: str
+    source: str | tuple[str, ...]
     why: str
+
+    def answer(self, solution: str) -> str:
+        """The answer as Python, for this solution of the exercise.
+
+        Raises:
+            ValueError: if the solution has no such part.
+        """
+        if isinstance(self.source, str):
+            return self.source
+        for part, instead in zip(self.source[::2], self.source[1::2], strict=True):
+            solution = without(solution, part, instead)
+        return solution
 
 
 @dataclass(frozen=True)
@@ -158,4 +170,4 @@ class Verdict:
 @lru_cache
 def _results_of_mistakes(exercise: Exercise) -> list[list[Result]]:
     kind = exercise.kind
-    return [kind.results(kind.read(answer_of(mistake.source))) for mistake in exercise.mistakes]
+    return [kind.results(kind.read(answer_of(mistake.answer(exercise.solution)))) for mistake in exercise.mistakes]

@@ -599,7 +599,7 @@ class TestWhatNeverEnds:
     @pytest.mark.unmeasured
     def test_verdicts_are_those_of_this_process(self, number):
         exercise = EXERCISES[number]
-        for source in (exercise.solution, *(mistake.source for mistake in exercise.mistakes)):
+        for source in (exercise.solution, *(mistake.answer(exercise.solution) for mistake in exercise.mistakes)):
             answer = answer_of(source)
             assert mg.learn.check(number, answer) == mg.learn.check(number, answer, seconds=None)
 

@@ -37,7 +37,7 @@ def test_the_solution_is_right_and_each_known_mistake_is_told_from_the_others(ex
     verdict = mg.learn.check(exercise.number, answer_of(exercise.solution))
     assert (bool(verdict), verdict.message) == (True, exercise.because)
     for mistake in exercise.mistakes:
-        verdict = mg.learn.check(exercise.number, answer_of(mistake.source))
+        verdict = mg.learn.check(exercise.number, answer_of(mistake.answer(exercise.solution)))
         assert (bool(verdict), verdict.mistake) == (False, mistake.name)
         assert mistake.why in verdict.message
         facts, _, _ = verdict.message.partition(f"\n{mistake.why}")

@@ -5,7 +5,7 @@ Each solution is the class as it stands after that step, so a learner who is stu
 
 from __future__ import annotations
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.engines import Engine, Order
 
 NUMBER = """
@@ -166,8 +166,8 @@ EXERCISES = (
         NUMBER,
         "A number, and room for how much the result moves with it.",
         (
-            Mistake("no grad", without(NUMBER, "        self.grad = 0.0\n", ""), "The gradient needs a place, too."),
-            Mistake("grad 1", without(NUMBER, "= 0.0", "= 1.0"), "Only the root begins with 1, and only when asked."),
+            Mistake("no grad", ("        self.grad = 0.0\n", ""), "The gradient needs a place, too."),
+            Mistake("grad 1", ("= 0.0", "= 1.0"), "Only the root begins with 1, and only when asked."),
             Mistake(
                 "shared",
                 "class Value:\n    data = 0.0\n    grad = 0.0\n\n    def __init__(self, data):\n"
@@ -176,7 +176,7 @@ EXERCISES = (
             ),
             Mistake(
                 "not kept",
-                without(NUMBER, "self.data = data", "data = data"),
+                ("self.data = data", "data = data"),
                 "`data = data` ends with __init__; self.data stays.",
             ),
         ),
@@ -192,26 +192,22 @@ EXERCISES = (
         (
             Mistake(
                 "a bare number",
-                without(NUMBER + ADDS, "return Value(self.data + other.data)", "return self.data + other.data"),
+                ("return Value(self.data + other.data)", "return self.data + other.data"),
                 "A bare number cannot remember anything: put it into a Value.",
             ),
             Mistake(
                 "in place",
-                without(
-                    NUMBER + ADDS,
-                    "return Value(self.data + other.data)",
-                    "self.data += other.data\n        return self",
-                ),
+                ("return Value(self.data + other.data)", "self.data += other.data\n        return self"),
                 "This changes a itself. The sum is a new Value.",
             ),
             Mistake(
                 "the box, not the number",
-                without(NUMBER + ADDS, "other.data)", "other)"),
+                ("other.data)", "other)"),
                 "other is a Value; its number is other.data.",
             ),
             Mistake(
                 "not returned",
-                without(NUMBER + ADDS, "return Value(self.data", "Value(self.data"),
+                ("return Value(self.data", "Value(self.data"),
                 "The sum was made and thrown away: return it.",
             ),
         ),
@@ -225,23 +221,13 @@ EXERCISES = (
         NUMBER + ADDS + MULTIPLIES,
         "With + and * alone every polynomial can be written.",
         (
-            Mistake(
-                "still a sum",
-                without(NUMBER + ADDS + MULTIPLIES, "self.data * other", "self.data + other"),
-                "The sign inside has stayed a plus.",
-            ),
+            Mistake("still a sum", ("self.data * other", "self.data + other"), "The sign inside has stayed a plus."),
             Mistake(
                 "a bare number",
-                without(
-                    NUMBER + ADDS + MULTIPLIES, "return Value(self.data * other.data)", "return self.data * other.data"
-                ),
+                ("return Value(self.data * other.data)", "return self.data * other.data"),
                 "Put the product into a Value.",
             ),
-            Mistake(
-                "a square",
-                without(NUMBER + ADDS + MULTIPLIES, "self.data * other.data", "self.data * self.data"),
-                "This multiplies a with itself.",
-            ),
+            Mistake("a square", ("self.data * other.data", "self.data * self.data"), "This multiplies a with itself."),
         ),
     ),
     Exercise(
@@ -257,15 +243,15 @@ EXERCISES = (
         REMEMBERS,
         "Now every result is the root of a graph.",
         (
-            Mistake("the same sign", without(REMEMBERS, '"*"', '"+"'), "Copied from the sum: a product has *."),
-            Mistake("one operand", without(REMEMBERS, '(self, other), "*"', '(self,), "*"'), "A product has two."),
+            Mistake("the same sign", ('"*"', '"+"'), "Copied from the sum: a product has *."),
+            Mistake("one operand", ('(self, other), "*"', '(self,), "*"'), "A product has two."),
             Mistake(
                 "numbers",
-                without(REMEMBERS, '(self, other), "+"', '(self.data, other.data), "+"'),
+                ('(self, other), "+"', '(self.data, other.data), "+"'),
                 "Numbers do not say where they come from. Keep the Values.",
             ),
-            Mistake("only the sum", without(REMEMBERS, ', (self, other), "*"', ""), "A product remembers, too."),
-            Mistake("not stored", without(REMEMBERS, "set(operands)", "set()"), "__init__ takes operands; keep them."),
+            Mistake("only the sum", (', (self, other), "*"', ""), "A product remembers, too."),
+            Mistake("not stored", ("set(operands)", "set()"), "__init__ takes operands; keep them."),
         ),
     ),
     Exercise(
@@ -284,23 +270,22 @@ EXERCISES = (
         (
             Mistake(
                 "= for +=",
-                without(START + SUM, "+= out.grad", "= out.grad"),
+                ("+= out.grad", "= out.grad"),
                 "With = the second contribution overwrites the first. Write +=.",
             ),
             Mistake(
                 "the root's 1",
-                without(START + SUM, "+= out.grad", "+= 1.0"),
+                ("+= out.grad", "+= 1.0"),
                 "The local derivative of a sum is 1, but it is multiplied by the gradient of the sum.",
             ),
             Mistake(
                 "self alone",
-                without(START + SUM, "            other.grad += out.grad\n", ""),
+                ("            other.grad += out.grad\n", ""),
                 "The other operand gets its contribution as well.",
             ),
             Mistake(
                 "too early",
-                without(
-                    START + SUM,
+                (
                     "        def _backward():\n            self.grad += out.grad\n"
                     "            other.grad += out.grad\n\n        out._backward = _backward\n",
                     "        self.grad += out.grad\n        other.grad += out.grad\n",
@@ -309,7 +294,7 @@ EXERCISES = (
             ),
             Mistake(
                 "numbers forgotten",
-                without(START + SUM, "        self._backward = lambda: None\n", ""),
+                ("        self._backward = lambda: None\n", ""),
                 "The walk calls _backward of every Value, also of those that were made from a number.",
             ),
         ),
@@ -328,7 +313,7 @@ EXERCISES = (
         (
             Mistake(
                 "= for +=",
-                without(START + SUM + PRODUCT, ".grad += self.data", ".grad = self.data"),
+                (".grad += self.data", ".grad = self.data"),
                 "In a * a the second line wipes out the first. Write +=.",
             ),
             Mistake(
@@ -342,7 +327,7 @@ EXERCISES = (
             ),
             Mistake(
                 "without the chain",
-                without(START + SUM + PRODUCT, "other.data * out.grad", "other.data"),
+                ("other.data * out.grad", "other.data"),
                 "The local derivative alone is not enough: multiply by out.grad.",
             ),
             Mistake(
@@ -373,11 +358,9 @@ EXERCISES = (
         (
             Mistake(
                 "before its operands",
-                without(
-                    ORDER,
+                (
                     "            seen.add(node)\n",
                     "            seen.add(node)\n            order.append(node)\n",
-                ).replace(
                     "                visit(operand)\n            order.append(node)\n",
                     "                visit(operand)\n",
                 ),
@@ -385,7 +368,7 @@ EXERCISES = (
             ),
             Mistake(
                 "twice",
-                without(ORDER, "        if node not in seen:\n            seen.add(node)\n", "        if True:\n"),
+                ("        if node not in seen:\n            seen.add(node)\n", "        if True:\n"),
                 "A shared Value is reached more than once. Remember those that were seen.",
             ),
             Mistake(
@@ -397,7 +380,7 @@ EXERCISES = (
             ),
             Mistake(
                 "without the root",
-                without(ORDER, "    visit(root)\n", "    for operand in root._prev:\n        visit(operand)\n"),
+                ("    visit(root)\n", "    for operand in root._prev:\n        visit(operand)\n"),
                 "root itself belongs into it, last.",
             ),
         ),
@@ -413,23 +396,22 @@ EXERCISES = (
         (
             Mistake(
                 "without the 1",
-                without(WITH_BACKWARD, "        self.grad = 1.0\n", ""),
+                ("        self.grad = 1.0\n", ""),
                 "The root begins with 1: f moves with f once as much. With 0, nothing but zeros is passed on.",
             ),
             Mistake(
                 "forwards",
-                without(WITH_BACKWARD, "reversed(order_of(self))", "order_of(self)"),
+                ("reversed(order_of(self))", "order_of(self)"),
                 "Forwards, each passes its gradient on before it has any.",
             ),
             Mistake(
                 "without the root",
-                without(WITH_BACKWARD, "reversed(order_of(self))", "reversed(order_of(self)[:-1])"),
+                ("reversed(order_of(self))", "reversed(order_of(self)[:-1])"),
                 "The root is the first to pass its gradient on.",
             ),
             Mistake(
                 "again by every path",
-                without(
-                    WITH_BACKWARD,
+                (
                     "        for node in reversed(order_of(self)):\n            node._backward()\n",
                     "        todo = [self]\n        while todo:\n"
                     "            node = todo.pop()\n            node._backward()\n            todo += node._prev\n",
@@ -452,21 +434,17 @@ EXERCISES = (
         (
             Mistake(
                 "not on the left",
-                without(WITH_NUMBERS, "__radd__", "radd").replace("__rmul__", "rmul"),
+                ("__radd__", "radd", "__rmul__", "rmul"),
                 "Numbers on the left side are missing: __radd__ and __rmul__.",
             ),
             Mistake(
                 "the sum alone",
-                without(
-                    WITH_NUMBERS,
-                    WRAPS + "        out = Value(self.data * other",
-                    "        out = Value(self.data * other",
-                ),
+                (WRAPS + "        out = Value(self.data * other", "        out = Value(self.data * other"),
                 "A product with a number on its right is missing.",
             ),
             Mistake(
                 "rmul adds",
-                without(WITH_NUMBERS, "return self * other", "return self + other"),
+                ("return self * other", "return self + other"),
                 "Copied from __radd__: 2 * a is no sum.",
             ),
         ),
@@ -482,18 +460,16 @@ EXERCISES = (
         (
             Mistake(
                 "turned around",
-                without(WITH_DIFFERENCES, "return (-self) + other", "return self + (-1) * other"),
+                ("return (-self) + other", "return self + (-1) * other"),
                 "__rsub__ is for 1 - a: self is what is subtracted.",
             ),
             Mistake(
                 "without a graph",
-                without(WITH_DIFFERENCES, "return self * -1", "return Value(-self.data)"),
+                ("return self * -1", "return Value(-self.data)"),
                 "This Value has forgotten where it comes from, and nothing goes back through it.",
             ),
-            Mistake("one side alone", without(WITH_DIFFERENCES, "__rsub__", "rsub"), "1 - a is missing: __rsub__."),
-            Mistake(
-                "still a plus", without(WITH_DIFFERENCES, "self + (-1) * other", "self + other"), "The minus is gone."
-            ),
+            Mistake("one side alone", ("__rsub__", "rsub"), "1 - a is missing: __rsub__."),
+            Mistake("still a plus", ("self + (-1) * other", "self + other"), "The minus is gone."),
         ),
     ),
     Exercise(
@@ -509,25 +485,21 @@ EXERCISES = (
         WITH_POWERS,
         "Only powers needed a derivative of their own; division follows.",
         (
-            Mistake("no factor", without(WITH_POWERS, "+= exponent * self", "+= self"), "The exponent is a factor."),
+            Mistake("no factor", ("+= exponent * self", "+= self"), "The exponent is a factor."),
             Mistake(
                 "the exponent stays",
-                without(WITH_POWERS, "** (exponent - 1)", "** exponent"),
+                ("** (exponent - 1)", "** exponent"),
                 "The exponent is one less: x**(n - 1).",
             ),
-            Mistake(
-                "without the chain",
-                without(WITH_POWERS, "(exponent - 1) * out.grad", "(exponent - 1)"),
-                "Multiply by out.grad.",
-            ),
+            Mistake("without the chain", ("(exponent - 1) * out.grad", "(exponent - 1)"), "Multiply by out.grad."),
             Mistake(
                 "turned around",
-                without(WITH_POWERS, "return other * self**-1", "return self * other**-1"),
+                ("return other * self**-1", "return self * other**-1"),
                 "1 / a came out as a / 1.",
             ),
             Mistake(
                 "= for +=",
-                without(WITH_POWERS, "self.grad += exponent", "self.grad = exponent"),
+                ("self.grad += exponent", "self.grad = exponent"),
                 "A base that is used elsewhere as well loses its other contributions. Write +=.",
             ),
         ),
@@ -543,23 +515,19 @@ EXERCISES = (
         (
             Mistake(
                 "of the input",
-                without(WHOLE, "1 - t**2", "1 - self.data**2"),
+                ("1 - t**2", "1 - self.data**2"),
                 "It is 1 - t**2, with t the result, not the input.",
             ),
-            Mistake("not squared", without(WHOLE, "1 - t**2", "1 - t"), "t is squared."),
-            Mistake(
-                "without the chain",
-                without(WHOLE, "(1 - t**2) * out.grad", "(1 - t**2)"),
-                "Multiply by out.grad.",
-            ),
+            Mistake("not squared", ("1 - t**2", "1 - t"), "t is squared."),
+            Mistake("without the chain", ("(1 - t**2) * out.grad", "(1 - t**2)"), "Multiply by out.grad."),
             Mistake(
                 "= for +=",
-                without(WHOLE, "self.grad += (1", "self.grad = (1"),
+                ("self.grad += (1", "self.grad = (1"),
                 "An operand that is used elsewhere as well loses its other contributions. Write +=.",
             ),
             Mistake(
                 "without a graph",
-                without(WHOLE, '(self,), "tanh"', '(), ""'),
+                ('(self,), "tanh"', '(), ""'),
                 "The result does not remember its operand, so the walk never gets there.",
             ),
         ),

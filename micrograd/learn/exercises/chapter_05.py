@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from micrograd import functional
 from micrograd.engine.value import Value
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.graphs import Zeros
 from micrograd.learn.kinds.values import Number
@@ -55,23 +55,19 @@ EXERCISES = (
         NEURON,
         "A neuron is a weighted sum that is bent.",
         (
-            Mistake("no bias", without(NEURON, "total = bias", "total = 0.0"), "The bias belongs into the sum."),
-            Mistake(
-                "not bent", without(NEURON, "mg.tanh(total)", "total"), "The sum goes through tanh before it goes out."
-            ),
+            Mistake("no bias", ("total = bias", "total = 0.0"), "The bias belongs into the sum."),
+            Mistake("not bent", ("mg.tanh(total)", "total"), "The sum goes through tanh before it goes out."),
             Mistake(
                 "the bias outside",
-                without(NEURON, "total = bias", "total = 0.0").replace("mg.tanh(total)", "mg.tanh(total) + bias"),
+                ("total = bias", "total = 0.0", "mg.tanh(total)", "mg.tanh(total) + bias"),
                 "The bias is added before the tanh: it moves the bend to another place.",
             ),
             Mistake(
                 "each one bent",
-                without(NEURON, "total + weight * x", "total + mg.tanh(weight * x)").replace(
-                    "return mg.tanh(total)", "return total"
-                ),
+                ("total + weight * x", "total + mg.tanh(weight * x)", "return mg.tanh(total)", "return total"),
                 "There is one tanh, around the whole sum.",
             ),
-            Mistake("added", without(NEURON, "weight * x", "weight + x"), "Each weight is multiplied by its input."),
+            Mistake("added", ("weight * x", "weight + x"), "Each weight is multiplied by its input."),
         ),
     ),
     Exercise(
@@ -112,27 +108,30 @@ EXERCISES = (
         (
             Mistake(
                 "one bias for all",
-                without(LAYER, "        total = bias\n", "        total = biases[0]\n"),
+                ("        total = bias\n", "        total = biases[0]\n"),
                 "Each neuron has a bias of its own.",
             ),
             Mistake(
                 "the last one",
-                without(LAYER, "return outputs", "return outputs[-1:]"),
+                ("return outputs", "return outputs[-1:]"),
                 "Every neuron gives an output: return the whole list.",
             ),
             Mistake(
                 "summed up",
-                without(LAYER, "return outputs", "return sum(outputs)"),
+                ("return outputs", "return sum(outputs)"),
                 "The outputs stay side by side: the next layer weighs each of them by itself.",
             ),
             Mistake(
                 "the sum goes on",
-                without(LAYER, "    outputs = []\n", "    outputs, total = [], 0.0\n").replace(
-                    "        total = bias\n", "        total = total + bias\n"
+                (
+                    "    outputs = []\n",
+                    "    outputs, total = [], 0.0\n",
+                    "        total = bias\n",
+                    "        total = total + bias\n",
                 ),
                 "The sum of the neuron before is still in total: begin again for each.",
             ),
-            Mistake("not bent", without(LAYER, "mg.tanh(total)", "total"), "Each output goes through tanh."),
+            Mistake("not bent", ("mg.tanh(total)", "total"), "Each output goes through tanh."),
         ),
     ),
     Exercise(

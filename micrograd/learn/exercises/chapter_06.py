@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Number
 
@@ -45,29 +45,30 @@ EXERCISES = (
         SQUARED,
         "Off by 2 counts four times as much as off by 1.",
         (
-            Mistake(
-                "the sum", without(SQUARED, "total / len(predictions)", "total"), "This is the sum. Divide by how many."
-            ),
+            Mistake("the sum", ("total / len(predictions)", "total"), "This is the sum. Divide by how many."),
             Mistake(
                 "not squared",
-                without(SQUARED, "(prediction - target) ** 2", "(prediction - target)"),
+                ("(prediction - target) ** 2", "(prediction - target)"),
                 "Without the square, too much and too little cancel.",
             ),
             Mistake(
                 "sizes",
-                without(SQUARED, "(prediction - target) ** 2", "abs(prediction - target)"),
+                ("(prediction - target) ** 2", "abs(prediction - target)"),
                 "This is the mean absolute error. It is a loss, too, but another one.",
             ),
             Mistake(
                 "the square of the mean",
-                without(SQUARED, "(prediction - target) ** 2", "(prediction - target)").replace(
-                    "total / len(predictions)", "(total / len(predictions)) ** 2"
+                (
+                    "(prediction - target) ** 2",
+                    "(prediction - target)",
+                    "total / len(predictions)",
+                    "(total / len(predictions)) ** 2",
                 ),
                 "Square first, then take the mean.",
             ),
             Mistake(
                 "halved",
-                without(SQUARED, "total / len(predictions)", "total / len(predictions) / 2"),
+                ("total / len(predictions)", "total / len(predictions) / 2"),
                 "Some books halve it, so that the slope is simpler. Here the mean alone is asked for.",
             ),
         ),
@@ -95,17 +96,15 @@ EXERCISES = (
         SOFTMAX,
         "Whatever the scores are, these are positive and add up to 1.",
         (
-            Mistake(
-                "too large", without(SOFTMAX, "score - largest", "score"), "exp(1000) is more than a float can hold."
-            ),
+            Mistake("too large", ("score - largest", "score"), "exp(1000) is more than a float can hold."),
             Mistake(
                 "not divided",
-                without(SOFTMAX, "part / total", "part + 0 * total"),
+                ("part / total", "part + 0 * total"),
                 "They do not add up to 1: divide each by the sum of all.",
             ),
             Mistake(
                 "without exp",
-                without(SOFTMAX, "mg.exp(score - largest)", "score"),
+                ("mg.exp(score - largest)", "score"),
                 "Scores may be negative or all 0. Take the exp of each first.",
             ),
             Mistake(
@@ -146,11 +145,7 @@ EXERCISES = (
             ),
             Mistake(
                 "the sign",
-                without(
-                    CROSS_ENTROPY,
-                    "return largest + mg.log(total) - scores[target]",
-                    "return scores[target] - largest - mg.log(total)",
-                ),
+                ("return largest + mg.log(total) - scores[target]", "return scores[target] - largest - mg.log(total)"),
                 "This is the log of the probability, which is negative. The loss is minus that.",
             ),
             Mistake(
@@ -160,12 +155,12 @@ EXERCISES = (
             ),
             Mistake(
                 "whatever is largest",
-                without(CROSS_ENTROPY, "- scores[target]", "- largest"),
+                ("- scores[target]", "- largest"),
                 "What counts is the score of the target, and not that of the winner.",
             ),
             Mistake(
                 "not put back",
-                without(CROSS_ENTROPY, "largest + mg.log", "mg.log"),
+                ("largest + mg.log", "mg.log"),
                 "The largest was taken out of the exponents: add it again.",
             ),
         ),
@@ -186,27 +181,27 @@ EXERCISES = (
         (
             Mistake(
                 "turned around",
-                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[-p[0], 1 - p[1], -p[2]]"),
+                ("[p[0], p[1] - 1, p[2]]", "[-p[0], 1 - p[1], -p[2]]"),
                 "This is y minus p, the way to go. The gradient is the other way.",
             ),
             Mistake(
                 "the probabilities",
-                without(SLOPES, "p[1] - 1", "p[1]"),
+                ("p[1] - 1", "p[1]"),
                 "The score of the target is subtracted in the loss. What does that do to its slope?",
             ),
             Mistake(
                 "one from each",
-                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[q - 1 for q in p]"),
+                ("[p[0], p[1] - 1, p[2]]", "[q - 1 for q in p]"),
                 "Only the target has a 1 to subtract.",
             ),
             Mistake(
                 "another target",
-                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[p[0] - 1, p[1], p[2]]"),
+                ("[p[0], p[1] - 1, p[2]]", "[p[0] - 1, p[1], p[2]]"),
                 "The target is at place 1, which is the second one.",
             ),
             Mistake(
                 "the target alone",
-                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[0.0, p[1] - 1, 0.0]"),
+                ("[p[0], p[1] - 1, p[2]]", "[0.0, p[1] - 1, 0.0]"),
                 "The other scores matter, too: they are in the sum of exps.",
             ),
         ),

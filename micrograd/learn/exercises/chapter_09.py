@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
@@ -73,17 +73,17 @@ EXERCISES = (
         (
             Mistake(
                 "the rest is lost",
-                without(BATCHES, "range(0, len(rows), size)", "range(0, len(rows) - size + 1, size)"),
+                ("range(0, len(rows), size)", "range(0, len(rows) - size + 1, size)"),
                 "What is left at the end makes a batch as well, a shorter one.",
             ),
             Mistake(
                 "overlapping",
-                without(BATCHES, "range(0, len(rows), size)", "range(len(rows))"),
+                ("range(0, len(rows), size)", "range(len(rows))"),
                 "Each row belongs into one batch: begin the next where the last one ended.",
             ),
             Mistake(
                 "one too many",
-                without(BATCHES, "start + size]", "start + size + 1]"),
+                ("start + size]", "start + size + 1]"),
                 "A slice ends before its second number: start + size is right.",
             ),
             Mistake(
@@ -111,23 +111,19 @@ EXERCISES = (
         ACCURACY,
         "This is what people want to know. It has no slope, so the network learns from the loss instead.",
         (
-            Mistake(
-                "the count",
-                without(ACCURACY, "right / len(digits)", "right"),
-                "A fraction is wanted: divide by how many.",
-            ),
+            Mistake("the count", ("right / len(digits)", "right"), "A fraction is wanted: divide by how many."),
             Mistake(
                 "counted from 1",
-                without(ACCURACY, "max(scores)) == digit", "max(scores)) + 1 == digit"),
+                ("max(scores)) == digit", "max(scores)) + 1 == digit"),
                 "Places are counted from 0, as digits are.",
             ),
-            Mistake("the smallest", without(ACCURACY, "max(scores)", "min(scores)"), "The guess is the largest score."),
+            Mistake("the smallest", ("max(scores)", "min(scores)"), "The guess is the largest score."),
             Mistake(
                 "the size of the score",
-                without(ACCURACY, "scores.index(max(scores)) == digit", "scores[digit] > 0.5"),
+                ("scores.index(max(scores)) == digit", "scores[digit] > 0.5"),
                 "What counts is which score is the largest, and not how large it is.",
             ),
-            Mistake("the wrong ones", without(ACCURACY, "== digit", "!= digit"), "This is the fraction that is wrong."),
+            Mistake("the wrong ones", ("== digit", "!= digit"), "This is the fraction that is wrong."),
         ),
     ),
     Exercise(
@@ -162,16 +158,16 @@ EXERCISES = (
         CONFUSION,
         "On the diagonal is what was right. Everything else tells you what to look at.",
         (
-            Mistake("turned", without(CONFUSION, "table[digit][guess]", "table[guess][digit]"), "Rows are what is so."),
+            Mistake("turned", ("table[digit][guess]", "table[guess][digit]"), "Rows are what is so."),
             Mistake(
                 "one row, many times",
-                without(CONFUSION, "[[0] * kinds for _ in range(kinds)]", "[[0] * kinds] * kinds"),
+                ("[[0] * kinds for _ in range(kinds)]", "[[0] * kinds] * kinds"),
                 "All rows are the same list here, so a count in one is in all of them. Make each again.",
             ),
-            Mistake("at most once", without(CONFUSION, "+= 1", "= 1"), "The same mix-up may come again: count it."),
+            Mistake("at most once", ("+= 1", "= 1"), "The same mix-up may come again: count it."),
             Mistake(
                 "the mistakes alone",
-                without(CONFUSION, "        table[digit]", "        if digit != guess:\n            table[digit]"),
+                ("        table[digit]", "        if digit != guess:\n            table[digit]"),
                 "What was right belongs on the diagonal.",
             ),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Number
 
@@ -66,26 +66,24 @@ EXERCISES = (
         (
             Mistake(
                 "no dots",
-                without(COUNTS, 'zip("." + name, name + ".")', "zip(name, name[1:])"),
+                ('zip("." + name, name + ".")', "zip(name, name[1:])"),
                 "How names begin and end is missing: a dot stands before each name and after it.",
             ),
-            Mistake("no end", without(COUNTS, 'name + "."', "name"), "A name ends, too: the last letter before a dot."),
+            Mistake("no end", ('name + "."', "name"), "A name ends, too: the last letter before a dot."),
             Mistake(
                 "no beginning",
-                without(COUNTS, 'zip("." + name, name + ".")', 'zip(name, name[1:] + ".")'),
+                ('zip("." + name, name + ".")', 'zip(name, name[1:] + ".")'),
                 "A name begins, too: a dot before the first letter.",
             ),
             Mistake(
                 "turned",
-                without(
-                    COUNTS, "[letters.index(one)][letters.index(after)]", "[letters.index(after)][letters.index(one)]"
-                ),
+                ("[letters.index(one)][letters.index(after)]", "[letters.index(after)][letters.index(one)]"),
                 "The row is the letter that comes first, and the column the one after it.",
             ),
-            Mistake("at most once", without(COUNTS, "+= 1", "= 1"), "The same pair may come again: count it."),
+            Mistake("at most once", ("+= 1", "= 1"), "The same pair may come again: count it."),
             Mistake(
                 "one long text",
-                without(COUNTS, "in names:", 'in ["".join(names)]:'),
+                ("in names:", 'in ["".join(names)]:'),
                 "The last letter of a name and the first of the next are no pair: between them is a dot.",
             ),
         ),
@@ -105,12 +103,12 @@ EXERCISES = (
         (
             Mistake(
                 "the old sum",
-                without(CHANCES, " + extra * len(counts)", " or 1"),
+                (" + extra * len(counts)", " or 1"),
                 "These do not add up to 1: the extras belong into the sum, too.",
             ),
             Mistake(
                 "one extra in the sum",
-                without(CHANCES, "extra * len(counts)", "extra"),
+                ("extra * len(counts)", "extra"),
                 "Each count has got an extra, so the sum has grown by as many.",
             ),
             Mistake(
@@ -120,7 +118,7 @@ EXERCISES = (
             ),
             Mistake(
                 "beside the largest",
-                without(CHANCES, "total = sum(counts) + extra * len(counts)", "total = max(counts) + extra"),
+                ("total = sum(counts) + extra * len(counts)", "total = max(counts) + extra"),
                 "Divided by the largest, they do not add up to 1.",
             ),
             Mistake(
@@ -165,12 +163,12 @@ EXERCISES = (
             ),
             Mistake(
                 "one too late",
-                without(DRAW, "return place", "return place + 1"),
+                ("return place", "return place + 1"),
                 "Places begin at 0, as everywhere in Python.",
             ),
             Mistake(
                 "the impossible",
-                without(DRAW, "total > number", "total >= number"),
+                ("total > number", "total >= number"),
                 "Greater than, or a chance of 0 is drawn when the number is 0.",
             ),
             Mistake(
@@ -213,11 +211,7 @@ EXERCISES = (
         EXAMPLES,
         "A name of n letters makes n + 1 examples, each of the same size.",
         (
-            Mistake(
-                "no end",
-                without(EXAMPLES, "[*signs, 0]", "signs"),
-                "That a name ends here must be learned, too: the 0.",
-            ),
+            Mistake("no end", ("[*signs, 0]", "signs"), "That a name ends here must be learned, too: the 0."),
             Mistake(
                 "no zeros before",
                 "def examples(signs, size):\n    signs = [*signs, 0]\n"
@@ -226,17 +220,17 @@ EXERCISES = (
             ),
             Mistake(
                 "turned around",
-                without(EXAMPLES, "[*before[1:], sign]", "[sign, *before[:-1]]"),
+                ("[*before[1:], sign]", "[sign, *before[:-1]]"),
                 "In order: the number that came last stands last.",
             ),
             Mistake(
                 "always the beginning",
-                without(EXAMPLES, "        before = [*before[1:], sign]\n", ""),
+                ("        before = [*before[1:], sign]\n", ""),
                 "What stands before moves along with the name.",
             ),
             Mistake(
                 "it sees the answer",
-                without(EXAMPLES, "[*before, sign]", "[*before[1:], sign, sign]"),
+                ("[*before, sign]", "[*before[1:], sign, sign]"),
                 "The number that is to be guessed stands among those before it. That is cheating.",
             ),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from micrograd.engine.value import Value
 from micrograd.functional import dot, softmax
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.graphs import Zeros
 from micrograd.learn.kinds.values import Number
@@ -60,30 +60,27 @@ EXERCISES = (
         (
             Mistake(
                 "not divided",
-                without(WEIGHTS, " / len(query) ** 0.5", ""),
+                (" / len(query) ** 0.5", ""),
                 "The dot products of longer vectors are larger. Divide by the root of their length before softmax.",
             ),
             Mistake(
                 "divided by the length",
-                without(WEIGHTS, "len(query) ** 0.5", "len(query)"),
+                ("len(query) ** 0.5", "len(query)"),
                 "By the root of the length: a sum of n numbers of either sign grows like the root of n.",
             ),
             Mistake(
                 "divided afterwards",
-                without(WEIGHTS, " / len(query) ** 0.5", "").replace(
-                    "float(weight)", "float(weight) / len(query) ** 0.5"
-                ),
+                (" / len(query) ** 0.5", "", "float(weight)", "float(weight) / len(query) ** 0.5"),
                 "Divided after softmax, the weights do not add up to 1. Divide what goes into it.",
             ),
             Mistake(
                 "no softmax",
-                without(WEIGHTS, "[float(weight) for weight in mg.softmax(fits)]", "fits"),
+                ("[float(weight) for weight in mg.softmax(fits)]", "fits"),
                 "These are how well the keys fit. Softmax makes weights of them.",
             ),
             Mistake(
                 "all to the best",
-                without(
-                    WEIGHTS,
+                (
                     "[float(weight) for weight in mg.softmax(fits)]",
                     "[float(i == fits.index(max(fits))) for i in range(len(fits))]",
                 ),
@@ -120,7 +117,7 @@ EXERCISES = (
             ),
             Mistake(
                 "a plain mean",
-                without(MIXED, "sum(weight * number", "sum(number / len(weights)"),
+                ("sum(weight * number", "sum(number / len(weights)"),
                 "Here all of them count alike. Each number is multiplied by the weight of its value.",
             ),
             Mistake(
@@ -128,9 +125,7 @@ EXERCISES = (
                 "def mixed(weights, values):\n    return values[weights.index(max(weights))]",
                 "Only the value with the largest weight is heard. All of them are, each as much as its weight.",
             ),
-            Mistake(
-                "no weights", without(MIXED, "weight * number", "number"), "Each number counts as much as its weight."
-            ),
+            Mistake("no weights", ("weight * number", "number"), "Each number counts as much as its weight."),
             Mistake(
                 "not added up",
                 "def mixed(weights, values):\n"
@@ -237,28 +232,22 @@ EXERCISES = (
         (
             Mistake(
                 "multiplied",
-                without(CHANCES, "score / temperature", "score * temperature"),
+                ("score / temperature", "score * temperature"),
                 "This is the other way round: a high temperature makes the chances more alike.",
             ),
             Mistake(
                 "divided afterwards",
-                without(CHANCES, "score / temperature", "score").replace(
-                    "float(chance)", "float(chance) / temperature"
-                ),
+                ("score / temperature", "score", "float(chance)", "float(chance) / temperature"),
                 "Divided after softmax, they do not add up to 1.",
             ),
             Mistake(
                 "no temperature",
-                without(CHANCES, "score / temperature", "score"),
+                ("score / temperature", "score"),
                 "The temperature makes no difference here. (What is taken away from all scores makes none, either.)",
             ),
             Mistake(
                 "no softmax",
-                without(
-                    CHANCES,
-                    "mg.softmax([score / temperature for score in scores])",
-                    "[s / temperature for s in scores]",
-                ),
+                ("mg.softmax([score / temperature for score in scores])", "[s / temperature for s in scores]"),
                 "These are scores. Softmax makes chances of them.",
             ),
         ),

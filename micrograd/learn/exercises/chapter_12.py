@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Number
 
@@ -69,12 +69,12 @@ EXERCISES = (
         (
             Mistake(
                 "the nearest",
-                without(LEVELS, "max(", "min("),
+                ("max(", "min("),
                 "A number must wait for the last of its operands, not only for the first.",
             ),
             Mistake(
                 "the last operand",
-                without(LEVELS, "max(found[place] for place in places)", "found[places[-1]]"),
+                ("max(found[place] for place in places)", "found[places[-1]]"),
                 "Any of the operands may be the one to wait for, not only the one named last.",
             ),
             Mistake(
@@ -113,7 +113,7 @@ EXERCISES = (
         (
             Mistake(
                 "turned on its side",
-                without(TIMES, "for row in rows]", "for row in zip(*rows)]"),
+                ("for row in rows]", "for row in zip(*rows)]"),
                 "A number for each row, not for each column.",
             ),
             Mistake(
@@ -131,7 +131,7 @@ EXERCISES = (
                 "def times(rows, x):\n    return [sum(w * n for row in rows for w, n in zip(row, x))]",
                 "Each row has a sum of its own.",
             ),
-            Mistake("added", without(TIMES, "weight * number", "weight + number"), "Each is multiplied by that of x."),
+            Mistake("added", ("weight * number", "weight + number"), "Each is multiplied by that of x."),
         ),
     ),
     Exercise(
@@ -156,7 +156,7 @@ EXERCISES = (
         (
             Mistake(
                 "not turned",
-                without(BACK, "zip(*rows)", "rows"),
+                ("zip(*rows)", "rows"),
                 "This is times again. x[j] meets the numbers of column j, one in each row.",
             ),
             Mistake(
@@ -166,7 +166,7 @@ EXERCISES = (
             ),
             Mistake(
                 "without the gradients",
-                without(BACK, "weight * gradient ", "weight "),
+                ("weight * gradient ", "weight "),
                 "These are the local derivatives. Each is multiplied by the gradient of its result.",
             ),
             Mistake(
@@ -176,7 +176,7 @@ EXERCISES = (
             ),
             Mistake(
                 "divided",
-                without(BACK, "weight * gradient ", "gradient / (weight or 1.0) "),
+                ("weight * gradient ", "gradient / (weight or 1.0) "),
                 "The way back does not undo the way forward. Each contribution is the gradient times the weight.",
             ),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
@@ -70,15 +70,11 @@ EXERCISES = (
         STEP,
         "There is no rate in it: the curvature says how far.",
         (
-            Mistake(
-                "uphill", without(STEP, "x - slope", "x + slope"), "Where the slope is above 0, go back: subtract."
-            ),
-            Mistake(
-                "the way alone", without(STEP, "x - slope", "-slope"), "This is the way. Where does it lead from x?"
-            ),
+            Mistake("uphill", ("x - slope", "x + slope"), "Where the slope is above 0, go back: subtract."),
+            Mistake("the way alone", ("x - slope", "-slope"), "This is the way. Where does it lead from x?"),
             Mistake(
                 "multiplied",
-                without(STEP, "slope / curvature", "slope * curvature"),
+                ("slope / curvature", "slope * curvature"),
                 "The more it bends, the sooner the bottom comes: divide by the curvature.",
             ),
             Mistake(
@@ -88,7 +84,7 @@ EXERCISES = (
             ),
             Mistake(
                 "twice as far",
-                without(STEP, "slope / curvature", "2 * slope / curvature"),
+                ("slope / curvature", "2 * slope / curvature"),
                 "This leads as high up on the other side. The slope itself is 0 at half the way.",
             ),
         ),
@@ -135,17 +131,17 @@ EXERCISES = (
         (
             Mistake(
                 "only straight ones",
-                without(TABLE, "2 * x", "0.0"),
+                ("2 * x", "0.0"),
                 "x and y are multiplied in x*x*y: the slope for x changes with y, too.",
             ),
             Mistake(
                 "half of the mixed ones",
-                without(TABLE, "[2 * x, 6 * y]", "[0.0, 6 * y]"),
+                ("[2 * x, 6 * y]", "[0.0, 6 * y]"),
                 "The slope for y is x*x + 3*y**2, and that changes with x.",
             ),
             Mistake(
                 "the rows turned",
-                without(TABLE, "[[2 * y, 2 * x], [2 * x, 6 * y]]", "[[2 * x, 2 * y], [6 * y, 2 * x]]"),
+                ("[[2 * y, 2 * x], [2 * x, 6 * y]]", "[[2 * x, 2 * y], [6 * y, 2 * x]]"),
                 "In each row comes first what changes with x.",
             ),
             Mistake(
@@ -156,7 +152,7 @@ EXERCISES = (
             ),
             Mistake(
                 "not brought down",
-                without(TABLE, "6 * y", "3 * y"),
+                ("6 * y", "3 * y"),
                 "The slope of 3*y**2 is 6*y: the power comes down as a factor.",
             ),
         ),
@@ -189,26 +185,25 @@ EXERCISES = (
                 "def step(place, slopes, table):\n    return [place[i] - slopes[i] / table[i][i] for i in range(2)]",
                 "A step in one direction changes the slope in the other: b and c say by how much.",
             ),
-            Mistake(
-                "uphill",
-                without(TWO, "x - (d", "x + (d").replace("y - (a", "y + (a"),
-                "The slopes are to become 0: go against them.",
-            ),
+            Mistake("uphill", ("x - (d", "x + (d", "y - (a", "y + (a"), "The slopes are to become 0: go against them."),
             Mistake(
                 "a sum below the line",
-                without(TWO, "a * d - b * c", "a * d + b * c"),
+                ("a * d - b * c", "a * d + b * c"),
                 "Below the line stands a difference: a * d - b * c.",
             ),
             Mistake(
                 "the table times the slopes",
-                without(TWO, "(d * slope_x - b * slope_y) / size", "(a * slope_x + b * slope_y)").replace(
-                    "(a * slope_y - c * slope_x) / size", "(c * slope_x + d * slope_y)"
+                (
+                    "(d * slope_x - b * slope_y) / size",
+                    "(a * slope_x + b * slope_y)",
+                    "(a * slope_y - c * slope_x) / size",
+                    "(c * slope_x + d * slope_y)",
                 ),
                 "This multiplies by the table. The equations must be solved, which is a division by it.",
             ),
             Mistake(
                 "the way alone",
-                without(TWO, "x - (d", "-(d").replace("y - (a", "-(a"),
+                ("x - (d", "-(d", "y - (a", "-(a"),
                 "This is the way. Where does it lead from the place?",
             ),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
@@ -84,7 +84,7 @@ EXERCISES = (
         (
             Mistake(
                 "without the root",
-                without(SPREAD, " ** 0.5", ""),
+                (" ** 0.5", ""),
                 "A sum of n products is not n times as spread, but root n times: signs cancel.",
             ),
             Mistake(
@@ -99,7 +99,7 @@ EXERCISES = (
             ),
             Mistake(
                 "half as large",
-                without(SPREAD, "2 if", "0.5 if"),
+                ("2 if", "0.5 if"),
                 "A relu makes the numbers smaller, so its weights must be larger.",
             ),
             Mistake(
@@ -125,28 +125,26 @@ EXERCISES = (
         SATURATED,
         "Of the gradients that arrive at these, less than a tenth goes through.",
         (
-            Mistake(
-                "the count", without(SATURATED, " / len(outputs)", ""), "A fraction is wanted: divide by how many."
-            ),
+            Mistake("the count", (" / len(outputs)", ""), "A fraction is wanted: divide by how many."),
             Mistake(
                 "one end alone",
-                without(SATURATED, "1 - out**2 < 0.1", "out > 0.9**0.5"),
+                ("1 - out**2 < 0.1", "out > 0.9**0.5"),
                 "A tanh is flat at both ends: near -1, too.",
             ),
             Mistake(
                 "the output",
-                without(SATURATED, "1 - out**2 < 0.1", "abs(out) > 0.9"),
+                ("1 - out**2 < 0.1", "abs(out) > 0.9"),
                 "0.1 is a bound for the slope. At an output of 0.9 the slope is 0.19.",
             ),
-            Mistake("the others", without(SATURATED, "< 0.1", ">= 0.1"), "This is the fraction that still learns."),
+            Mistake("the others", ("< 0.1", ">= 0.1"), "This is the fraction that still learns."),
             Mistake(
                 "the slope of something else",
-                without(SATURATED, "1 - out**2 < 0.1", "out * (1 - out) < 0.1"),
+                ("1 - out**2 < 0.1", "out * (1 - out) < 0.1"),
                 "That is the slope of a sigmoid. The one of tanh is 1 - out**2.",
             ),
             Mistake(
                 "tanh once more",
-                without(SATURATED, "1 - out**2", "1 - mg.tanh(out) ** 2"),
+                ("1 - out**2", "1 - mg.tanh(out) ** 2"),
                 "The outputs are what tanh gave. Do not apply it again.",
             ),
         ),
@@ -196,7 +194,7 @@ EXERCISES = (
         (
             Mistake(
                 "silent once",
-                without(DEAD, "all(", "any("),
+                ("all(", "any("),
                 "A relu may be silent for some examples. It is dead if it is so for all of them.",
             ),
             Mistake(
@@ -209,10 +207,10 @@ EXERCISES = (
                 "def dead(rows):\n    return sum(all(out == 0 for out in row) for row in rows)",
                 "This goes along the rows, which are examples. A neuron is a column.",
             ),
-            Mistake("the living", without(DEAD, "sum(all", "sum(not all"), "These are the ones that are not dead."),
+            Mistake("the living", ("sum(all", "sum(not all"), "These are the ones that are not dead."),
             Mistake(
                 "the first example alone",
-                without(DEAD, "for row in rows)", "for row in rows[:1])"),
+                ("for row in rows)", "for row in rows[:1])"),
                 "One example says little. A neuron that is silent here may speak for the next one.",
             ),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
@@ -121,30 +121,30 @@ EXERCISES = (
         (
             Mistake(
                 "signs cancel",
-                without(DECAYED, "weight**2", "weight"),
+                ("weight**2", "weight"),
                 "Without the square, a negative weight makes the loss smaller, and nothing holds it.",
             ),
             Mistake(
                 "sizes",
-                without(DECAYED, "weight**2", "abs(weight)"),
+                ("weight**2", "abs(weight)"),
                 "This is a price, too, on sizes (it makes many weights exactly 0). Squares are asked for.",
             ),
             Mistake(
                 "a reward",
-                without(DECAYED, "loss + amount", "loss - amount"),
+                ("loss + amount", "loss - amount"),
                 "Subtracted, it is a reward: the larger the weights, the smaller the loss.",
             ),
             Mistake(
                 "the mean",
-                without(DECAYED, "for weight in weights)", "for weight in weights) / len(weights)"),
+                ("for weight in weights)", "for weight in weights) / len(weights)"),
                 "The sum is asked for: each weight has its price, however many there are.",
             ),
             Mistake(
                 "the square of the sum",
-                without(DECAYED, "sum(weight**2 for weight in weights)", "sum(weights) ** 2"),
+                ("sum(weight**2 for weight in weights)", "sum(weights) ** 2"),
                 "Square each weight, then add. Otherwise weights of both signs cancel.",
             ),
-            Mistake("the price alone", without(DECAYED, "loss + ", ""), "The price comes on top of the loss."),
+            Mistake("the price alone", ("loss + ", ""), "The price comes on top of the loss."),
         ),
     ),
     Exercise(
@@ -187,19 +187,15 @@ EXERCISES = (
         (
             Mistake(
                 "not scaled",
-                without(DROPOUT, " / (1 - rate)", ""),
+                (" / (1 - rate)", ""),
                 "Then the sum is larger when all are on than it was in training. Divide by 1 - rate.",
             ),
             Mistake(
                 "divided by the rate",
-                without(DROPOUT, "/ (1 - rate)", "/ (rate or 1.0)"),
+                ("/ (1 - rate)", "/ (rate or 1.0)"),
                 "The rate is the fraction that is dropped. The fraction that is kept is 1 - rate.",
             ),
-            Mistake(
-                "scaled down",
-                without(DROPOUT, "/ (1 - rate)", "* (1 - rate)"),
-                "Few are on, so those have to be larger: divide.",
-            ),
+            Mistake("scaled down", ("/ (1 - rate)", "* (1 - rate)"), "Few are on, so those have to be larger: divide."),
             Mistake(
                 "left out",
                 "def dropout(numbers, kept, rate):\n"
@@ -212,11 +208,7 @@ EXERCISES = (
                 "    return [number * keep / fraction for number, keep in zip(numbers, kept)]",
                 "Divide by the fraction that is kept on average, 1 - rate, and not by that of this one draw.",
             ),
-            Mistake(
-                "the dropped ones",
-                without(DROPOUT, "number * keep", "number * (1 - keep)"),
-                "A 1 means that the number is kept.",
-            ),
+            Mistake("the dropped ones", ("number * keep", "number * (1 - keep)"), "A 1 means that the number is kept."),
         ),
     ),
     Exercise(
@@ -253,17 +245,17 @@ EXERCISES = (
             ),
             Mistake(
                 "where it stopped",
-                without(BEST, "    return place", "    return epoch"),
+                ("    return place", "    return epoch"),
                 "The place of the best loss is asked for, and not the one at which the training stops.",
             ),
             Mistake(
                 "one too patient",
-                without(BEST, "epoch - place >= patience", "epoch - place > patience"),
+                ("epoch - place >= patience", "epoch - place > patience"),
                 "With a patience of 1 it stops at the first epoch that is no better.",
             ),
             Mistake(
                 "the same is better",
-                without(BEST, "loss < losses[place]", "loss <= losses[place]"),
+                ("loss < losses[place]", "loss <= losses[place]"),
                 "A loss that is only as small as the best one is no progress: the first one counts.",
             ),
             Mistake(
@@ -274,7 +266,7 @@ EXERCISES = (
                 "    return losses.index(min(losses))",
                 "Compare with the smallest so far, and not with the one before: it may fall and still be worse.",
             ),
-            Mistake("counted from 1", without(BEST, "return place", "return place + 1"), "Places begin at 0."),
+            Mistake("counted from 1", ("return place", "return place + 1"), "Places begin at 0."),
         ),
     ),
     Exercise(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
@@ -96,28 +96,28 @@ EXERCISES = (
         (
             Mistake(
                 "turned over",
-                without(SLIDE, "weights[i][j]", "weights[height - 1 - i][width - 1 - j]"),
+                ("weights[i][j]", "weights[height - 1 - i][width - 1 - j]"),
                 "In mathematics, a convolution turns the weights over first. Networks do not, and here it is not asked "
                 "for.",
             ),
             Mistake(
                 "one place too few",
-                without(SLIDE, " + 1)", ")"),
+                (" + 1)", ")"),
                 "The last place counts as well: 3 weights fit into 8 pixels at 8 - 3 + 1 places.",
             ),
             Mistake(
                 "side by side",
-                without(SLIDE, "width + 1)", "width + 1, width)").replace("height + 1)", "height + 1, height)"),
+                ("width + 1)", "width + 1, width)", "height + 1)", "height + 1, height)"),
                 "The filter moves by one pixel each time, so that places overlap.",
             ),
             Mistake(
                 "the mean",
-                without(SLIDE, "for j in range(width))", "for j in range(width)) / (height * width)"),
+                ("for j in range(width))", "for j in range(width)) / (height * width)"),
                 "The sum is asked for, and not the mean.",
             ),
             Mistake(
                 "rows for columns",
-                without(SLIDE, "image[top + i][left + j]", "image[top + j][left + i]"),
+                ("image[top + i][left + j]", "image[top + j][left + i]"),
                 "weights[i][j] lies on image[top + i][left + j]: rows on rows.",
             ),
         ),
@@ -156,14 +156,14 @@ EXERCISES = (
         PLACES,
         "With a padding of 1, a filter of 3 leaves the size as it is. So layers can be put on each other.",
         (
-            Mistake("the first one", without(PLACES, " + 1", ""), "This counts moves. It is at one place before."),
-            Mistake("one side", without(PLACES, "2 * padding", "padding"), "There are zeros on both sides."),
+            Mistake("the first one", (" + 1", ""), "This counts moves. It is at one place before."),
+            Mistake("one side", ("2 * padding", "padding"), "There are zeros on both sides."),
             Mistake(
                 "a part of a place",
-                without(PLACES, "//", "/"),
+                ("//", "/"),
                 "If the last move does not fit as a whole, it does not count: divide with //.",
             ),
-            Mistake("no stride", without(PLACES, " // stride", ""), "It moves by stride pixels each time."),
+            Mistake("no stride", (" // stride", ""), "It moves by stride pixels each time."),
             Mistake(
                 "side by side",
                 "def places(size, width, stride, padding):\n    return (size + 2 * padding) // width",
@@ -217,7 +217,7 @@ EXERCISES = (
             ),
             Mistake(
                 "the same for both",
-                without(SHARED, "numbers[place + 1]", "numbers[place]"),
+                ("numbers[place + 1]", "numbers[place]"),
                 "b lies on the next number: its slope at the place i is numbers[i + 1].",
             ),
             Mistake(
@@ -279,15 +279,12 @@ EXERCISES = (
         (
             Mistake(
                 "overlapping",
-                without(POOL, "len(table[0]), size)", "len(table[0]) - size + 1)").replace(
-                    "len(table), size)", "len(table) - size + 1)"
-                ),
+                ("len(table[0]), size)", "len(table[0]) - size + 1)", "len(table), size)", "len(table) - size + 1)"),
                 "The squares lie side by side: the next begins where this one ends.",
             ),
             Mistake(
                 "the mean",
-                without(
-                    POOL,
+                (
                     "max(table[top + i][left + j] for i in range(size) for j in range(size))",
                     "sum(table[top + i][left + j] for i in range(size) for j in range(size)) / size**2",
                 ),
@@ -295,21 +292,17 @@ EXERCISES = (
             ),
             Mistake(
                 "the corner",
-                without(
-                    POOL, "max(table[top + i][left + j] for i in range(size) for j in range(size))", "table[top][left]"
-                ),
+                ("max(table[top + i][left + j] for i in range(size) for j in range(size))", "table[top][left]"),
                 "This is one corner of each square. Which of its numbers is the largest?",
             ),
             Mistake(
                 "never below zero",
-                without(POOL, "max(table[top", "max(0.0, *(table[top").replace(
-                    "for j in range(size))", "for j in range(size)))"
-                ),
+                ("max(table[top", "max(0.0, *(table[top", "for j in range(size))", "for j in range(size)))"),
                 "All numbers of a square may be below 0. Then the largest of them is, too.",
             ),
             Mistake(
                 "rows alone",
-                without(POOL, "for i in range(size) ", "for i in [0] ").replace("len(table), size)", "len(table))"),
+                ("for i in range(size) ", "for i in [0] ", "len(table), size)", "len(table))"),
                 "A square has size rows, too: take the largest over both directions.",
             ),
         ),

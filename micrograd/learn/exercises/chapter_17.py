@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
@@ -120,12 +120,12 @@ EXERCISES = (
         (
             Mistake(
                 "the count",
-                without(MOST_FREQUENT, "list(max(counts, key=counts.get))", "max(counts.values())"),
+                ("list(max(counts, key=counts.get))", "max(counts.values())"),
                 "That is how often it comes. Which pair is it?",
             ),
             Mistake(
                 "the largest pair",
-                without(MOST_FREQUENT, "max(counts, key=counts.get)", "max(counts)"),
+                ("max(counts, key=counts.get)", "max(counts)"),
                 "This compares the pairs themselves. Compare their counts: key=counts.get.",
             ),
             Mistake(
@@ -137,17 +137,17 @@ EXERCISES = (
             ),
             Mistake(
                 "without order",
-                without(MOST_FREQUENT, "zip(word, word[1:])", "map(tuple, map(sorted, zip(word, word[1:])))"),
+                ("zip(word, word[1:])", "map(tuple, map(sorted, zip(word, word[1:])))"),
                 "[1, 2] and [2, 1] are two pairs: the order counts.",
             ),
             Mistake(
                 "the last of the best",
-                without(MOST_FREQUENT, "max(counts, key=counts.get)", "max(reversed(counts), key=counts.get)"),
+                ("max(counts, key=counts.get)", "max(reversed(counts), key=counts.get)"),
                 "Of pairs that come equally often, the one that is met first is asked for.",
             ),
             Mistake(
                 "once for each word",
-                without(MOST_FREQUENT, "in zip(word, word[1:])", "in dict.fromkeys(zip(word, word[1:]))"),
+                ("in zip(word, word[1:])", "in dict.fromkeys(zip(word, word[1:]))"),
                 "A pair may come twice in a word: count it twice.",
             ),
         ),
@@ -179,7 +179,7 @@ EXERCISES = (
         (
             Mistake(
                 "the second one stays",
-                without(MERGE, "place += 2", "place += 1"),
+                ("place += 2", "place += 1"),
                 "The new number stands for both, so both are gone. Go on behind them.",
             ),
             Mistake(
@@ -191,14 +191,12 @@ EXERCISES = (
             ),
             Mistake(
                 "in any order",
-                without(
-                    MERGE, "word[place : place + 2] == [a, b]", "sorted(word[place : place + 2]) == sorted([a, b])"
-                ),
+                ("word[place : place + 2] == [a, b]", "sorted(word[place : place + 2]) == sorted([a, b])"),
                 "b followed by a is another pair.",
             ),
             Mistake(
                 "the end is lost",
-                without(MERGE, "while place < len(word)", "while place < len(word) - 1"),
+                ("while place < len(word)", "while place < len(word) - 1"),
                 "The last number may belong to no pair. It stays all the same.",
             ),
             Mistake(
@@ -252,12 +250,12 @@ EXERCISES = (
         (
             Mistake(
                 "the last first",
-                without(ENCODE, "in merges:", "in merges[::-1]:"),
+                ("in merges:", "in merges[::-1]:"),
                 "Later merges are of what earlier ones have made: begin with the first.",
             ),
             Mistake(
                 "the first merge alone",
-                without(ENCODE, "in merges:", "in merges[:1]:"),
+                ("in merges:", "in merges[:1]:"),
                 "Apply all merges, one after the other.",
             ),
             Mistake(
@@ -278,7 +276,7 @@ EXERCISES = (
             ),
             Mistake(
                 "the second one stays",
-                without(ENCODE, "place += 2", "place += 1"),
+                ("place += 2", "place += 1"),
                 "The new number stands for both, so go on behind them.",
             ),
         ),
@@ -313,7 +311,7 @@ EXERCISES = (
             ),
             Mistake(
                 "turned round",
-                without(DECODE, "parts[token][::-1]", "parts[token]"),
+                ("parts[token][::-1]", "parts[token]"),
                 "a comes before b. Here they come out the other way round.",
             ),
             Mistake(
@@ -323,7 +321,7 @@ EXERCISES = (
             ),
             Mistake(
                 "the text turned round",
-                without(DECODE, "list(tokens)[::-1]", "list(tokens)"),
+                ("list(tokens)[::-1]", "list(tokens)"),
                 "This reads the tokens from the end. The first one comes first.",
             ),
         ),
@@ -346,7 +344,7 @@ EXERCISES = (
         (
             Mistake(
                 "for each token",
-                without(PER_LETTER, "sum(lengths)", "len(losses)"),
+                ("sum(lengths)", "len(losses)"),
                 "This is the loss for each token. Longer tokens are harder to guess, and there are fewer of them.",
             ),
             Mistake(
@@ -355,7 +353,7 @@ EXERCISES = (
                 "    return sum(loss / length for loss, length in zip(losses, lengths)) / len(losses)",
                 "So a token of one letter counts as much as one of four. Add up first, then divide.",
             ),
-            Mistake("the whole text", without(PER_LETTER, " / sum(lengths)", ""), "Divide by how many letters it has."),
+            Mistake("the whole text", (" / sum(lengths)", ""), "Divide by how many letters it has."),
             Mistake(
                 "multiplied",
                 "def per_letter(losses, lengths):\n"
