@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from micrograd.compiler.backends.shared.executable import Pace
-from micrograd.compiler.ir.program import Loop, aligned
+from micrograd.compiler.ir.program import Loop, aligned, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,8 @@ def profile(executable: Executable) -> str:
         flops = _flops(kernel) / seconds / 1e9
         measured = f"{1e6 * seconds:.1f}", f"{seconds / total:.0%}", f"{flops:.1f}"
         name = f"loop of {len(kernel.kernels)}" if isinstance(kernel, Loop) else kernel.kind
-        rows.append([f"{number} {name}", _shape(kernel), *measured])
+        size = f"{kernel.iterations:,} iterations" if isinstance(kernel, Loop) else size_text(kernel)
+        rows.append([f"{number} {name}", size, *measured])
         for remark in _remarks(kernel, executable):
             remarks.setdefault(remark, []).append(number)
     rest = sum(one.seconds for one in timed[_SHOWN:])
@@ -82,12 +83,6 @@ def seconds_of(run: Callable[[], object]) -> float:
         fastest = min(fastest, taken / times)
         times = max(times, int(_SECONDS / fastest))
     return fastest
-
-
-def _shape(kernel: Kernel | Loop | Singles) -> str:
-    if isinstance(kernel, Loop):
-        return f"{kernel.iterations:,} iterations"
-    return f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
 
 
 def _flops(kernel: Kernel | Loop | Singles) -> int:

@@ -498,8 +498,7 @@ class Program:
         """The kernels as a table: by kind and shape, how many there are, and what they gather."""
         counts, scalars, flops, gathers = (Counter[tuple[str, str]]() for _ in range(4))
         for iterations, kernel in self.with_iterations():
-            shape = f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
-            key = (kernel.kind, shape)
+            key = (kernel.kind, size_text(kernel))
             counts[key] += iterations
             scalars[key] += iterations * kernel.rows * kernel.columns * kernel.terms
             flops[key] += iterations * kernel.flops
@@ -521,6 +520,11 @@ class Program:
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def size_text(kernel: Kernel | Singles) -> str:
+    """How many rows, columns and terms a kernel has, as text."""
+    return f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

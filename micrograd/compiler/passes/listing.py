@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from micrograd.compiler.ir.columns import Columns
 from micrograd.compiler.ir.entries import Trace
 from micrograd.compiler.ir.graph import MAXIMUM, ONE, Graph
-from micrograd.compiler.ir.program import Loop, Program, aligned, unrolled
+from micrograd.compiler.ir.program import Loop, Program, aligned, size_text, unrolled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,8 +71,8 @@ def _of_program(program: Program) -> Iterator[str]:
 
 
 def _of_kernel(kernel: Kernel) -> str:
-    shape = f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
-    return f"{_where(kernel.target)} = {kernel.kind} {shape} of {', '.join(map(_where, kernel.accesses))}"
+    operands = ", ".join(map(_where, kernel.accesses))
+    return f"{_where(kernel.target)} = {kernel.kind} {size_text(kernel)} of {operands}"
 
 
 def _where(access: Access) -> str:
