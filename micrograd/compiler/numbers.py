@@ -51,6 +51,15 @@ def distinct(integers: Integers) -> Integers:
     return found[is_first]
 
 
+def starts_run(numbers: np.ndarray[Any, Any]) -> Booleans:
+    """Which numbers differ from the one before them; the first one does.
+
+    >>> starts_run(np.array([3, 3, 7]))
+    array([ True, False,  True])
+    """
+    return np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)]
+
+
 def no_integers() -> Integers:
     """An empty array of integers."""
     return np.zeros(0, dtype=np.int64)

@@ -26,7 +26,7 @@ import numpy as np
 
 from micrograd.compiler.ir.columns import Column, Columns
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Entries, EqualsInOrder
-from micrograd.compiler.numbers import distinct, no_integers
+from micrograd.compiler.numbers import distinct, no_integers, starts_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -201,7 +201,7 @@ class _Rounds:
             return positions[:0], positions[:0]
         order = np.argsort(hashes)
         self._sorted, self._order = ordered, positions[order]
-        is_first = np.append(True, ordered[1:] != ordered[:-1])
+        is_first = starts_run(ordered)
         starts = np.flatnonzero(is_first)
         earliest = np.minimum.reduceat(self._order, starts)
         others = np.flatnonzero(~is_first | np.append(~is_first[1:], False))

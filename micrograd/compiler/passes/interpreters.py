@@ -24,7 +24,7 @@ from micrograd.compiler.ir.columns import Columns
 from micrograd.compiler.ir.entries import DIFFERENTIATED_AS, INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.program import Loop, Map, Reduction, unrolled
-from micrograd.compiler.numbers import distinct
+from micrograd.compiler.numbers import distinct, starts_run
 from micrograd.compiler.passes.field import element_of, inverse, keyed, minus, plus, summed, times, total
 from micrograd.engine import primitives
 from micrograd.engine.primitive import PRIMITIVES
@@ -262,7 +262,7 @@ def of_graph(graph: Graph, point: Point) -> Memory:
             continue
         terms = graph.terms[rows]
         values = times(coefficients[rows], times(memory.read(terms.first), memory.read(terms.second)))
-        is_first = np.append(True, terms.owner[1:] != terms.owner[:-1])  # they are sorted
+        is_first = starts_run(terms.owner)  # they are sorted
         nodes, owners = terms.owner[is_first], np.cumsum(is_first) - 1
         found = total(values, owners, len(nodes))
         if has_largest:

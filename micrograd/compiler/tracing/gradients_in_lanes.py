@@ -23,7 +23,7 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
 from micrograd.compiler.ir.traversals import Edges
-from micrograd.compiler.numbers import distinct
+from micrograd.compiler.numbers import distinct, starts_run
 from micrograd.compiler.tracing.lanes import OF_LIBRARY, TAKE_LITERALS, LanesTape, is_lanes
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.engine import primitives
@@ -258,7 +258,7 @@ class GradientsInLanes:
         targets, contributions, factors = (
             column[slots][given] for column in (self._target, self._contributions, self._factors)
         )
-        begins = np.flatnonzero(np.append(True, targets[1:] != targets[:-1])[: len(targets)])
+        begins = np.flatnonzero(starts_run(targets))
         counts = np.diff(begins, append=len(targets))
         is_whole = np.logical_and.reduceat(factors != NO_POSITION, begins) & (counts > 1) if len(begins) else begins > 0
         for count in distinct(counts[is_whole]).tolist():
@@ -277,7 +277,7 @@ class GradientsInLanes:
             gradient, factor = (tape._symbol(column[products], Symbol) for column in (contributions, factors))
             with using(tape):
                 contributions[products] = (gradient * factor)._position
-        begins = np.append(True, targets[1:] != targets[:-1])[: len(targets)]
+        begins = starts_run(targets)
         adds = ~begins
         positions = np.where(adds, len(self.tape.operations) + np.cumsum(adds) - 1, contributions)
         if adds.any():
