@@ -372,7 +372,12 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
         pairs += zip(positions, slopes, strict=True)
     for position, slope in pairs:
         if (first := equal[position]) in dependence:
-            found[first] = found[first] + slope if first in found else slope
+            add_gradient(found, first, slope)
+
+
+def add_gradient(found: dict[int, Any], position: int, contribution: Any) -> None:
+    """Add a contribution to the gradient at a position, among the gradients so far."""
+    found[position] = found[position] + contribution if position in found else contribution
 
 
 def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
@@ -494,13 +499,18 @@ _MANY = 16  # choices; each has two programs of its own, which take 80 ms of the
 _MOST_DIRECTIONS = 24  # of more, it is less to do to follow the decisions, where that may be
 
 
-def _choosing(tape: Tape, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which leaves what it asks to the program if this trace does so."""
+def choosing_on(tape: Tape) -> Choosing | None:
+    """What lets the program decide what functions ask; None if this trace does not do so."""
     outermost = tape.outermost
     if not outermost.chooses or outermost.questions is None:
-        return function
-    choosing = Choosing(outermost, chosen_on_top, outermost.questions.rounding)
-    return lambda *given: choosing.result(lambda: function(*given))
+        return None
+    return Choosing(outermost, chosen_on_top, outermost.questions.rounding)
+
+
+def _choosing(tape: Tape, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which leaves what it asks to the program if this trace does so."""
+    choosing = choosing_on(tape)
+    return function if choosing is None else lambda *given: choosing.result(lambda: function(*given))
 
 
 def _recorded(

@@ -27,7 +27,7 @@ from micrograd.compiler.ir.entries import EQUAL, INPUT, LITERAL, SUM_OF_PRODUCTS
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.colours import coloured, star_coloured
-from micrograd.compiler.tracing.decisions import adjoint_of_scan, jacobian_of, tangents_of_scan
+from micrograd.compiler.tracing.decisions import add_gradient, adjoint_of_scan, jacobian_of, tangents_of_scan
 from micrograd.compiler.tracing.dependence import Cones, Dependence
 from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
 from micrograd.compiler.tracing.lanes import OF_LIBRARY
@@ -280,8 +280,7 @@ class Derivatives:
                         through(made, dependence, found)
                 else:
                     for operand, contribution in self.contributions(position, written, found[position], dependence):
-                        first = equal[operand]
-                        found[first] = found[first] + contribution if first in found else contribution
+                        add_gradient(found, equal[operand], contribution)
         slopes = {value: found[position] for position in found for value in values.get(position, ())}
         return slopes if create_graph else {value: self._number(slope) for value, slope in slopes.items()}
 
@@ -332,10 +331,8 @@ class Derivatives:
             if contributions is None:
                 continue
             for operand, at in zip(positions.ravel().tolist(), contributions.ravel().tolist(), strict=True):
-                first = equal[operand]
-                if first in dependence:
-                    contribution = self.tape._symbol(at, Symbol)
-                    found[first] = found[first] + contribution if first in found else contribution
+                if (first := equal[operand]) in dependence:
+                    add_gradient(found, first, self.tape._symbol(at, Symbol))
 
     def _through_map(self, mapped: Mapped, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add the contributions of iterations to what they read, by other iterations with a seed for each result."""
@@ -368,8 +365,7 @@ class Derivatives:
         ]
         for position, contribution_at in pairs:
             if is_source[position]:
-                contribution = self.tape._symbol(contribution_at, Symbol)
-                found[position] = found[position] + contribution if position in found else contribution
+                add_gradient(found, position, self.tape._symbol(contribution_at, Symbol))
 
     def _through_decision(self, decided: Decided, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add the contributions of a decision to what it reads."""
@@ -382,8 +378,7 @@ class Derivatives:
             first = dependence.equal[position]
             for result, slope in zip(decided.made, row, strict=True):
                 if result in found and not (isinstance(slope, float) and slope == 0.0):
-                    contribution = found[result] * slope
-                    found[first] = found[first] + contribution if first in found else contribution
+                    add_gradient(found, first, found[result] * slope)
 
     def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
         """Add the tangents of all results of a decision, from those of what it reads."""

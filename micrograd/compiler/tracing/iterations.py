@@ -23,8 +23,8 @@ from micrograd._support.memory import bytes_there, check_memory
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, filled, plain_rows, told
-from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, Choosing, are_rounded_alike
-from micrograd.compiler.tracing.decisions import Deciding, chosen_on_top, in_blocks, may_be_in_blocks
+from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, are_rounded_alike
+from micrograd.compiler.tracing.decisions import Deciding, choosing_on, in_blocks, may_be_in_blocks
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine.recorder import recorder_on_top
@@ -151,10 +151,9 @@ class TracedOnce(Iterations):
         tape = recorder_on_top()
         if not isinstance(tape, Tape) or count < FEWEST_CHOOSING:
             return function
-        outermost = tape.outermost
-        if outermost.chooses and outermost.questions is not None:
-            return partial(Choosing(outermost, chosen_on_top, outermost.questions.rounding).of, function)
-        return partial(_noticing_questions, outermost, function) if outermost.may_choose() else function
+        if (choosing := choosing_on(tape)) is not None:
+            return partial(choosing.of, function)
+        return partial(_noticing_questions, tape.outermost, function) if tape.outermost.may_choose() else function
 
     def deciding(self, number: Any) -> Deciding | None:
         """What a program decides by, if a tape records for one that decides on numbers."""
