@@ -8,7 +8,7 @@ from micrograd.engine.history import History
 from micrograd.engine.primitive import CONSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
 AnyNode = TypeVar("AnyNode", bound=History)
 
@@ -49,6 +49,18 @@ def order_of(roots: Iterable[AnyNode]) -> list[AnyNode]:
                     raise ValueError(f"the graph has a cycle: {operand!r} is computed from itself")
                 stack.append(operand)
     return list(order)
+
+
+def computed_from(results: Iterable[AnyNode], known: Container[AnyNode]) -> set[AnyNode]:
+    """What results are computed from that are no leaves, and the results themselves, as far as what is known."""
+    found: set[AnyNode] = set()
+    waiting = [*results]
+    while waiting:
+        node = waiting.pop()
+        if node not in found and node not in known and not node.is_leaf:
+            found.add(node)
+            waiting += node._operands()
+    return found
 
 
 def recorded(roots: Iterable[AnyNode]) -> Iterator[AnyNode]:

@@ -20,13 +20,13 @@ from micrograd.contexts.scope import block_on_top, record_scopes, scope
 from micrograd.draw.array_steps import BlockOf, made_as, with_numbers
 from micrograd.draw.folding.parameters import places_of_arrays
 from micrograd.engine.node import NUMBER
-from micrograd.engine.order import topological_order
+from micrograd.engine.order import computed_from, topological_order
 from micrograd.engine.primitives import identity, where
 from micrograd.engine.value import Value
 from micrograd.pages.passes import Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from micrograd.compiler.ir.program import Kernel, Program
     from micrograd.compiler.numbers import Floats, Integers
@@ -192,14 +192,14 @@ def _made_by_kernels(call: Any, results: dict[int, Value], room: int) -> _Made |
     is_other = any(not math.isclose(new.data, old.data, rel_tol=1e-6, abs_tol=1e-9) for old, new in values.made.items())
     if is_other or not (values.is_new or asked):  # what the function reads has changed, and it took another path
         return None
-    known, copies = _reached(values.made.values(), set(shown.operands.values())), dict[Any, Value]()
+    known, copies = computed_from(values.made.values(), set(shown.operands.values())), dict[Any, Value]()
     found: dict[Value, Question] = {}
     for place, question in zip(asked, shown.questions, strict=True):
         value = _remembering(values.at(place), values.made_of, copies)
         if value in known or value.is_leaf:
             value = _node(identity, [value], value.data)  # a number of the path itself
         asking = BlockOf(_condition(question), tick(), block, "question")
-        new = _reached([value], known)
+        new = computed_from([value], known)
         for node in new:
             node._scope = asking
             values.elements.pop(node, None)
@@ -262,18 +262,6 @@ def _node(primitive: Primitive, operands: list[Value], data: float) -> Value:
     return node
 
 
-def _reached(results: Iterable[Value], known: set[Value]) -> set[Value]:
-    """The Values that results are made of, and these, but no leaves and none that is known."""
-    found: set[Value] = set()
-    waiting = [*results]
-    while waiting:
-        value = waiting.pop()
-        if value not in found and value not in known and not value.is_leaf:
-            found.add(value)
-            waiting += value._operands()
-    return found
-
-
 def _needed(program: Program, outputs: Integers, asked: Sequence[int]) -> list[tuple[int, Kernel, list[int], bool]]:
     """The kernels that these outputs and answers are made of, in the order in which they run.
 
@@ -282,15 +270,12 @@ def _needed(program: Program, outputs: Integers, asked: Sequence[int]) -> list[t
     """
     import numpy as np
 
-    from micrograd.compiler.ir.program import Loop, Singles
+    from micrograd.compiler.ir.program import Loop, unrolled
 
     iterations: list[tuple[int, Kernel]] = []
-    for kernel in program.kernels:
-        if isinstance(kernel, Loop):
-            count = len(kernel.kernels)
-            iterations += [(index // count + 1, each) for index, each in enumerate(kernel.unrolled())]
-        else:
-            iterations += [(0, each) for each in (kernel.unrolled() if isinstance(kernel, Singles) else [kernel])]
+    for part in program.kernels:
+        count = len(part.kernels) if isinstance(part, Loop) else 0
+        iterations += [(index // count + 1 if count else 0, each) for index, each in enumerate(unrolled(part))]
     is_needed, is_of_results = np.zeros(program.size, dtype=bool), np.zeros(program.size, dtype=bool)
     is_needed[outputs] = is_of_results[outputs] = True
     is_open = is_needed.copy()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from micrograd.contexts.calls import calls_of
+from micrograd.engine.order import computed_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -149,15 +150,7 @@ def _score(exponential: Value) -> Value | None:
 
 def _core(results: Iterable[Value], stop: Iterable[Value]) -> frozenset[Value]:
     """What lies between these results, which are part of it, and where it stops."""
-    ends = set(stop)
-    core: set[Value] = set()
-    stack = list(results)
-    while stack:
-        node = stack.pop()
-        if node not in core and node not in ends and not node.is_leaf:
-            core.add(node)
-            stack += node._operands()
-    return frozenset(core)
+    return frozenset(computed_from(results, set(stop)))
 
 
 def _head(weights: list[Value], users: Mapping[Value, Sequence[Value]], rank: Mapping[Value, int]) -> Head | None:
