@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.backends.c.loops import Loops, calls, is_for_many, manner, parts_of
 from micrograd.compiler.backends.c.memory import AXES, kind_of, lookup_of, total
-from micrograd.compiler.backends.c.regions import is_scalar, uses_of
+from micrograd.compiler.backends.c.regions import is_scalar, with_uses
 from micrograd.compiler.ir.program import Map, Reduction
 
 if TYPE_CHECKING:
@@ -154,10 +154,8 @@ class Form:
 def alike(blocks: Sequence[Block]) -> dict[tuple[int, int], Form]:
     """The forms that kernels have in common, by the number of the block and of the kernel in it."""
     groups: dict[Any, list[tuple[tuple[int, int], Form]]] = defaultdict(list)
-    places = [(number, position) for number, block in enumerate(blocks) for position in range(len(block.kernels))]
-    for place, form in zip(places, forms_of(blocks), strict=True):
-        if form:
-            groups[form.key].append((place, form))
+    for form in filter(None, forms_of(blocks)):
+        groups[form.key].append((form.uses[-1][:2], form))
     found: dict[tuple[int, int], Form] = {}
     for group in groups.values():
         if len(group) >= _FEWEST:
@@ -173,11 +171,8 @@ def alike(blocks: Sequence[Block]) -> dict[tuple[int, int], Form]:
 
 def forms_of(blocks: Sequence[Block]) -> Iterator[Form | None]:
     """The forms of all kernels; None for a kernel that shares no function."""
-    uses = uses_of(blocks)
-    for block in blocks:
-        for kernel in block.kernels:
-            own = [next(uses) for _ in range(len(kernel.reads) + 1)]
-            yield Form(kernel, own) if isinstance(kernel, (Reduction, Map)) and not is_scalar(kernel) else None
+    for kernel, uses in with_uses(blocks):
+        yield Form(kernel, uses) if isinstance(kernel, (Reduction, Map)) and not is_scalar(kernel) else None
 
 
 def _position(use: Use, lookup: Lookup | None) -> Any:

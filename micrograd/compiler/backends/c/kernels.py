@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from micrograd.compiler.backends.c.alike import alike
 from micrograd.compiler.backends.c.loops import Loops
 from micrograd.compiler.backends.c.memory import kind_of
-from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
+from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of, with_uses
 from micrograd.compiler.backends.c.repeats import Statement, repeated
 from micrograd.compiler.backends.c.words import folded
 from micrograd.compiler.ir.program import Map, Reduction
@@ -42,23 +43,18 @@ class Writer:
         # the compiler of C would warn of these
         unread = self.memory.positions.locals.keys() - _read(blocks, self.memory)
         common = alike(blocks)
-        uses = uses_of(blocks)
+        used = with_uses(blocks)
         parts: list[list[str]] = []
         for number, block in enumerate(blocks):
             if block.iterations > 1:
                 self._loops.open(f"for (int step = 0; step < {block.iterations}; step++)")
                 for line in self.memory.moving(number, self.real):
                     self.line(line)
-            used = [
-                (position, kernel, [next(uses) for _ in range(len(kernel.reads) + 1)])
-                for position, kernel in enumerate(block.kernels)
-            ]
+            read = [each for each in islice(used, len(block.kernels)) if each[1][-1].access.base not in unread]
             before, statements = self._taken(), []
-            for position, kernel, (*operands, target) in [
-                each for each in used if each[2][-1].access.base not in unread
-            ]:
-                if (number, position) in common:
-                    self.line(common[number, position].call(self.memory, self.functions, self.real))
+            for kernel, (*operands, target) in read:
+                if (form := common.get(target[:2])) is not None:
+                    self.line(form.call(self.memory, self.functions, self.real))
                 else:
                     self._kernel(kernel, operands, target)
                 statements.append(Statement(self._taken(), is_scalar(kernel)))

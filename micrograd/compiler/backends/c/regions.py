@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -391,14 +391,21 @@ def _if_small(kernel: Kernel) -> Sequence[Item]:
     return written_out(kernel)
 
 
-def uses_of(blocks: Sequence[Block]) -> Iterator[Use]:
-    """All operands and targets, kernel by kernel, operands first."""
+def with_uses(blocks: Sequence[Block]) -> Iterator[tuple[Item, list[Use]]]:
+    """Each kernel with its operands and, last, its target."""
     for number, block in enumerate(blocks):
         for position, kernel in enumerate(block.kernels):
             rows, columns, scalar = kernel.rows, kernel.columns, is_scalar(kernel)
-            for operand, (access, terms) in enumerate(kernel.reads):
-                yield Use(number, position, operand, access, (rows, columns, terms), block.iterations, scalar)
-            yield Use(number, position, -1, kernel.target, (rows, columns, 1), block.iterations, scalar)
+            uses = [
+                Use(number, position, operand, access, (rows, columns, terms), block.iterations, scalar)
+                for operand, (access, terms) in [*enumerate(kernel.reads), (-1, (kernel.target, 1))]
+            ]
+            yield kernel, uses
+
+
+def uses_of(blocks: Sequence[Block]) -> Iterator[Use]:
+    """All operands and targets, kernel by kernel, operands first."""
+    return chain.from_iterable(uses for _, uses in with_uses(blocks))
 
 
 def regions_of(blocks: Sequence[Block], size: int) -> Integers:
@@ -413,12 +420,12 @@ def regions_of(blocks: Sequence[Block], size: int) -> Integers:
 
 def with_accesses(blocks: Sequence[Block], change: Callable[[Use], Access]) -> list[Block]:
     """The blocks with other operands and targets."""
-    made = iter([change(use) for use in uses_of(blocks)])
-    return [replace(block, kernels=tuple(_changed(kernel, made) for kernel in block.kernels)) for block in blocks]
+    made = iter([_changed(kernel, [*map(change, uses)]) for kernel, uses in with_uses(blocks)])
+    return [replace(block, kernels=tuple(islice(made, len(block.kernels)))) for block in blocks]
 
 
-def _changed(kernel: Item, accesses: Iterator[Access]) -> Item:
-    *operands, target = [next(accesses) for _ in range(len(kernel.reads) + 1)]
+def _changed(kernel: Item, accesses: Sequence[Access]) -> Item:
+    *operands, target = accesses
     given = iter([target, *operands])
     return kernel.changed(lambda access: next(given))
 
