@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import required_number
 from micrograd.engine.primitive import Primitive, find
 from micrograd.engine.value import Value
-from micrograd.testing.checking import GradientError, gradcheck
+from micrograd.testing.checking import GradientError, check_order, gradcheck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     Point = tuple[float, ...]
 
@@ -63,8 +63,7 @@ def check_primitive(primitive: Primitive, points: Iterable[Iterable[float]] | No
         raise TypeError(f"check_primitive takes a primitive, not {type(primitive).__name__}: {primitive!r:.80}")
     if not primitive.derivatives:
         raise ValueError(f"{primitive.name} has no rules, so there is no derivative to check")
-    if order not in (1, 2) or isinstance(order, bool):
-        raise ValueError(f"order must be 1 or 2, not {order!r:.80}")
+    check_order(order)
     ordinary = [*_given(primitive, points or ()), *_ordinary(primitive)]
     failures = list(_failures(primitive, ordinary, [*ordinary, *_extreme(primitive)], order))
     if failures:
@@ -193,13 +192,7 @@ def _gives_floats(primitive: Primitive, point: Point) -> str:
 
 def _has_right_rules(primitive: Primitive, point: Point) -> str:
     """The derivative, by finite differences."""
-    positions = [index for index, rule in enumerate(primitive.derivatives) if rule]
-
-    def merged(numbers: tuple[float, ...]) -> list[float]:
-        operands = list(point)
-        for position, number in zip(positions, numbers, strict=True):
-            operands[position] = number
-        return operands
+    positions, merged = _differentiated(primitive, point)
 
     def gradient(*numbers: float) -> list[float]:
         slopes = _slopes(primitive, tuple(merged(numbers)))
@@ -277,16 +270,21 @@ def _works_on_arrays(primitive: Primitive, point: Point) -> str:
 
 def _has_right_second_derivatives(primitive: Primitive, point: Point) -> str:
     """Rules that can be differentiated again."""
-    positions = [index for index, rule in enumerate(primitive.derivatives) if rule]
-
-    def function(*numbers: Any) -> Any:
-        operands: list[Any] = list(point)
-        for position, number in zip(positions, numbers, strict=True):
-            operands[position] = number
-        return primitive(*operands)
-
+    positions, merged = _differentiated(primitive, point)
+    inputs = [point[position] for position in positions]
     try:
-        gradcheck(function, [point[position] for position in positions], order=2, tolerance=_TOLERANCE)
+        gradcheck(lambda *numbers: primitive(*merged(numbers)), inputs, order=2, tolerance=_TOLERANCE)
     except GradientError as error:
         return str(error)
     return ""
+
+
+def _differentiated(primitive: Primitive, point: Point) -> tuple[list[int], Callable[[Sequence[Any]], list[Any]]]:
+    """Which operands have a rule, and what puts other numbers in their places."""
+    positions = [index for index, rule in enumerate(primitive.derivatives) if rule]
+
+    def merged(numbers: Sequence[Any]) -> list[Any]:
+        given = dict(zip(positions, numbers, strict=True))
+        return [given.get(index, number) for index, number in enumerate(point)]
+
+    return positions, merged

@@ -200,8 +200,7 @@ def gradcheck(
 
 def _checked_settings(order: object, gradient: object, hessian: object, tolerance: object) -> float:
     """The tolerance, after checks of all arguments besides f and the inputs."""
-    if order not in (1, 2) or isinstance(order, bool):
-        raise ValueError(f"order must be 1 or 2, not {order!r:.80}")
+    check_order(order)
     for name, function in (("gradient", gradient), ("hessian", hessian)):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function of the inputs, not {type(function).__name__}: {function!r:.80}")
@@ -214,6 +213,12 @@ def _checked_settings(order: object, gradient: object, hessian: object, toleranc
     if not 0 <= number < math.inf:
         raise ValueError(f"tolerance must be finite and not negative, not {number}")
     return number
+
+
+def check_order(order: object) -> None:
+    """Refuse what is neither the order of first derivatives nor that of second ones."""
+    if order not in (1, 2) or isinstance(order, bool):
+        raise ValueError(f"order must be 1 or 2, not {order!r:.80}")
 
 
 def _point(f: object, inputs: object) -> tuple[list[float], float]:
@@ -249,10 +254,8 @@ def _scalar(thing: object, what: str) -> float:
 
 def _numbers(things: Any, count: int, what: str) -> list[float]:
     """As many numbers as there are inputs; a single one need not be in a list."""
-    if isinstance(things, (str, bytes)):
-        raise TypeError(f"what {what} returns must be numbers, not {type(things).__name__}: {things!r:.80}")
     bare = real_number(things) is not None or isinstance(things, Value) or getattr(things, "shape", None) == ()
-    if not bare and not isinstance(things, Iterable):
+    if isinstance(things, (str, bytes)) or not (bare or isinstance(things, Iterable)):
         raise TypeError(f"what {what} returns must be numbers, not {type(things).__name__}: {things!r:.80}")
     numbers = [_number(thing, f"what {what} returns") for thing in ([things] if bare else things)]
     if len(numbers) != count:
@@ -362,9 +365,7 @@ def _along(
         if x not in known:
             try:
                 known[x] = f(*point[:index], x, *point[index + 1 :])
-            except (ArithmeticError, ValueError):
-                known[x] = [math.nan] * count
-            except TypeError:  # f met a complex number, as (-1.0) ** 0.5 is
+            except (ArithmeticError, ValueError, TypeError):  # of a type: a complex number, as (-1.0) ** 0.5 is
                 known[x] = [math.nan] * count
         return known[x]
 
