@@ -39,9 +39,7 @@ def fitted_fields(found: Any, template: Any, where: str, *fitted: str) -> Mappin
     fields, settings = found.fields, template.get_params(deep=False)
     version = fields.get("_sklearn_version", "an unknown version")
     check_names(fields, {*settings, *fitted, "_sklearn_version"}, f"{where}, of scikit-learn {version!s:.20},")
-    for setting, value in settings.items():
-        if setting not in fitted:
-            check_same(fields[setting], value, f"{setting} of {where}")
+    check_fields(fields, {name: value for name, value in settings.items() if name not in fitted}, where)
     return fields
 
 
@@ -51,6 +49,12 @@ def check_names(fields: Mapping[str, Any], names: set[str], where: str) -> None:
         check(name in names or name in FORMER, where, f"has a field {name!r:.80}")
     for name in sorted(names):
         check(name in fields, where, f"has no field {name!r}")
+
+
+def check_fields(fields: Mapping[str, Any], values: Mapping[str, Any], where: str) -> None:
+    """What has these names must be the same."""
+    for name, value in values.items():
+        check_same(fields[name], value, f"{name} of {where}")
 
 
 def check_same(found: Any, value: Any, where: str) -> None:
@@ -63,8 +67,7 @@ def check_same(found: Any, value: Any, where: str) -> None:
             check_same(one, other, f"{where}, number {number},")
     elif isinstance(value, dict):
         check(type(found) is dict and found.keys() == value.keys(), where, "is another one")
-        for key, other in value.items():
-            check_same(found[key], other, f"{key} of {where}")
+        check_fields(found, value, where)
     elif callable(value):
         check(isinstance(found, Described) and found.name == name_of(value), where, f"is not {name_of(value)}")
     else:

@@ -15,7 +15,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from micrograd.tables.comparing import check, check_array, check_same, fitted_fields, name_of, texts
+from micrograd.tables.comparing import check, check_array, check_fields, check_same, fitted_fields, name_of, texts
 from micrograd.tables.networks import ESTIMATORS, SETTINGS, check_network
 from micrograd.tables.schema import Described
 from micrograd.tables.study import MOST_CATEGORIES, MOST_COLUMNS, input_name, pipeline_of
@@ -95,12 +95,9 @@ def _check_encoder(found: Any, template: Any) -> int:
     columns = fields["feature_names_in_"].tolist()
     slices = [part for _, _, part in template.transformers]
     positions = {name: [*range(part.start, part.stop)] for name, part in zip(names, slices, strict=True)}
-    check_same(fields["n_features_in_"], len(columns), f"n_features_in_ of {where}")
-    check_same(fields["_columns"], slices, f"_columns of {where}")
-    check_same(fields["_remainder"], ("remainder", "drop", []), f"_remainder of {where}")
-    check_same(fields["sparse_output_"], False, f"sparse_output_ of {where}")
-    indices = fields["_transformer_to_input_indices"]
-    check_same(indices, positions | {"remainder": []}, f"_transformer_to_input_indices of {where}")
+    known = {"n_features_in_": len(columns), "_columns": slices, "_remainder": ("remainder", "drop", [])}
+    known |= {"sparse_output_": False, "_transformer_to_input_indices": positions | {"remainder": []}}
+    check_fields(fields, known, where)
 
     parts = fields["transformers_"]
     is_right = isinstance(parts, list) and all(isinstance(part, tuple) and len(part) == 3 for part in parts)
@@ -130,8 +127,7 @@ def _check_numbers(found: Any, template: Any, columns: list[str]) -> int:
     precomputed = ("_precomputed", "n_features_in_", "_n_features", "features_")
     indicator = MissingIndicator(error_on_new=False)
     fields = fitted_fields(fields["indicator_"], indicator, where, *precomputed)
-    for name, value in zip(precomputed, (True, count, count), strict=False):
-        check_same(fields[name], value, f"{name} of {where}")
+    check_fields(fields, dict(zip(precomputed, (True, count, count), strict=False)), where)
     gaps = fields["features_"]
     check(isinstance(gaps, np.ndarray) and gaps.ndim == 1, f"features_ of {where}", "is no vector")
     check_array(gaps, "i", (len(gaps),), f"features_ of {where}")
@@ -159,8 +155,7 @@ def _check_categories(found: Any, template: Any, columns: list[str]) -> int:
         check(0 < len(each) <= MOST_CATEGORIES + 1, f"categories_ of {where}", "are none or too many")
         check(each == sorted(set(each)), f"categories_ of {where}", "are in disorder")
     widths = list(map(len, categories))
-    for name, value in (nothing | {"n_features_in_": count, "_n_features_outs": widths}).items():
-        check_same(fields[name], value, f"{name} of {where}")
+    check_fields(fields, nothing | {"n_features_in_": count, "_n_features_outs": widths}, where)
     check(len(categories) == count, f"categories_ of {where}", "are those of other columns")
     return sum(widths)
 

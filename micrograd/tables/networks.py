@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.tables.comparing import check, check_array, check_names, check_same, texts
+from micrograd.tables.comparing import check, check_array, check_fields, check_names, texts
 from micrograd.tables.schema import Described
 from micrograd.tables.study import MOST_CATEGORIES
 
@@ -96,8 +96,7 @@ def check_network(found: Any, inputs: int, of_classes: bool, where: str) -> None
         outputs, activation = (len(classes), "softmax") if len(classes) > 2 else (1, "logistic")
     sizes = [inputs, *_hidden(fields["hidden_layer_sizes"], where), outputs]
     expected = {"n_features_in_": inputs, "n_outputs_": outputs, "n_layers_": len(sizes), "_several": False}
-    for name, value in (expected | {"out_activation_": activation}).items():
-        check_same(fields[name], value, f"{name} of {where}")
+    check_fields(fields, expected | {"out_activation_": activation}, where)
     _check_layers(fields, sizes, where)
 
 
