@@ -230,6 +230,8 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self._validate_params()
         known = hasattr(self, "coefs_") and (going_on or self.warm_start)
         rows, y = validate_data(self, X, y, dtype=float, multi_output=True, reset=not known)
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
         targets = self._targets(y, known, classes)
         weights = None if sample_weight is None else _weights(sample_weight, rows)
         chance = check_random_state(self.random_state)
@@ -512,8 +514,6 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
         return self.classes_[probabilities.argmax(axis=1)]
 
     def _targets(self, y: Any, known: bool, classes: Any) -> Floats:
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         several = type_of_target(y).startswith("multilabel")
         found = np.arange(y.shape[1]) if several else np.unique(y)
@@ -601,8 +601,6 @@ class MLPRegressor(RegressorMixin, _Network):  # type: ignore[misc]  # scikit-le
         return outputs if self._several else outputs[:, 0]
 
     def _targets(self, y: Any, known: bool, classes: Any) -> Floats:
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
         targets = y.reshape(len(y), -1).astype(float)
         if not known:
             self._several, self.out_activation_ = y.ndim == 2, "identity"

@@ -148,9 +148,8 @@ def fit(
     backend = None if not compile else "auto" if compile is True else compile
     checked = None if validation is None else Validation(loss, validation, metrics or {}, backend, precision)
     _continue(history, batches)
-    done = 0 if history._epoch is None else len(history.steps) - history._epoch.first
     first = None if taken is None else taken.noise
-    noises = None if noise is None else Noise(noise, batches.size_of(history._epoch, done), first)
+    noises = None if noise is None else Noise(noise, batches.size_of(history._epoch, history._done()), first)
     drawing: Noise | Masks | None = noises
     eager = EagerSteps(loss, batches, optimizer, clip_norm)
     run: Any = eager
@@ -219,17 +218,14 @@ class Training:
                 return
 
     def _steps_left(self) -> int:
-        history = self.history
-        done = 0 if history._epoch is None else len(history.steps) - history._epoch.first
-        return (self.epochs - len(history.epochs)) * self.batches.steps - done
+        return (self.epochs - len(self.history.epochs)) * self.batches.steps - self.history._done()
 
     def _train(self, bar: Any) -> bool:
         """Take the steps of an epoch, or those that are left of it; whether there were any."""
         history, batches, steps, number = self.history, self.batches, self.steps, len(self.history.epochs)
         if history._epoch is None:
             history._epoch = batches.begin(history)
-        begun = history._epoch
-        done = len(history.steps) - begun.first
+        begun, done = history._epoch, history._done()
         total, count = 0.0, 0
         for step, mean in enumerate(history.steps[begun.first :]):
             total, count = total + mean * batches.size_of(begun, step), count + batches.size_of(begun, step)

@@ -96,6 +96,10 @@ class History:
         axes.legend()
         return axes
 
+    def _done(self) -> int:
+        """How many steps of the epoch that has begun are done."""
+        return 0 if self._epoch is None else len(self.steps) - self._epoch.first
+
     def _interrupted_step(self) -> Taken | None:
         """What the step was taken with that did not end."""
         taken = self._taken
