@@ -234,8 +234,7 @@ def solve(a: Any, b: Any) -> Any:
         >>> mg.gradients(b)
         array([0.5 , 0.25])
     """
-    a, b = np.asarray(a), np.asarray(b)
-    _check_square(a, "solve")
+    a, b = _square(a, "solve"), np.asarray(b)
     return _of_columns(SOLVE, a, b)
 
 
@@ -244,16 +243,22 @@ def _of_columns(function: ArrayFunction, a: Any, b: Any) -> Any:
     return function(a, b[:, None])[0][..., 0] if b.ndim == 1 else function(a, b)[0]
 
 
-def _check_matrix(a: Any, name: str) -> None:
+def _matrices(a: Any, name: str) -> Any:
+    """An array of matrices, as a function with this name takes them."""
+    a = np.asarray(a)
     if a.ndim < 2:
         raise np.linalg.LinAlgError(f"{name} takes matrices in the last two axes, not an array of shape {a.shape}")
+    return a
 
 
-def _check_square(a: Any, name: str) -> None:
+def _square(a: Any, name: str) -> Any:
+    """An array of square matrices."""
+    a = np.asarray(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(
             f"{name} takes square matrices in the last two axes, not an array of shape {a.shape}"
         )
+    return a
 
 
 INVERSE = ArrayFunction(
@@ -267,9 +272,7 @@ INVERSE = ArrayFunction(
 
 def inv(a: Any) -> Any:
     """The inverse; see np.linalg.inv (Giles 2008, 2.2.3)."""
-    a = np.asarray(a)
-    _check_square(a, "inv")
-    return INVERSE(a)[0]
+    return INVERSE(_square(a, "inv"))[0]
 
 
 # Determinants
@@ -324,9 +327,7 @@ DETERMINANT = ArrayFunction(
 
 def det(a: Any) -> Any:
     """The determinant; see np.linalg.det. Singular matrices have a first derivative (Magnus and Neudecker 8.3)."""
-    a = np.asarray(a)
-    _check_square(a, "det")
-    return DETERMINANT(a)[0][..., 0, 0][()]
+    return DETERMINANT(_square(a, "det"))[0][..., 0, 0][()]
 
 
 LOGARITHM = ArrayFunction(
@@ -340,9 +341,7 @@ LOGARITHM = ArrayFunction(
 
 def slogdet(a: Any) -> Any:
     """The sign of the determinant, and the logarithm of its size; see np.linalg.slogdet (Giles 2008, 2.2.4)."""
-    a = np.asarray(a)
-    _check_square(a, "slogdet")
-    sign, logarithm = (part[..., 0, 0] for part in LOGARITHM(a))
+    sign, logarithm = (part[..., 0, 0] for part in LOGARITHM(_square(a, "slogdet")))
     return _like_numpy(np.linalg.slogdet(np.eye(1)), _as_numbers(sign)[()], logarithm[()])
 
 
@@ -398,8 +397,7 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
 
     As NumPy looks at the lower triangle only, the elements above it have no gradient.
     """
-    a = np.asarray(a)
-    _check_square(a, "cholesky")
+    a = _square(a, "cholesky")
     factor = CHOLESKY(a)[0]
     if a.shape[-1] <= LARGEST or not any(map(is_unknown, factor.flat)):
         factor = np.where(np.tri(a.shape[-1], dtype=bool), factor, 0.0)
@@ -431,10 +429,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     Raises:
         TypeError: for the modes "complete", unless the matrix is square, and "raw".
     """
-    a = np.asarray(a)
     if not isinstance(mode, str):
         raise ValueError(f"the mode of np.linalg.qr must be a str, not {type(mode).__name__}: {mode!r:.80}")
-    _check_matrix(a, "qr")
+    a = _matrices(a, "qr")
     rows, columns = a.shape[-2:]
     if mode not in ("reduced", "r") and not (mode == "complete" and rows == columns):
         raise TypeError(f"micrograd has no np.linalg.qr of Values with mode={mode!r}: write mode='reduced'")
@@ -510,11 +507,9 @@ def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803  # NumPy's name
     Raises:
         ValueError: in a derivative of vectors, where two eigenvalues are equal (Giles 2008, 3.1).
     """
-    a, triangle = np.asarray(a), UPLO.upper()
-    if triangle not in EIGEN:
+    if (triangle := UPLO.upper()) not in EIGEN:
         raise ValueError(f'UPLO must be "L" or "U", not {UPLO!r:.80}')
-    _check_square(a, "eigh")
-    w, v = EIGEN[triangle](a)
+    w, v = EIGEN[triangle](_square(a, "eigh"))
     return _like_numpy(np.linalg.eigh(np.eye(1)), w[..., 0], v)
 
 
@@ -559,8 +554,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
         TypeError: for the full matrices of one that is not square: the vectors that are added have no derivative.
         ValueError: in a derivative of vectors, where two singular values are equal.
     """
-    a = np.asarray(a)
-    _check_matrix(a, "svd")
+    a = _matrices(a, "svd")
     if compute_uv and full_matrices and a.shape[-1] != a.shape[-2]:
         raise TypeError(
             "micrograd has no np.linalg.svd of Values with all vectors: write full_matrices=False, as the vectors that "
@@ -611,8 +605,7 @@ def pinv(a: Any, *others: Any, **settings: Any) -> Any:
     Raises:
         TypeError: for another argument, such as ``rcond``, which decides what the rank is.
     """
-    a = np.asarray(a)
-    _check_matrix(a, "pinv")
+    a = _matrices(a, "pinv")
     if others or settings:
         name = next(iter(settings), "rcond")
         raise TypeError(f"micrograd has no np.linalg.pinv of Values with {name}=: leave it out")
@@ -661,8 +654,7 @@ def cond(x: Any, p: Any = None) -> Any:
     Raises:
         numpy.linalg.LinAlgError: if it is no matrix, or has no elements.
     """
-    x = np.asarray(x)
-    _check_matrix(x, "cond")
+    x = _matrices(x, "cond")
     if 0 in x.shape[-2:]:
         raise np.linalg.LinAlgError(f"cond takes matrices with elements, not an array of shape {x.shape}")
     if p in (None, 2, -2):
@@ -676,8 +668,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 def matrix_power(a: Any, n: int) -> Any:
     """The product of n times the same matrix, of its inverse where n is negative; see np.linalg.matrix_power."""
-    a = np.asarray(a)
-    _check_square(a, "matrix_power")
+    a = _square(a, "matrix_power")
     if isinstance(n, bool) or not hasattr(n, "__index__"):
         raise TypeError(f"the exponent of matrix_power must be an int, not {type(n).__name__}: {n!r:.80}")
     a, n = (inv(a), -n) if n < 0 else (a, n)
@@ -741,15 +732,12 @@ EXPONENTIAL = ArrayFunction("expm", lambda a: (exponential(a),), _rule_of_expone
 
 def expm(a: Any) -> Any:
     """The exponential of a matrix."""
-    a = np.asarray(a)
-    _check_square(a, "expm")
-    return EXPONENTIAL(a)[0]
+    return EXPONENTIAL(_square(a, "expm"))[0]
 
 
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     """The solution of equations with one triangle of a matrix."""
-    a, b = np.asarray(a), np.asarray(b)
-    _check_square(a, "solve_triangular")
+    a, b = _square(a, "solve_triangular"), np.asarray(b)
     if trans not in (0, 1, "N", "T"):
         raise ValueError(f'trans must be 0 or "N", or 1 or "T" for the transposed triangle, not {trans!r:.80}')
     if unit_diagonal:
