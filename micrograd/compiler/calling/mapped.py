@@ -20,7 +20,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.ir.entries import Mapped
-from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import all_finite, distinct, no_integers, part_of, taken
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.stages import Made, run_stages
@@ -132,14 +131,13 @@ class Iterations:
 
     def _reached(self, fixed: Booleans, moving: Booleans) -> Booleans:
         """For each iteration the results from which a gradient flows to these inputs; equal rows are asked once."""
-        users, used = self.graph.edges(differentiable=True)
-        edges, inputs = Edges(self.graph.size, used, users), self.graph.inputs
+        users, inputs = self.graph.users(differentiable=True), self.graph.inputs
         if (moving == moving[0]).all():
             kinds, which = moving[:1], np.zeros(len(moving), dtype=np.int64)
         else:
             kinds, which = np.unique(moving, axis=0, return_inverse=True)
         found = [
-            ~edges.out_of_reach(np.concatenate([inputs[0][fixed], inputs[1][kind]]))[self.graph.outputs]
+            ~users.out_of_reach(np.concatenate([inputs[0][fixed], inputs[1][kind]]))[self.graph.outputs]
             for kind in kinds
         ]
         return np.array(found)[which.ravel()]
@@ -371,10 +369,8 @@ class Maps:
 
     def _depends(self, each: Mapped, others: Sequence[Mapped | Called]) -> bool:
         """Whether it reads anything that is computed from what others give."""
-        users, used = self._graph.edges()
         made = np.concatenate([other.made for other in others])
-        edges = Edges(self._graph.size, used, users)
-        return not edges.out_of_reach(self._nodes[made])[self._nodes[each.read()]].all()
+        return not self._graph.users().out_of_reach(self._nodes[made])[self._nodes[each.read()]].all()
 
     def reached(self, wanted: Integers) -> tuple[Booleans, Booleans]:
         """From which numbers, read or given by the maps, and from which outputs a gradient flows to some inputs.
@@ -382,12 +378,11 @@ class Maps:
         Args:
             wanted: the numbers of the inputs.
         """
-        users, used = self._graph.edges(differentiable=True)
-        edges, nodes = Edges(self._graph.size, used, users), self._nodes[wanted]
+        users, nodes = self._graph.users(differentiable=True), self._nodes[wanted]
         for each in self.all:
-            reached = ~edges.out_of_reach(nodes)[self._nodes]
+            reached = ~users.out_of_reach(nodes)[self._nodes]
             nodes = np.append(nodes, self._nodes[each.reached(reached)])
-        unreached = edges.out_of_reach(nodes)
+        unreached = users.out_of_reach(nodes)
         return ~unreached[self._nodes], ~unreached[self._graph.outputs[: self.outputs]]
 
     def run(self, wanted: Integers) -> RunOfMaps:

@@ -24,7 +24,6 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import tests_bools
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import ARRAY, Structure, is_leaf
-from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.listing import table_of
 from micrograd.compiler.passes.lists import disabled_passes
@@ -182,9 +181,8 @@ class Specialised:
         reached = bool(graph.differentiable[inputs[self.wanted]].any())
         if not reached or len(graph.differentiated) == 1:
             return [reached] * len(graph.differentiated)
-        users, used = graph.edges(differentiable=True)
-        unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs[self.wanted])[graph.differentiated]
-        return (~unreached).tolist()
+        unreached: Booleans = graph.users(differentiable=True).out_of_reach(inputs[self.wanted])
+        return (~unreached[graph.differentiated]).tolist()
 
     def _traced(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
         """The columns of a trace, during which what the function closes over is watched.

@@ -241,6 +241,11 @@ class Graph:
         users, used, _ = self._edges_of_others(differentiable)
         return Edges(self.size, users, used, self.terms.edges())
 
+    def users(self, *, differentiable: bool = False) -> Edges:
+        """The same edges in the other direction: from nodes to what is computed from them."""
+        users, used = self.edges(differentiable=differentiable)
+        return Edges(self.size, used, users)
+
     def edges(
         self, *, differentiable: bool = False, between: Booleans | None = None
     ) -> tuple[list[Integers], list[Integers]]:

@@ -24,7 +24,6 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, EqualsInOrder
 from micrograd.compiler.ir.graph import ONE, OTHER, SUM, Applications, Graph, Terms
-from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.ir.vectors import Combinations, Dots
 from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.alike import different_rows
@@ -179,8 +178,7 @@ def _with_gradients(graph: Graph, builder: _Builder, adjoints: Integers, seeds: 
 
 def _needed(graph: Graph, wanted: Integers) -> Booleans:
     """The nodes between the wanted ones and the outputs, both included."""
-    users, used = graph.edges(differentiable=True)
-    return graph.differentiable & ~Edges(graph.size, used, users).out_of_reach(wanted)
+    return graph.differentiable & ~graph.users(differentiable=True).out_of_reach(wanted)
 
 
 def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Builder) -> None:

@@ -20,7 +20,6 @@ import numpy as np
 
 from micrograd.compiler.ir.graph import ONE, Applications, Terms
 from micrograd.compiler.ir.program import Singles
-from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.reroll import reroll
@@ -79,8 +78,7 @@ def packed(graph: Graph, examples: int, packing: Packing) -> Graph:
     """
     if size_of_pack(examples, packing.largest) == 1:
         return graph
-    users, used = graph.edges()
-    own = ~Edges(graph.size, used, users).out_of_reach(graph.inputs[-1])
+    own = ~graph.users().out_of_reach(graph.inputs[-1])
     copied = int(own.sum() + own[graph.terms.owner].sum()) + _taken_from(graph, own)
     size = size_of_pack(examples, packing.largest, copied)
     if size == 1 or (not packing.irregular and _is_irregular(graph, own)):
