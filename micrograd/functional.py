@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import micrograd.engine.functions as functions  # Pyright would read __all__ of the package "from" which it came
 from micrograd._support.axes import array_with_axes, mapped, reduced
-from micrograd._support.checks import check_numbers, required_sequence
+from micrograd._support.checks import check_numbers, check_type, required_sequence
 from micrograd.contexts.calls import observed
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.applying import applied_with
@@ -242,8 +242,7 @@ def polygamma(n: int, x: Any) -> Any:
         >>> polygamma(1, 1.0)
         1.6449340668482264
     """
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"the order of polygamma must be an int, not {type(n).__name__}: {n!r:.80}")
+    check_type(not isinstance(n, bool) and hasattr(n, "__index__"), "the order of polygamma must be an int", n)
     if n < 0:
         raise ValueError(f"the order of polygamma must be 0 or more, not {n}")
     return further_primitives.digamma_slope(x, order=int(n)) if n else further_primitives.digamma(x)

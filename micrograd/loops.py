@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import Operand, is_array, real_number, required_count
+from micrograd._support.checks import Operand, check_type, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
 from micrograd.contexts.calls import observed_iterations
 from micrograd.engine.recorder import ContextEntry, holding, on_top
@@ -469,8 +469,7 @@ def rows_in_use() -> Rows | None:
 
 
 def _check_function(function: object, name: str) -> None:
-    if not callable(function):
-        raise TypeError(f"{name} takes a function, not {type(function).__name__}: {function!r:.80}")
+    check_type(callable(function), f"{name} takes a function", function)
 
 
 class _Sequences:

@@ -17,7 +17,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from micrograd._support.checks import is_array, required_count, required_number, required_sequence
+from micrograd._support.checks import check_type, is_array, required_count, required_number, required_sequence
 from micrograd._support.saved_state import SavedState, check_state
 from micrograd.engine import primitives
 from micrograd.engine.commit import changing_gradients, commit, setting
@@ -93,8 +93,7 @@ class Optimizer(SavedState):
         if not self._parameters:
             raise ValueError("there are no parameters to optimise")
         for parameter in self._parameters:
-            if not isinstance(parameter, Value):
-                raise TypeError(f"a parameter must be a Value, not {type(parameter).__name__}: {parameter!r:.80}")
+            check_type(isinstance(parameter, Value), "a parameter must be a Value", parameter)
             if not parameter.is_leaf:
                 raise ValueError(f"a parameter must be a leaf, and {parameter!r} is the result of {parameter._op!r}")
         if len(set(self._parameters)) != len(self._parameters):

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import (
     are_all,
     check_class,
+    check_type,
     is_array,
     is_unknown,
     is_value,
@@ -520,8 +521,7 @@ def check_one_argument(argnums: object, name: str) -> None:
 
 def check_differentiable(f: object) -> None:
     """Raise a TypeError for what is no function."""
-    if not callable(f):
-        raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
+    check_type(callable(f), "what is differentiated must be a function", f)
 
 
 def _number(output: Value) -> Any:

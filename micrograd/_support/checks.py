@@ -158,6 +158,12 @@ def check_unchanged(operands: Iterable[Any], inputs: Iterable[float]) -> None:
             raise ValueError(f"{operand!r} was {number} in the forward pass; compute the output again")
 
 
+def check_type(holds: bool, what: str, value: object) -> None:
+    """A TypeError that says what was given, unless that is as it must be; what begins the message."""
+    if not holds:
+        raise TypeError(f"{what}, not {type(value).__name__}: {value!r:.80}")
+
+
 def required_number(value: object, what: str) -> float:
     """The float of a real number, or a TypeError that says what was given in its place."""
     if (number := real_number(value)) is None:

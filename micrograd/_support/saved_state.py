@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import required_number
+from micrograd._support.checks import check_type, required_number
 
 if TYPE_CHECKING:
     import os
@@ -64,8 +64,7 @@ def check_state(state: Mapping[str, Any], names: Iterable[str]) -> dict[str, flo
         ValueError: if a name is missing or unknown, or a number is not finite.
         TypeError: if it is no dict, or something in it is not a number.
     """
-    if not isinstance(state, Mapping):
-        raise TypeError(f"a state must be a dict of numbers by name, not {type(state).__name__}: {state!r:.80}")
+    check_type(isinstance(state, Mapping), "a state must be a dict of numbers by name", state)
     expected = dict.fromkeys(names)
     missing = [name for name in expected if name not in state]
     unknown = [name for name in state if name not in expected]

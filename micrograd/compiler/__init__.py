@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from micrograd._support.checks import check_type
 from micrograd.compiler.guards.refusals import TraceError
 
 if TYPE_CHECKING:
@@ -115,8 +116,7 @@ def compile(
     from micrograd.compiler.calling.function import CompiledFunction
 
     def compiled(function: Callable[P, R]) -> CompiledFunction[P, R]:
-        if not callable(function):
-            raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
+        check_type(callable(function), "compile takes a function", function)
         return CompiledFunction(function, backend, disable, verify, precision, paths)
 
     return compiled if function is None else compiled(function)
@@ -157,8 +157,7 @@ def to_jax(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[...,
         6.0 2.0
     """
     _need_numpy()
-    if not callable(function):
-        raise TypeError(f"to_jax takes a function, not {type(function).__name__}: {function!r:.80}")
+    check_type(callable(function), "to_jax takes a function", function)
     _need_jax("to_jax")
     from micrograd.compiler.calling.pure_function import pure_function
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from micrograd._support.checks import check_type
 from micrograd.contexts.calls import observed, tick, tick_of_start
 from micrograd.contexts.no_grad import Everything
 from micrograd.engine.recorder import RUNS_LATER, ContextEntry, holding, on_top, recorder_on_top, using
@@ -113,8 +114,7 @@ def scope(what: Any) -> Any:
 
 
 def _decorated(function: Any, name: str) -> Any:
-    if not callable(function):
-        raise TypeError(f"scope takes a name or a function, not {type(function).__name__}: {function!r:.80}")
+    check_type(callable(function), "scope takes a name or a function", function)
     if isinstance(function, type):
         raise TypeError(f"scope takes a name or a function, not the class {function.__name__}: decorate its methods")
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & RUNS_LATER:

@@ -22,6 +22,7 @@ import os
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
+from micrograd._support.checks import check_type
 from micrograd.draw.card import CUT, draw_operation, draw_value, gradient_row, note_on_gradients
 from micrograd.draw.dot import Source
 from micrograd.draw.lecture import as_in_lecture
@@ -265,8 +266,7 @@ def _drawn(
 ) -> Any:
     """The picture as draw_dot gives it, of this kind: layout.Picture or dot.Source."""
     _check_root(root)
-    if not isinstance(format, str):
-        raise TypeError(f"format must be a string such as 'svg', not {type(format).__name__}: {format!r:.80}")
+    check_type(isinstance(format, str), "format must be a string such as 'svg'", format)
     if rankdir not in RANKDIRS:
         raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
     if style not in STYLES:

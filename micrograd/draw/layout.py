@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
+from micrograd._support.checks import check_type
 from micrograd._support.files import write_atomically
 from micrograd._support.locks import new_lock_for_library
 
@@ -56,8 +57,7 @@ def set_layout(lay_out: LayOut | None) -> None:
         b'<svg>dot: 2 lines</svg>'
         >>> set_layout(None)
     """
-    if lay_out is not None and not callable(lay_out):
-        raise TypeError(f"a layout must be a function or None, not {type(lay_out).__name__}: {lay_out!r:.80}")
+    check_type(lay_out is None or callable(lay_out), "a layout must be a function or None", lay_out)
     _own_layout[:] = [] if lay_out is None else [lay_out]
 
 

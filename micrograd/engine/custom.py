@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import check_settings, required_number
+from micrograd._support.checks import check_settings, check_type, required_number
 from micrograd.engine.history import refuse_graphs
 from micrograd.engine.primitive import PRIMITIVES, Primitive, define
 
@@ -55,23 +55,19 @@ def primitive(
         >>> cube(2.0)
         8.0
     """
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a primitive must be a str, not {type(name).__name__}: {name!r:.80}")
+    check_type(isinstance(name, str), "the name of a primitive must be a str", name)
     if not name.isidentifier():
         raise ValueError(f"the name of a primitive must be a Python identifier, not {name!r}")
     if name in PRIMITIVES and not replace:
         raise ValueError(f"a primitive named {name!r} is registered already; replace=True takes its place")
-    if not isinstance(symbol, str):
-        raise TypeError(f"the symbol of primitive {name} must be a str, not {type(symbol).__name__}: {symbol!r:.80}")
+    check_type(isinstance(symbol, str), f"the symbol of primitive {name} must be a str", symbol)
     for function in (forward, *(rule for rule in derivatives if rule is not None)):
-        if not callable(function):
-            raise TypeError(f"primitive {name} needs functions, not {type(function).__name__}: {function!r:.80}")
+        check_type(callable(function), f"primitive {name} needs functions", function)
     if not isinstance(domain, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in domain):
         raise TypeError(f"the domain of primitive {name} must be a tuple of pairs (low, high), not {domain!r:.80}")
     if domain and len(domain) != len(derivatives):
         raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")
-    if c is not None and not isinstance(c, str):
-        raise TypeError(f"the C code of primitive {name} must be a str, not {type(c).__name__}: {c!r:.80}")
+    check_type(c is None or isinstance(c, str), f"the C code of primitive {name} must be a str", c)
     rules = [rule and _checked(rule, name) for rule in derivatives]
     return define(name, forward, *rules, symbol=symbol, domain=domain, c=c)
 
@@ -159,8 +155,7 @@ def operation(function: Callable[P, Any]) -> Callable[P, Any]:
         >>> x.grad
         2.0
     """
-    if not callable(function):
-        raise TypeError(f"operation needs a function, not {type(function).__name__}: {function!r:.80}")
+    check_type(callable(function), "operation needs a function", function)
 
     @wraps(function)
     def apply(*operands: Any, **settings: Any) -> Any:

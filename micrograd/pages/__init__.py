@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
+from micrograd._support.checks import check_type
 from micrograd.engine.value import Value
 from micrograd.training.recording import Recording
 
@@ -116,8 +117,7 @@ def explore(
     from micrograd.pages.recording import of_recording
 
     inputs, classes = NO_INPUTS if inputs is None else inputs, [] if classes is None else list(classes)
-    if not isinstance(title, str):
-        raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")
+    check_type(isinstance(title, str), "title must be a string", title)
     if (odd := next((name for name in classes if not isinstance(name, str)), None)) is not None:
         raise TypeError(f"a class is named by a string, not by {type(odd).__name__}: {odd!r:.80}")
     tokens = [] if tokens is None else list(tokens)

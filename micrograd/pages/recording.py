@@ -8,6 +8,7 @@ from array import array
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
+from micrograd._support.checks import check_type
 from micrograd.contexts.calls import neuron_call
 from micrograd.contexts.modes import evaluating
 from micrograd.draw.array_steps import with_numbers
@@ -134,8 +135,7 @@ def _words(reason: Untrainable) -> str:
 def _outputs(output: Any) -> list[Value]:
     outputs = list(output) if isinstance(output, (list, tuple)) else [output]
     for value in outputs:
-        if not isinstance(value, Value):
-            raise TypeError(f"the network must give Values, not {type(value).__name__}: {value!r:.80}")
+        check_type(isinstance(value, Value), "the network must give Values", value)
     return outputs
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import required_number
+from micrograd._support.checks import check_type, required_number
 from micrograd.engine.primitive import Primitive, find
 from micrograd.engine.value import Value
 from micrograd.testing.checking import GradientError, check_order, gradcheck
@@ -59,8 +59,7 @@ def check_primitive(primitive: Primitive, points: Iterable[Iterable[float]] | No
         >>> check_primitive(cube)
         True
     """
-    if not isinstance(primitive, Primitive):
-        raise TypeError(f"check_primitive takes a primitive, not {type(primitive).__name__}: {primitive!r:.80}")
+    check_type(isinstance(primitive, Primitive), "check_primitive takes a primitive", primitive)
     if not primitive.derivatives:
         raise ValueError(f"{primitive.name} has no rules, so there is no derivative to check")
     check_order(order)
@@ -73,12 +72,10 @@ def check_primitive(primitive: Primitive, points: Iterable[Iterable[float]] | No
 
 def _given(primitive: Primitive, points: Iterable[Iterable[float]]) -> list[Point]:
     """The points of the caller's, as tuples of floats."""
-    if not isinstance(points, Iterable):
-        raise TypeError(f"points must be a list of points, not {type(points).__name__}: {points!r:.80}")
+    check_type(isinstance(points, Iterable), "points must be a list of points", points)
     found = []
     for point in points:
-        if not isinstance(point, Iterable):
-            raise TypeError(f"a point must have a number for each operand, not {type(point).__name__}: {point!r:.80}")
+        check_type(isinstance(point, Iterable), "a point must have a number for each operand", point)
         found.append(tuple(required_number(number, "a number of a point") for number in point))
         if len(found[-1]) != len(primitive.derivatives):
             raise TypeError(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from micrograd._support.checks import real_number, required_number
+from micrograd._support.checks import check_type, real_number, required_number
 from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.engine.higher_order import adjoints, contributions
 from micrograd.engine.order import topological_order
@@ -202,8 +202,7 @@ def _checked_settings(order: object, gradient: object, hessian: object, toleranc
     """The tolerance, after checks of all arguments besides f and the inputs."""
     check_order(order)
     for name, function in (("gradient", gradient), ("hessian", hessian)):
-        if function is not None and not callable(function):
-            raise TypeError(f"{name} must be a function of the inputs, not {type(function).__name__}: {function!r:.80}")
+        check_type(function is None or callable(function), f"{name} must be a function of the inputs", function)
     if hessian is not None and order == 1:
         raise ValueError("give order=2 to check a hessian")
     if order == 2 and (gradient is None) != (hessian is None):
@@ -221,12 +220,10 @@ def check_order(order: object) -> None:
         raise ValueError(f"order must be 1 or 2, not {order!r:.80}")
 
 
-def _point(f: object, inputs: object) -> tuple[list[float], float]:
+def _point(f: Any, inputs: Any) -> tuple[list[float], float]:
     """The inputs as floats and what f gives there, after checks of both."""
-    if not callable(f):
-        raise TypeError(f"f must be a function, not {type(f).__name__}: {f!r:.80}")
-    if not isinstance(inputs, Iterable):
-        raise TypeError(f"inputs must be a sequence of numbers, not {type(inputs).__name__}: {inputs!r:.80}")
+    check_type(callable(f), "f must be a function", f)
+    check_type(isinstance(inputs, Iterable), "inputs must be a sequence of numbers", inputs)
     point = [_scalar(number, "an input") for number in inputs]
     output = _output(f(*point))
     if not all(math.isfinite(number) for number in (*point, output)):
@@ -255,8 +252,8 @@ def _scalar(thing: object, what: str) -> float:
 def _numbers(things: Any, count: int, what: str) -> list[float]:
     """As many numbers as there are inputs; a single one need not be in a list."""
     bare = real_number(things) is not None or isinstance(things, Value) or getattr(things, "shape", None) == ()
-    if isinstance(things, (str, bytes)) or not (bare or isinstance(things, Iterable)):
-        raise TypeError(f"what {what} returns must be numbers, not {type(things).__name__}: {things!r:.80}")
+    are_numbers = bare or (isinstance(things, Iterable) and not isinstance(things, (str, bytes)))
+    check_type(are_numbers, f"what {what} returns must be numbers", things)
     numbers = [_number(thing, f"what {what} returns") for thing in ([things] if bare else things)]
     if len(numbers) != count:
         raise ValueError(f"{what} returns {len(numbers)} numbers, but there are {count} inputs")
@@ -275,8 +272,7 @@ def _rows_given(hessian: Function) -> Callable[..., list[list[float]]]:
         found = hessian(*point)
         if len(point) == 1 and (real_number(found) is not None or getattr(found, "shape", None) == ()):
             return [_numbers(found, 1, "hessian")]
-        if not isinstance(found, Iterable):
-            raise TypeError(f"what hessian returns must be rows of numbers, not {type(found).__name__}: {found!r:.80}")
+        check_type(isinstance(found, Iterable), "what hessian returns must be rows of numbers", found)
         rows = [_numbers(row, len(point), "a row of hessian") for row in found]
         if len(rows) != len(point):
             raise ValueError(f"hessian returns {len(rows)} rows, but there are {len(point)} inputs")

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from micrograd import functional
-from micrograd._support.checks import required_number
+from micrograd._support.checks import check_type, required_number
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES, Primitive
 
@@ -79,8 +79,7 @@ class Expression:
     """
 
     def __init__(self, function: Callable[..., Any], inputs: Sequence[float]) -> None:
-        if not callable(function):
-            raise TypeError(f"an expression needs a function, not {type(function).__name__}: {function!r:.80}")
+        check_type(callable(function), "an expression needs a function", function)
         self.function, self.inputs = function, [required_number(number, "an input") for number in inputs]
 
     def __call__(self, *operands: Any) -> Any:

@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise ImportError("these strategies need Hypothesis: pip install hypothesis") from error
 
-from micrograd._support.checks import required_number
+from micrograd._support.checks import check_type, required_number
 from micrograd.engine.primitive import Primitive
 from micrograd.nn import ACTIVATIONS, MLP
 from micrograd.testing.programs import Expression, Program, grow, registered
@@ -232,11 +232,9 @@ def datasets(
 
 def _checked(primitives: Sequence[Primitive]) -> Sequence[Primitive]:
     """Primitives, after a look at what the caller gave."""
-    if not isinstance(primitives, Iterable):
-        raise TypeError(f"primitives must be a list of them, not {type(primitives).__name__}: {primitives!r:.80}")
+    check_type(isinstance(primitives, Iterable), "primitives must be a list of them", primitives)
     for primitive in primitives:
-        if not isinstance(primitive, Primitive):
-            raise TypeError(f"a primitive is needed, not {type(primitive).__name__}: {primitive!r:.80}")
+        check_type(isinstance(primitive, Primitive), "a primitive is needed", primitive)
     return primitives
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate, chain, islice, repeat
 from operator import mul
 from typing import TYPE_CHECKING, Any, Literal
 
-from micrograd._support.checks import is_bool, required_count, required_number
+from micrograd._support.checks import check_type, is_bool, required_count, required_number
 from micrograd.compiler import compiled_steps
 from micrograd.contexts.modes import MaskError
 from micrograd.engine.commit import commit, setting
@@ -300,8 +300,7 @@ class Training:
 def _history(resume: Any) -> History:
     """A history to write into: a new one, or that of the run which is continued."""
     history = History() if resume is None else resume
-    if not isinstance(history, History):
-        raise TypeError(f"resume must be the History that fit returned, not {type(resume).__name__}: {resume!r:.80}")
+    check_type(isinstance(history, History), "resume must be the History that fit returned", resume)
     return history
 
 
@@ -315,8 +314,7 @@ def _continue(history: History, batches: ListBatches | StreamBatches) -> None:
 
 def _check_record(record: Any, noise: Any, batches: ListBatches | StreamBatches) -> None:
     """Refuse what is no Recording, and what one cannot show."""
-    if record is not None and not isinstance(record, Recording):
-        raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
+    check_type(record is None or isinstance(record, Recording), "record must be a Recording", record)
     if record is not None and noise is not None:
         raise ValueError("a recording computes losses again, without drawing noise: leave out record or noise")
     if record is not None and batches.changes:
@@ -325,8 +323,7 @@ def _check_record(record: Any, noise: Any, batches: ListBatches | StreamBatches)
 
 def _check_validation(validation: Any, metrics: Any, patience: Any) -> None:
     """Refuse what needs validation examples where there are none."""
-    if metrics is not None and not hasattr(metrics, "items"):
-        raise TypeError(f"metrics must be a dict of functions by name, not {type(metrics).__name__}: {metrics!r:.80}")
+    check_type(metrics is None or hasattr(metrics, "items"), "metrics must be a dict of functions by name", metrics)
     if metrics and {"loss", "validation"} & set(metrics):
         raise ValueError("a metric may not be named loss or validation: the history has these")
     if patience is not None:
@@ -345,8 +342,7 @@ def _positive(clip_norm: Any) -> float:
 def _check_functions(**functions: Any) -> None:
     """Refuse what is no function; only the loss must be there."""
     for name, function in functions.items():
-        if not callable(function) and (name == "loss" or function is not None):
-            raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
+        check_type(callable(function) or (name != "loss" and function is None), f"{name} must be a function", function)
 
 
 def _check_optimizer(optimizer: Any) -> None:
