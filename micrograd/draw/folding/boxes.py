@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd.engine.history import HandWritten
 
@@ -39,12 +39,15 @@ class Box:
 
     def around(self) -> list[Box]:
         """This box and those around it, the innermost first."""
-        found: list[Box] = []
-        box: Box | None = self
-        while box is not None:
-            found.append(box)
-            box = box.parent
-        return found
+        return with_outer(self)
+
+
+def with_outer(inner: Any) -> list[Any]:
+    """A box or a run of a part of the program, and those around it, the innermost first."""
+    found = [inner]
+    while (outer := found[-1].parent) is not None:
+        found.append(outer)
+    return found
 
 
 # What the functions of the library that are programs compute, and what they pass back, in words.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.folding.boxes import Box, Contents, alike, way
+from micrograd.draw.folding.boxes import Box, Contents, alike, way, with_outer
 from micrograd.draw.folding.parameters import place_in_layer, places_of_parameters
 from micrograd.draw.folding.patterns import Patterns
 from micrograd.draw.folding.runs import Run, runs_of
@@ -247,17 +247,8 @@ def places_of(nodes: list[Value]) -> dict[Value, Place]:
 
 def _places(taken: dict[Value, Run], networks: list[list[list[Run]]]) -> dict[Value, Place]:
     """The places of the parameters of what ran."""
-    runs = {run: None for taker in taken.values() for run in _with_outer(taker)}
+    runs = {run: None for taker in taken.values() for run in with_outer(taker)}
     return places_of_parameters(runs, [[[run.of for run in layer] for layer in network] for network in networks])
-
-
-def _with_outer(run: Run) -> list[Run]:
-    found: list[Run] = []
-    outer: Run | None = run
-    while outer is not None:
-        found.append(outer)
-        outer = outer.parent
-    return found
 
 
 def _common(ways: list[list[Box]]) -> Box | None:
