@@ -612,6 +612,13 @@ class Trace(NamedTuple):
             return first, second
         return entries.operands(position)
 
+    def read(self, position: int) -> Sequence[int]:
+        """All positions that the operation at a position reads: of what takes an element, the index, too."""
+        operands = self.operands(position)
+        if self.operations.primitives[position] is TAKE:
+            return self.operations.first[position], *operands
+        return operands
+
 
 _begin_of = attrgetter("begin")
 

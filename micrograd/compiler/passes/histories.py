@@ -377,7 +377,7 @@ class _Segment:
     def _written(self, position: int) -> Any:
         trace = self._history.trace
         primitive = trace.operations.primitives[position]
-        return primitive, tuple(map(self._code, _operands(trace, position))), position in trace.checked
+        return primitive, tuple(map(self._code, trace.read(position))), position in trace.checked
 
     def __call__(self, *state: Any) -> list[Any]:
         """The state at the next question, and that question; or the results."""
@@ -389,16 +389,6 @@ class _Segment:
         ends = zip(self._end.state, self._end.kinds, strict=True)
         found = [replay.symbol(position, kind) for position, kind in ends]
         return [*found, *(replay.symbol(position, Symbol) for position in self._asked)]
-
-
-def _operands(trace: Trace, position: int) -> tuple[int, ...]:
-    """All positions that an operation reads."""
-    operands, primitive = trace.operations.operands(position), trace.operations.primitives[position]
-    if primitive is TAKE:
-        return operands[0], *trace.tables[operands[1]]
-    if primitive is SUM_OF_PRODUCTS:
-        return operands[0], *trace.rows[operands[1]], *trace.rows[operands[2]]
-    return operands
 
 
 class Replay:
@@ -448,7 +438,7 @@ class Replay:
         if primitive is INPUT:
             called = self._called(position)
             return () if called is None else called.read().tolist()
-        return () if primitive is LITERAL else _operands(self.trace, position)
+        return () if primitive is LITERAL else self.trace.read(position)
 
     def _called(self, position: int) -> Called | None:
         """The call of a function of arrays that gives what stands at a position of the history."""
@@ -485,7 +475,7 @@ class Replay:
             return tape.position(name if isinstance(name, Value) else self._given[name])
         if primitive is LITERAL:
             return tape.position(name)
-        operands = self.written(primitive, position, [self.at(operand) for operand in _operands(self.trace, position)])
+        operands = self.written(primitive, position, [self.at(operand) for operand in self.trace.read(position)])
         if primitive is TAKE:
             table = tape.tables.setdefault(tuple(operands[1:]), len(tape.tables))
             operands = [operands[0], table]
