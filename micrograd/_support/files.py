@@ -36,7 +36,7 @@ def written_by_another_process() -> Iterator[None]:
         _writes.reset(token)
 
 
-def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: StrPath, data: bytes) -> None:
     """Write a file whole: until all of it is on disk, the old file of that name stays.
 
     The data goes to a temporary file in the same folder, which then takes the name in one step. So
@@ -55,8 +55,6 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
     Args:
         path: where to write; its folder must exist.
         data: what the file is to hold.
-        durable: whether to wait until it is on disk. If not, a loss of power may leave a file that is cut off.
-            That is for files that have a checksum and can be made again.
 
     Raises:
         OSError: if it cannot be written, naming the path: no such folder, no permission, no space.
@@ -74,7 +72,7 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
     if os.path.exists(path) and not os.path.isfile(path):
         Path(path).write_bytes(data)  # a folder raises; a device or a pipe has no old content to keep
         return
-    _put(Path(os.path.realpath(path)), data, path, durable, private=False)
+    _put(Path(os.path.realpath(path)), data, path, durable=True, private=False)
 
 
 def write_private(path: StrPath, data: bytes, *, durable: bool = True) -> None:
@@ -83,11 +81,17 @@ def write_private(path: StrPath, data: bytes, *, durable: bool = True) -> None:
     What had the name is replaced and not written to: where a link leads to, the reader of a pipe and the owner of
     the old file never see the data. Otherwise as write_atomically.
 
+    Args:
+        path: where to write; its folder must exist.
+        data: what the file is to hold.
+        durable: whether to wait until it is on disk. If not, a loss of power may leave a file that is cut off.
+            That is for files that have a checksum and can be made again.
+
     Raises:
         OSError: if it cannot be written, naming the path: no such folder, no permission, a folder in its place.
         TypeError: for data that is not bytes.
     """
-    _put(Path(path), data, path, durable, private=True)
+    _put(Path(path), data, path, durable=durable, private=True)
 
 
 def read_text(path: StrPath, encoding: str = "utf-8") -> bytes:
@@ -160,9 +164,9 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bool) -> None:
+def _put(target: Path, data: bytes, path: StrPath, *, durable: bool, private: bool) -> None:
     """Write a temporary file and rename it to the target. Errors name the path that was given."""
-    temporary = target.with_name(_temporary_name())
+    temporary = target.with_name(f".micrograd-{os.urandom(16).hex()}.tmp")  # a name that nothing else has
     try:
         _write(temporary, data, durable, private, None if private else _replaced(target))
         os.replace(temporary, target)
@@ -223,11 +227,6 @@ def _make_name_durable(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _temporary_name() -> str:
-    """A name that nothing else has."""
-    return f".micrograd-{os.urandom(16).hex()}.tmp"
 
 
 def _remove_leftovers(folder: Path) -> None:

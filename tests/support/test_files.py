@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from micrograd._support import files
-from micrograd._support.files import write_atomically
+from micrograd._support.files import write_atomically, write_private
 from tests.support.common import mode, names
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and devices as POSIX has them")
@@ -118,7 +118,7 @@ def test_one_that_is_written_while_it_is_written_is_whole(tmp_path, monkeypatch)
 
 def test_what_can_be_made_again_need_not_wait_for_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "fsync", lambda descriptor: pytest.fail("it waits"))
-    write_atomically(tmp_path / "file", b"new", durable=False)
+    write_private(tmp_path / "file", b"new", durable=False)
     assert (tmp_path / "file").read_bytes() == b"new"
     assert names(tmp_path) == ["file"]
 
