@@ -309,7 +309,7 @@ class Optimizer(SavedState):
             ValueError: if it is negative or not finite.
         """
         step = self.steps if step is None else step
-        return _rate(self._schedule(step), step)
+        return _in_range(self._schedule(step), f"the learning rate of step {step}", 0, math.inf)
 
     def has_constant_rate(self) -> bool:
         """Whether the learning rate is one number, and not a function of the step."""
@@ -713,10 +713,6 @@ def _pair(betas: Any) -> list[float]:
 
 def _step(step: Any) -> float:
     return required_number(step, "the step of a learning rate")
-
-
-def _rate(rate: Any, step: int) -> float:
-    return _in_range(rate, f"the learning rate of step {step}", 0, math.inf)
 
 
 def _in_range(value: Any, name: str, low: float, high: float) -> float:
