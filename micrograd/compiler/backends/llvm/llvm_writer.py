@@ -229,10 +229,7 @@ class KernelWriter(Loops):
 
     def store(self, target: Operand, column: Any, value: Any, term: Any = None) -> None:
         """Put a number, or a vector of them, where the result in a column, and those beside it, are."""
-        pointer = target.pointer(column, term or integer(0), integer(1))
-        if isinstance(value.type, ir.VectorType):
-            pointer = self.builder.bitcast(pointer, value.type.as_pointer())
-        self.builder.store(value, pointer, align=bytes_in(value.type))
+        stored(self.builder, value, target.pointer(column, term or integer(0), integer(1)))
 
     def over_segments(self, totals: list[Any], include: Callable[..., list[Any]]) -> list[Any]:
         """The totals with the terms of all segments.
