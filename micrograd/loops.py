@@ -418,9 +418,12 @@ class Rows(ContextEntry):
     Attributes:
         sums_integers: whether integers were added up that have no bounds for more rows.
         counts: whether the numbers of iterations are computed with.
+        chooses: whether iterations ask for the truth of numbers.
+        choosing: what selects among branches then, by their code.
     """
 
-    sums_integers = counts = False
+    sums_integers = counts = chooses = False
+    choosing: dict[Any, Any]
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known.

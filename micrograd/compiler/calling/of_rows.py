@@ -347,7 +347,8 @@ class ManyRows:
             traces()
             _LOG.debug("%r is traced for %d of %d rows", self._function, sizes[0], size)
             seen = looked.looks if known else None
-            others = [_OtherRows(size, count, seen, looked.goes_in, looked.counts) for count in sizes]
+            does = looked.goes_in, looked.counts, looked.chooses
+            others = [_OtherRows(size, count, seen, *does) for count in sizes]
             programs = [
                 self._special(rows, each, known, looked.answers) for rows, each in zip(others, cut, strict=True)
             ]
@@ -382,7 +383,7 @@ class ManyRows:
         try:
             rows, outlines = outlines_of(answers)
         except AskedError:  # few rows answer; if all rows have other answers, the program will say so
-            few = _OtherRows(size, sizes[-1], looks, goes_in)
+            few = _OtherRows(size, sizes[-1], looks, goes_in, counts=goes_in, chooses=goes_in)
             with taking_rows(few):
                 special = self._make(Structure(arguments[-1]), in_lanes=True, answers=answers)
             answers = [question.answer for question in special.questions]
@@ -391,7 +392,8 @@ class ManyRows:
         floats = floats_of(parts, whole)
         if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
             raise OutlineError("another number of rows is another program")
-        return _Looked(sizes, arguments, looks, goes_in, rows.counts, rows.known, parts, floats, tuple(answers))
+        does = goes_in, rows.counts, rows.chooses
+        return _Looked(sizes, arguments, looks, *does, rows.known, parts, floats, tuple(answers))
 
     def _outlines(
         self,
@@ -439,7 +441,7 @@ class _Looked(NamedTuple):
         arguments: those for all rows, and then for each of the sizes.
         looks: looks at known numbers.
         goes_in: whether loops in Python are looked into.
-        counts: whether the numbers of iterations are computed with.
+        counts, chooses: see Rows.
         known: the known numbers that are as many as the rows.
         outlines: of the sizes.
         floats: which float stands for three that depend on the number of rows; see floats_of.
@@ -451,6 +453,7 @@ class _Looked(NamedTuple):
     looks: _Looks
     goes_in: bool
     counts: bool
+    chooses: bool
     known: list[Any]
     outlines: list[Any]
     floats: dict[tuple[float, ...], float]
@@ -581,16 +584,24 @@ class _OtherRows(Rows):
         count: how many there are to be.
         looks: looks at known numbers; None if these are to have all of their rows.
         goes_in: whether loops in Python are looked into.
-        counts: whether the numbers of iterations are computed with.
+        counts, chooses: see Rows.
 
     Attributes:
         known: what was found of the known numbers that were met, each once, with all of their rows.
     """
 
     def __init__(
-        self, size: int, count: int, looks: _Looks | None, goes_in: bool = False, counts: bool = False
+        self,
+        size: int,
+        count: int,
+        looks: _Looks | None,
+        goes_in: bool = False,
+        counts: bool = False,
+        chooses: bool = False,
     ) -> None:
-        self._size, self._count, self._looks, self._goes_in, self.counts = size, count, looks, goes_in, counts
+        self._size, self._count, self._looks, self._goes_in = size, count, looks, goes_in
+        self.counts, self.chooses = counts, chooses
+        self.choosing = {}
         self.known: list[tuple[Any, ...]] = []
         self._numbers: dict[range, Any] = {}
         self._stands: list[Any] = []

@@ -113,6 +113,7 @@ class Choosing:
         self._tape, self._chosen, self._rounding = tape, chosen, rounding
         self._asked: set[tuple[bool, ...]] = set()  # after which answers there is another question
         self._selects: bool | None = None
+        self._checks = True  # whether a number is NaN where rounding might decide
         self._mixes = is_differentiated()  # a float and a Value: a transform gives plain numbers of both
 
     def of(self, function: Callable[[Any], Any], item: Any) -> Any:
@@ -132,6 +133,26 @@ class Choosing:
             return self.result(lambda: function(item))
         with self._tape.answering(None):  # the iterations that are recorded once may not ask
             return function(item)
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether there was a question."""
+        return bool(self._asked)
+
+    def selected(self, function: Callable[[], Any]) -> Any:
+        """What a function returns, selected among what all of its branches give.
+
+        Raises:
+            TraceError: if these are long, or may raise.
+        """
+        if self._selects is None:
+            self._checks = False  # which raises nothing that eager would not
+            self._selects = self._is_short_and_safe(cast("Tape", recorder_on_top()), function)
+            self._checks = True
+        if not self._selects:
+            refuse("a choice of long branches in a loop", "Write mg.cond.")
+        with self._selecting():
+            return self.result(function)
 
     def result(self, function: Callable[[], Any], answers: tuple[bool, ...] = ()) -> Any:
         """What a function returns, if its first questions have these answers."""
@@ -156,7 +177,7 @@ class Choosing:
         branches = [lambda answer=answer: self.result(function, (*answers, answer)) for answer in (True, False)]
         try:
             with self._tape.following_errors():
-                if asked_closely:
+                if asked_closely and self._checks:
                     tape.apply(primitives.sqrt, 0.0 - tape.apply(EQUAL, number, 0.5))
                 return self._chosen(number, branches, (), mixes=self._mixes)
         except Exception as error:
@@ -177,7 +198,7 @@ class Choosing:
     @contextmanager
     def _selecting(self) -> Iterator[None]:
         """Select among the results of all branches."""
-        decided, self._chosen = self._chosen, self._selected
+        decided, self._chosen = self._chosen, self._selection
         try:
             yield
         finally:
@@ -197,7 +218,7 @@ class Choosing:
             return False
         return body.is_simple()
 
-    def _selected(self, number: Symbol, branches: Sequence[Callable[[], Any]], _: Any, mixes: bool) -> Any:
+    def _selection(self, number: Symbol, branches: Sequence[Callable[[], Any]], _: Any, mixes: bool) -> Any:
         """What one of two branches returns, where both are computed."""
         tape = cast("Tape", recorder_on_top())
         first, second = (branch() for branch in branches)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from contextvars import ContextVar
 from functools import lru_cache
 from operator import attrgetter, is_, is_not
@@ -30,7 +31,7 @@ from micrograd._support.locks import new_lock
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import NAMES_OF_ASKS
 from micrograd.compiler.guards.refusals import TraceError, refused_indices
-from micrograd.compiler.tracing import growing, orders, plain_loops, promotion
+from micrograd.compiler.tracing import branches, growing, orders, plain_loops, promotion
 from micrograd.compiler.tracing.counting import int_of
 from micrograd.compiler.tracing.outline import OutlineTape
 from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol, Symbol
@@ -52,6 +53,9 @@ _NO_INDICES = "arrays used as indices must be of integer (or boolean) type"  # a
 _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
 _PARAMETER = "_what_a_comprehension_goes_through"
+_MAY_ASK = (ast.Call, ast.IfExp, ast.BoolOp, ast.Compare)
+_STAYS = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+_OF_FRAMES = {"super", "locals", "vars", "eval", "exec", "dir"}  # what looks at the frame that calls it
 _MAKE_ARRAYS = ("array", "asarray", "stack")
 _COMPUTED = [[one, other, type(None)] for one in (ast.Name, ast.BinOp) for other in (ast.Name, ast.BinOp)]
 _TAKES_ROWS = ("range", "zip", "enumerate")
@@ -171,6 +175,7 @@ class _Calls(ast.NodeTransformer):
 
     def __init__(self, appended_to: set[Any]) -> None:
         self._appended_to = appended_to
+        self._loops = 0  # around what is visited, in the function that it is in
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The call, where it is an element that is read, or a part whose two ends are computed."""
@@ -192,7 +197,38 @@ class _Calls(ast.NodeTransformer):
                 value.elts = list(map(self._growing, map(_name_of, target.elts), value.elts))
             else:
                 node.value = self._growing(_name_of(target), value)
+        node.value = self._chosen(node.value)
         return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """An assignment that adds."""
+        self.generic_visit(node)
+        node.value = self._chosen(node.value)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """What is appended to a list."""
+        self.generic_visit(node)
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append":
+            call.args = list(map(self._chosen, call.args))
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        """A statement with branches; in a loop, a function of the variables that these assign to."""
+        names = _assigned([node]) if self._loops else {}
+        loops, self._loops = self._loops, 0 if names else self._loops  # one call is enough for all that is inside
+        self.generic_visit(node)
+        self._loops = loops
+        return _branched(node, names) if names else node
+
+    def _chosen(self, value: ast.expr) -> ast.expr:
+        """The call for what may ask for the truth of numbers, in a loop."""
+        kinds, names = set(map(type, ast.walk(value))), set(map(_name_of, ast.walk(value)))
+        if not self._loops or kinds.isdisjoint(_MAY_ASK) or not kinds.isdisjoint(_STAYS) or names & _OF_FRAMES:
+            return value
+        parameters = ast.arguments([], [ast.arg(_PARAMETER)], None, [], [], None, [ast.Constant(None)])
+        return _call("chosen", value, [ast.Lambda(parameters, value)])
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         """A dict, with such lists."""
@@ -208,14 +244,32 @@ class _Calls(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.AST:
         """The loop, through what a call gives."""
-        self.generic_visit(node)
-        node.iter = _through(node.iter)
+        node.iter = _through(self.visit(node.iter))
+        self._loops += 1
+        node.body = self._each(_without_continue(node.body))
+        self._loops -= 1
+        node.orelse = self._each(node.orelse)
         return node
+
+    def _each(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        found = [self.visit(each) for each in statements]
+        return [each for one in found for each in (one if isinstance(one, list) else [one])]
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         """A call for a comprehension."""
-        self.generic_visit(node)
+        self._visit_elements(node)
         return _listed(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        """A generator, whose elements may ask."""
+        self._visit_elements(node)
+        return node
+
+    def _visit_elements(self, node: Any) -> None:
+        self.generic_visit(node)
+        self._loops += 1
+        node.elt = self._chosen(node.elt)
+        self._loops -= 1
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """A call; of sum, or with a generator, another one."""
@@ -255,11 +309,66 @@ class _Calls(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> ast.AST:
         """A function, without the annotation of its result."""
         returns, node.returns = node.returns, None
+        loops, self._loops = self._loops, 0
         self.generic_visit(node)
-        node.returns = returns
+        node.returns, self._loops = returns, loops
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # ast calls it so
+
+
+def _without_continue(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body of a loop: with ``if not x: rest`` for ``if x: continue`` before the rest."""
+    for number, node in enumerate(body):
+        if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Continue):
+            ends = ast.copy_location(ast.Pass(), node.body[-1])
+            node.body[-1], node.orelse = ends, _without_continue(body[number + 1 :]) or [ends]
+            return body[: number + 1]
+    return body
+
+
+def _branched(node: ast.If, assigned: dict[str, bool]) -> list[ast.stmt]:
+    """The statements in the place of one with branches, which assigns to these variables, always or not."""
+    names = sorted(assigned, key=lambda name: (not assigned[name], name))
+    variables = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
+    parameters = ast.arguments([], [ast.arg(each) for each in (_PARAMETER, *names)], None, [], [], None, [])
+    part = ast.FunctionDef(_PARAMETER, parameters, [node, ast.Return(variables)], [], None, None)
+    if sys.version_info >= (3, 12):
+        part.type_params = []
+    given: list[Any] = [sum(assigned.values()), *names]
+    call = _call("branched", node.test, [ast.Name(_PARAMETER, ast.Load()), *[ast.Constant(each) for each in given]])
+    made: list[ast.stmt] = [part, ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], call)]
+    for name in names:
+        missing = ast.Attribute(ast.Constant(_MARK), "missing", ast.Load())
+        is_missing = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [missing])
+        made.append(ast.If(is_missing, [ast.Delete([ast.Name(name, ast.Del())])], []))
+    return [ast.fix_missing_locations(ast.copy_location(each, node.test)) for each in made]
+
+
+def _assigned(statements: list[ast.stmt]) -> dict[str, bool]:
+    """The variables that statements assign to, and whether they always do; none if they do anything else."""
+    found: dict[str, bool] = {}
+    for node in statements:
+        targets: list[Any] = []
+        if isinstance(node, ast.If):
+            first, second = _assigned(node.body), _assigned(node.orelse)
+            does_more = [{*map(type, side)} - {ast.Pass} for side in (node.body, node.orelse)]
+            if (does_more[0] and not first) or (does_more[1] and not second):
+                return {}
+            both = {name: first.get(name, False) and second.get(name, False) for name in {**first, **second}}
+            found.update((name, found.get(name, False) or always) for name, always in both.items())
+        elif isinstance(node, ast.Assign):
+            targets = [part for each in node.targets for part in getattr(each, "elts", [each])]
+        elif isinstance(node, ast.AugAssign):
+            targets = [node.target]
+        elif not isinstance(node, ast.Pass):
+            return {}
+        if any(not isinstance(each, ast.Name) for each in targets):
+            return {}
+        if not {type(each) for each in ast.walk(node)}.isdisjoint(_STAYS):
+            return {}
+        found.update((each.id, True) for each in targets)
+    return {} if any(name.startswith("__") for name in found) else found
 
 
 def _name_of(node: Any) -> Any:
@@ -323,6 +432,7 @@ class _Mark:
 
     taken, part, through = staticmethod(_taken), staticmethod(_part), staticmethod(plain_loops.through)
     listed, summed = staticmethod(plain_loops.listed), staticmethod(plain_loops.summed)
+    chosen, branched, missing = staticmethod(branches.chosen), staticmethod(branches.branched), branches.MISSING
     growing, in_array = staticmethod(growing.growing), staticmethod(growing.in_array)
     asked, is_, is_not = staticmethod(plain_loops.asked), staticmethod(_is), staticmethod(_is_not)
 

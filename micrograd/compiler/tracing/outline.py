@@ -620,7 +620,7 @@ class _OneIteration(Iterations):
         begin, questions = len(tape.operations), tape.questions
         is_followed = questions is None or questions.are_given() or count < FEWEST_CHOOSING
         with unchanged(run):
-            each = run if is_followed else partial(Choosing(tape, _Decisions().chosen, None).of, run)
+            each = run if is_followed else partial(choosing_of(tape).of, run)
             result = each(_unknown(item(0), count))
         return self._stacked(result, ("vmap", begin), count, axis)
 
@@ -682,6 +682,11 @@ class _Decisions:
         with unchanged(condition), unchanged(body):
             found = [condition(given), body(given)]
         return _unknown_like(state, (by, tape.told(found)))
+
+
+def choosing_of(tape: OutlineTape) -> Choosing:
+    """What has the outline of all branches of what asks for the truth of numbers."""
+    return Choosing(tape, _Decisions().chosen, None)
 
 
 def _unknown_like(nested: Any, by: Any) -> Any:

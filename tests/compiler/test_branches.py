@@ -1,0 +1,292 @@
+"""What loops over many rows ask of their numbers is selected: one program for all answers, and the same as eagerly."""
+
+import logging
+import math
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from tests.compiler.test_known_rows import numbers
+
+ROWS = 420
+SCALE = mg.Value(0.75)
+
+pytestmark = pytest.mark.usefixtures("few_are_many")
+
+
+def huber(p, xs):
+    total = 0.0
+    for x in xs:
+        rest = p[0] * x - 1
+        total += 0.5 * rest * rest if abs(rest) < 1 else abs(rest) - 0.5
+    return total
+
+
+def of_three(p, xs):
+    total = 0.0
+    for x in xs:
+        if x > 1:
+            total = total + p[0] * x
+        elif x > 0:
+            part = p[1] * x
+            total = total + part * x
+        else:
+            total = total - p[0]
+    return total
+
+
+def skipping(p, xs):
+    total = 0.0
+    for x in xs:
+        if x < 0:
+            continue
+        scaled = p[0] * x
+        if scaled > p[1]:
+            total += scaled
+            continue
+        total = total + p[1] * x
+    return total
+
+
+def clipped(p, xs):
+    state = p[0]
+    for x in xs:
+        state = p[1] * state + x
+        if state > 2:
+            state = 2.0
+        if state < -2:
+            state = -2.0
+    return state * p[0] + sum([min(max(p[0] * x, -1.0), 1.0) for x in xs])
+
+
+def in_functions(p, xs):
+    def each(x):
+        if x > 0:
+            return p[0] * x
+        return p[1] * x * x
+
+    return sum(each(x) for x in xs) + sum(max(0.0, 1 - p[0] * x) for x in xs)
+
+
+def counted(p, xs):
+    count, total, before = 0, 0.0, None
+    for x in xs:
+        if x > 0:
+            count += 1
+            total += p[0] * x
+        if before is not None and x > before:
+            total = total + p[1] * (x - before)
+        before = x
+    return total / count
+
+
+def swapped(p, xs):
+    total, largest = 0.0, -1e9
+    for a, b in zip(xs, xs[1:]):  # noqa: B905, RUF007  # as it is written at times
+        low, high = (a, b) if a < b else (b, a)
+        total = total + p[0] * high - p[1] * low
+        if total > largest:
+            largest = total
+    return largest
+
+
+def first_row(p, xs):
+    total = 0.0
+    for i, x in enumerate(xs):
+        if i == 0:
+            state = x * p[0]
+        elif x > state:
+            state = x * p[1]
+        else:
+            state = 0.9 * state
+        total = total + state
+    return total
+
+
+SELECTED = [huber, of_three, skipping, clipped, in_functions, counted, swapped, first_row]
+
+
+def samples(count=4):
+    for seed in range(count):
+        xs = (4 * numbers(ROWS, seed=seed) - 2).tolist()
+        if seed == 2:
+            xs[7], xs[9], xs[11] = 0.0, -0.0, 1.0
+        yield xs
+
+
+def check(fast, function, p, xs):
+    value, slopes = fast(p, xs)
+    expected, gradient = mg.value_and_grad(function)(p, xs)
+    assert value == pytest.approx(expected, rel=1e-11)
+    np.testing.assert_allclose(slopes, gradient, rtol=1e-10)
+
+
+@pytest.mark.parametrize("function", SELECTED)
+def test_other_answers_take_the_same_program(function):
+    fast = mg.compile(mg.value_and_grad(function))
+    for xs in samples():
+        check(fast, function, [0.4, 0.9], xs)
+    assert fast.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("function", SELECTED)
+@pytest.mark.unmeasured
+def test_known_rows_and_other_weights(function):
+    for xs in samples(1):
+        fast = mg.compile(mg.value_and_grad(lambda p, xs=xs: function(p, xs)))
+        for p in ([0.4, 0.9], [1.5, -0.25], [1.0, 1.0]):
+            value, slopes = fast(p)
+            expected, gradient = mg.value_and_grad(lambda p, xs=xs: function(p, xs))(p)
+            assert value == pytest.approx(expected, rel=1e-11)
+            np.testing.assert_allclose(slopes, gradient, rtol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+@pytest.mark.unmeasured
+def test_backends(backend):
+    fast = mg.compile(mg.value_and_grad(of_three), backend=backend)
+    for xs in samples(3):
+        check(fast, of_three, [0.4, 0.9], xs)
+    assert fast.cache_info().traces == 1
+
+
+def raising(p, xs):
+    total = 0.0
+    for x in xs:
+        total = total + (mg.log(x) * p[0] if x > 0 else p[1])
+    return total
+
+
+def in_a_list(p, xs):
+    sums = [0.0, 0.0]
+    for x in xs:
+        if x > 0:
+            sums[0] = sums[0] + p[0] * x
+        else:
+            sums[1] = sums[1] + p[1]
+    return sums[0] * sums[1]
+
+
+def remembering(p, xs):
+    seen, total = [], 0.0
+    for x in xs:
+        if x > 1.9:
+            seen.append(x * p[0])
+        total = total + x * p[1]
+    return total + sum(seen)
+
+
+def changing(p, xs):
+    total = 0.0
+    for x in xs:
+        parts = [x]
+        if x > 0:
+            parts += [p[0]]
+        total = total + sum(parts) * p[1]
+    return total
+
+
+def counting(p, xs):
+    calls = []
+
+    def each(x):
+        calls.append(x)
+        return p[0] * x if x > 0 else p[1]
+
+    return sum([each(x) for x in xs]) * len(calls)
+
+
+def with_a_state(p, xs):
+    is_long, total = False, 0.0
+    for x in xs:
+        if not is_long and x > 1:
+            is_long = True
+        elif is_long and x < -1:
+            is_long = False
+        total = total + (p[0] * x if is_long else p[1])
+    return total
+
+
+def with_an_end(p, xs):
+    total = 0.0
+    for x in xs:
+        if x > 1.5:
+            break
+        total = total + p[0] * x
+    return total * p[1]
+
+
+class Counter:
+    calls = 0
+
+
+def counting_elsewhere(p, xs):
+    def each(x):
+        Counter.calls += 1
+        return p[0] * x if x > 0 else p[1]
+
+    return sum([each(x) for x in xs]) + 0.0 * Counter.calls
+
+
+@pytest.mark.parametrize(
+    "function", [raising, in_a_list, remembering, changing, counting, with_a_state, with_an_end, counting_elsewhere]
+)
+@pytest.mark.unmeasured
+def test_what_cannot_be_selected_has_the_numbers_of_eager(function):
+    fast = mg.compile(mg.value_and_grad(function))
+    for xs in samples(3):
+        check(fast, function, [0.4, 0.9], xs)
+
+
+def test_a_variable_that_has_no_value():
+    def largest(p, xs):
+        for x in xs:
+            if x > 1e6:
+                best = x * p[0]
+        return best
+
+    with pytest.raises(UnboundLocalError):
+        mg.compile(largest)([0.5, 1.0], numbers(ROWS).tolist())
+
+
+def test_where_rounding_might_decide_the_call_runs_eagerly(caplog):
+    def steps(p, xs):
+        total = 0.0
+        for x in xs:
+            total = total + (1.0 if p[0] * x + 0.1 > 0.3 else x)
+        return total
+
+    fast = mg.compile(steps)
+    xs = numbers(ROWS).tolist()
+    fast([1.0], xs)
+    xs[100] = 0.2  # 0.2 + 0.1 is larger than 0.3, by the last bit
+    with caplog.at_level(logging.DEBUG, logger="micrograd"):
+        assert fast([1.0], xs) == pytest.approx(steps([1.0], xs), rel=1e-12)
+
+
+def test_not_a_number():
+    fast = mg.compile(mg.value_and_grad(huber))
+    xs = numbers(ROWS).tolist()
+    fast([0.4], xs)
+    xs[300] = math.nan
+    value, _ = fast([0.4], xs)
+    assert math.isnan(value)
+    assert math.isnan(huber([0.4], xs))
+
+
+def test_values_that_are_closed_over():
+    def loss(xs):
+        total = SCALE
+        for x in xs:
+            total = total + (SCALE * x if x > 0.5 else SCALE)
+        return total
+
+    fast = mg.compile(loss)
+    for xs in samples(3):
+        SCALE.grad = 0.0
+        fast(xs).backward()
+        found, SCALE.grad = SCALE.grad, 0.0
+        loss(xs).backward()
+        assert found == pytest.approx(SCALE.grad, rel=1e-12)
+    assert fast.cache_info().traces == 1
