@@ -96,7 +96,10 @@ def _rounded(x: Any) -> Any:
     """The nearest integer as a float, the even one of two; no gradient flows through it."""
     x = primitives.detach(x)
     size = primitives.abs(x)
-    whole = primitives.where(size < _INTEGERS, size + _INTEGERS - _INTEGERS, size)  # the addition rounds
+    below = further_primitives.floor(size)
+    odd, part = below - 2.0 * further_primitives.floor(0.5 * below), size - below
+    nearest = primitives.where(part < 0.5, below, primitives.where(part > 0.5, below + 1.0, below + odd))
+    whole = primitives.where(size < _INTEGERS, nearest, size)
     return primitives.where(x < 0, -whole, primitives.where(x > 0, whole, x))
 
 

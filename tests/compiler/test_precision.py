@@ -192,3 +192,15 @@ def test_jax_needs_no_float64_for_it():
 def test_a_backend_that_has_no_float32_says_so():
     with pytest.raises(ValueError, match="the plain backend computes in float64 only"):
         Backend("plain", lambda program: lambda numbers: (numbers, numbers)).in_precision("float32")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "auto", "jax"])
+def test_rounding(backend):
+    x = np.array([0.5, 1.5, 2.5, -0.5, -2.5, 1.7, -2.6, 30.2, 1234567.5, 0.0])
+
+    def rounded(x):
+        return np.round(x) * 1.0, np.rint(x * 3.0) + np.round(x, 2)
+
+    found = mg.compile(rounded, backend=backend, precision="float32")(x)
+    for one, other in zip(found, rounded(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)

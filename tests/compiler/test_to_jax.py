@@ -556,3 +556,9 @@ def test_many_derivatives_inside_are_differentiated_by_jax_again():
     by_hand = lambda z: (jax.grad(lambda z: (jnp.tanh(z) * z).sum())(z) ** 2).sum()  # noqa: E731
     found, expected = jax.jit(jax.grad(function, argnums=1))({}, xs), jax.jit(jax.grad(by_hand))(xs)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_rounding_is_not_simplified_away():
+    x = np.array([0.5, 1.5, 1.7, -2.6, -2.5, 2.0**53])
+    traced, parameters = mg.to_jax(np.round, x)
+    np.testing.assert_array_equal(np.asarray(jax.jit(traced)(parameters, x)), np.round(x))

@@ -5,6 +5,7 @@ import itertools
 import math
 import warnings
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -226,3 +227,13 @@ def test_calls_that_raise_are_not_traced_for_ever():
             fast(x)
     assert fast(4.0).data == fast.function(4.0).data
     assert fast.cache_info().traces == 3
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda x: (x > 1.0).any(), lambda x: np.isfinite(x).all(), lambda x: np.allclose(x, 1)]
+)
+def test_a_truth_of_many_numbers_is_looked_through_once(ask):
+    """24 of them took minutes once."""
+    fast = mg.compile(lambda x: x.sum() if ask(x) else x[0])
+    for x in (np.arange(60.0), np.ones(60), np.full(60, 0.5)):
+        assert fast(x) == (x.sum() if ask(x) else x[0])

@@ -318,9 +318,11 @@ class Questions:
 
     def _closeness(self, position: int) -> list[int]:
         """The positions of numbers that are 1 where rounding might decide, for each comparison in a truth."""
-        found, stack = [], [position]
+        found, stack, seen = list[int](), [position], set[int]()
         while stack:
-            position = stack.pop()
+            if (position := stack.pop()) in seen:  # as (x > 1).any() reads what is before it twice
+                continue
+            seen.add(position)
             primitive, operands = self._tape.operations.primitives[position], self._operands(position)
             if primitive in _COMPARISONS:
                 found += self._close(*operands)
