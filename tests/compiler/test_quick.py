@@ -16,26 +16,17 @@ from micrograd.compiler.calling.quick import EAGER, QuickOfArrays
 from micrograd.compiler.guards.refusals import TraceError
 
 
-def called(function, *calls):
-    """What a compiled function gives for each of some arguments, and what it gives eagerly."""
-    fast = mg.compile(function)
-    return [(fast(*arguments), function(*arguments)) for arguments in calls]
-
-
 @pytest.fixture
 def weights():
     return [Value(0.5), Value(-1.5)]
 
 
 class TestArguments:
-    def test_other_floats(self):
-        for found, expected in called(lambda x, y: x * y + 1.0, (1.0, 2.0), (3.0, 4.0), (-5.0, 0.5)):
-            assert (type(found), found) == (float, expected)
-
     def test_others_after_floats(self):
         calls = (1.0, 2.0), (1.0, 2.0, 3.0), (1.0, 2.0), (3, 4.0), (5.0, 6.0), (True, 1.0), (7.0, 8.0)
-        for found, expected in called(lambda *xs: mg.dot(xs, xs), *calls):
-            assert found == expected
+        fast = mg.compile(lambda *xs: mg.dot(xs, xs))
+        for arguments in calls:
+            assert fast(*arguments) == mg.dot(arguments, arguments)
 
     def test_named_arguments(self):
         fast = mg.compile(lambda x, y: x - y)
@@ -47,14 +38,6 @@ class TestArguments:
             fast(argument)
             assert fast.last_call()[0].data == 2.0 * float(mg.detach(argument))
 
-    def test_a_value_after_floats(self, weights):
-        fast = mg.compile(lambda x: weights[0] * x)
-        x = Value(3.0)
-        results = [fast(2.0), fast(2.0), fast(x), fast(2.0)]
-        assert [result.data for result in results] == [1.0, 1.0, 1.5, 1.0]
-        results[2].backward()
-        assert (weights[0].grad, x.grad) == (3.0, 0.5)
-
 
 class TestValues:
     """Arguments that are Values are as quick; what sets one apart from others is noticed."""
@@ -65,14 +48,6 @@ class TestValues:
         for _ in range(2):
             assert fast(Value(3.0), 2.0).data == 3.0 + math.sin(2.0)
         return fast
-
-    def test_gradients_flow_to_them(self, fast, weights):
-        x = Value(4.0)
-        result = fast(x, 0.0)
-        assert (result.data, fast.last_call()[0].data) == (0.0, 0.0)
-        result.backward()
-        fast(x, 1.0).backward()
-        assert (x.grad, weights[0].grad) == (0.5, 4.0)
 
     def test_floats_and_values_in_other_places(self, fast):
         x, y = Value(3.0), Value(2.0)
@@ -103,12 +78,6 @@ class TestValues:
     def test_which_one_it_is_may_be_asked(self, weights):
         fast = mg.compile(lambda x: x * {weights[0]: 10.0}.get(x, 1.0))
         assert [fast(x).data for x in (Value(3.0), Value(3.0), weights[0], Value(2.0))] == [3.0, 3.0, 5.0, 2.0]
-
-    def test_derivatives_of_it(self, fast):
-        x = Value(3.0)
-        slope = mg.gradient(fast(x, 2.0) ** 2, x, create_graph=True)
-        assert slope.data == pytest.approx(2.0 * (3.0 + math.sin(2.0)))
-        assert mg.gradient(slope, x) == 2.0
 
 
 class TestLists:
@@ -244,17 +213,6 @@ class TestNative:
         objects, of_x, of_none = (abs(now - then) for now, then in zip(count(), before, strict=True))
         assert of_x == 0
         assert max(objects, of_none) < 100
-
-    def test_threads(self, weights):
-        fast = mg.compile(lambda x, y: weights[0] * x + y)
-
-        def results(seed):
-            rng = random.Random(seed)
-            pairs = [(rng.uniform(-1, 1), rng.uniform(-1, 1)) for _ in range(2000)]
-            return [fast(*pair).data == 0.5 * pair[0] + pair[1] for pair in pairs]
-
-        with ThreadPoolExecutor(4) as pool:
-            assert all(map(all, pool.map(results, range(8))))
 
     def test_threads_whose_calls_are_of_other_kinds(self, weights):
         fast = mg.compile(lambda x, y: weights[0] * x + mg.sin(y))
@@ -419,14 +377,6 @@ class TestPaths:
         assert fast.cache_info().traces == 2
         for x in (5.0, 0.1, 0.2):
             assert float(fast(x)) == pytest.approx(float(bouncing(x)))
-
-
-class TestWhatIsReadFromOutside:
-    def test_numbers_of_values_are_those_of_now(self, weights):
-        fast = mg.compile(lambda x: weights[0] * x + weights[1])
-        assert [fast(1.0).data, fast(1.0).data] == [-1.0, -1.0]
-        weights[0].data = 2.0
-        assert fast(1.0).data == 0.5
 
 
 class TestResults:
