@@ -37,18 +37,6 @@ class TestExample:
         assert of_first.tolist() == [[-2.0, -1.0, 0.0, 1.0], [-2.0, -1.0, 0.0, 1.0]]
         assert of_second.tolist() == [[-4.0], [-2.0], [0.0], [2.0]]
 
-    def test_a_row_that_relu_cuts_off_gets_no_gradient(self):
-        first, second = mg.array([[1.0, 2.0], [-1.0, -2.0]]), mg.array([[3.0], [4.0]])
-        network(first, second).backward()
-        assert mg.gradients(first).tolist() == [[3.0, 4.0], [0.0, 0.0]]
-        assert mg.gradients(second).tolist() == [[1.0], [2.0]]
-
-    def test_a_plain_array_among_the_operands_takes_part_without_a_gradient(self, matrices):
-        first, second = matrices
-        network(first, np.arange(-2.0, 2.0).reshape(4, 1)).backward()
-        assert mg.gradients(first).tolist() == [[-2.0, -1.0, 0.0, 1.0]] * 2
-        assert not mg.gradients(second).any()
-
 
 class TestHigherOrders:
     def test_a_gradient_with_a_graph_is_differentiated_again(self, matrices):

@@ -75,50 +75,6 @@ def test_random_networks(sizes, activation, batch, seed, backend):
     assert_same(loss, model.parameters(), backend)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_a_recurrent_network(steps, backend):
-    random.seed(3)
-    width = 5
-    recurrent = [[Value(random.gauss(0, 0.5)) for _ in range(width)] for _ in range(width)]
-    given = [Value(random.gauss(0, 0.5)) for _ in range(width)]
-    inputs = [random.gauss(0, 1) for _ in range(steps)]
-
-    def loss():
-        state = [0.0] * width
-        for x in inputs:
-            state = [mg.tanh(mg.dot(row, state) + w * x) for row, w in zip(recurrent, given, strict=True)]
-        return sum(s * s for s in state)
-
-    assert_same(loss, [*given, *(w for row in recurrent for w in row)], backend)
-
-
-@pytest.mark.parametrize("length", [1, 2, 5])
-@pytest.mark.slow
-@pytest.mark.unmeasured
-def test_causal_attention(length, backend):
-    random.seed(4)
-    width = 4
-
-    def matrix():
-        return [[Value(random.gauss(0, 0.7)) for _ in range(width)] for _ in range(width)]
-
-    tokens = [[Value(random.gauss(0, 1)) for _ in range(width)] for _ in range(length)]
-    queries, keys, values = matrix(), matrix(), matrix()
-
-    def loss():
-        q, k, v = ([[mg.dot(row, x) for row in m] for x in tokens] for m in (queries, keys, values))
-        total = 0.0
-        for t in range(length):
-            weights = mg.softmax([mg.dot(q[t], k[s]) * 0.5 for s in range(t + 1)])
-            mixed = [sum(w * v[s][j] for s, w in enumerate(weights)) for j in range(width)]
-            total = total + mg.dot(mixed, mixed)
-        return total
-
-    leaves = [w for m in (tokens, queries, keys, values) for row in m for w in row]
-    assert_same(loss, leaves, backend)
-
-
 def test_a_convolution_in_loops(backend):
     random.seed(5)
     image = [[Value(random.gauss(0, 1)) for _ in range(8)] for _ in range(7)]

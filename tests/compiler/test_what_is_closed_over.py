@@ -797,22 +797,3 @@ def test_explain_says_how_long_a_call_looks_for_changes():
     fast(2.0)
     (said,) = [line for line in fast.explain().splitlines() if line.startswith("Each call first compares")]
     assert re.fullmatch(r"Each call first compares what the function closes over with what it was, in \d+\.\d us", said)
-
-
-class Slots:
-    __slots__ = ("first", "second")
-
-
-def test_a_slot_that_a_function_fills_is_empty_again():
-    kept = Slots()
-    kept.first = 1.0
-
-    def f(x):
-        kept.first = x * 2.0
-        kept.second = x
-        return kept.first
-
-    with pytest.raises(mg.TraceError, match="kept"):
-        mg.compile(f, backend="numpy")(3.0)
-    assert kept.first == 1.0
-    assert not hasattr(kept, "second")
