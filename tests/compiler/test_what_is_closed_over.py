@@ -90,24 +90,6 @@ def check(f, *changes, arguments=(1.5,), backend):
         assert fast._last is before
 
 
-def test_elements_of_what_is_in_an_array_or_a_dict(backend):
-    nested, mixed, lists = (
-        {"a": [Value(5.0)]},
-        np.array([1.0, Value(2.0)]),
-        np.array([[Value(2.0)], None], dtype=object),
-    )
-    check(
-        lambda x: nested["a"][0] * x + mixed[0] * mixed[1] + lists[0][0],
-        lambda: nested["a"].__setitem__(0, Value(2.0)),
-        lambda: nested.__setitem__("a", [Value(3.0)]),
-        lambda: nested["a"].__setitem__(0, Value(8.0)),
-        lambda: mixed.__setitem__(0, 8.0),
-        lambda: lists[0].__setitem__(0, Value(9.0)),
-        lambda: lists.__setitem__(0, [Value(10.0)]),
-        backend=backend,
-    )
-
-
 class Word(str):
     __slots__ = ()
 
@@ -163,21 +145,6 @@ def test_an_attribute_that_was_replaced_by_an_equal_list_is_watched(backend):
         lambda: setattr(model, "layers", list(model.layers)),
         lambda: model.layers.__setitem__(0, Value(7.0)),
         lambda: setattr(model, "layers", tuple(model.layers)),
-        backend=backend,
-    )
-
-
-def test_the_order_of_attributes_counts_where_code_goes_through_them(backend):
-    model = types.SimpleNamespace(first=Value(2.0), second=Value(3.0))
-
-    def move_first_behind():
-        first = model.first
-        del model.first
-        model.first = first
-
-    check(
-        lambda x: sum(position * x * value for position, value in enumerate(vars(model).values())),
-        move_first_behind,
         backend=backend,
     )
 
