@@ -207,23 +207,6 @@ class TestNative:
             fast()
         assert all(everything_moves)
 
-    def test_a_page_opens_the_kernels(self, network, everything_moves, tmp_path):
-        loss, _, point = network
-        result = mg.compile(loss, backend="llvm")(point)
-        result.backward()
-        mg.explore(result, tmp_path / "page.html")
-        assert "matrix-vector" in (tmp_path / "page.html").read_text(encoding="utf-8")
-        assert any(everything_moves)
-
-    @pytest.mark.slow
-    def test_second_derivatives(self, network, everything_moves):
-        loss, _, point = network
-        numbers, others = [x.data for x in point[:3]], point[3:]
-        hessian = mg.hessian(lambda *x: loss([*x, *others]))
-        found, expected = mg.compile(hessian, backend="llvm")(*numbers), hessian(*numbers)
-        assert np.array(found, dtype=float) == pytest.approx(np.array(expected, dtype=float), rel=1e-9, abs=1e-12)
-        assert any(everything_moves)
-
     @pytest.mark.slow
     def test_training_in_one_buffer(self, network, everything_moves):
         loss, weights, _ = network

@@ -79,27 +79,3 @@ def test_a_cell_that_is_emptied_and_filled():
         fast(1.0)
     cell.cell_contents = 3.0
     assert [fast(1.0), fast(1.0)] == [3.0, 3.0]
-
-
-def test_code_and_bases_that_are_replaced():
-    class Doubled:
-        def of(self, x):
-            return x * 2.0
-
-    class Tripled:
-        def of(self, x):
-            return x * 3.0
-
-    class Taken(Doubled):
-        pass
-
-    def helper(x):
-        return x + 1.0
-
-    taken = Taken()
-    fast = mg.compile(lambda x: helper(taken.of(x)))
-    assert [fast(1.0), fast(1.0)] == [3.0, 3.0]
-    Taken.__bases__ = (Tripled,)
-    assert [fast(1.0), fast(1.0)] == [4.0, 4.0]
-    helper.__code__ = (lambda x: x - 1.0).__code__
-    assert [fast(1.0), fast(1.0)] == [2.0, 2.0]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.ir.graph import Terms
-from micrograd.compiler.passes.normalise import _followed, _in_order
+from micrograd.compiler.passes.normalise import _followed
 
 SIZE = 300
 
@@ -65,24 +64,3 @@ def test_a_sum_of_a_number_and_itself_is_one_term(x):
     assert len(fast.program(x).program.kernels) == 1
     slope = mg.compile(mg.grad(lambda x: mg.sin(x) * mg.sin(x)), backend="numpy")
     assert slope(0.3) == mg.grad(lambda x: mg.sin(x) * mg.sin(x))(0.3)
-
-
-@pytest.mark.parametrize("kind", ["up", "down", "any"])
-@pytest.mark.parametrize("seed", range(5))
-def test_what_is_farther_in_comes_first_and_products_where_they_were_used(kind, seed):
-    rng = np.random.default_rng(seed)
-    end, factor = forest(kind, SIZE)
-    depth = _followed(end, factor, np.flatnonzero(end != np.arange(SIZE)))
-    owner = np.sort(rng.integers(0, SIZE, 3 * SIZE))
-    terms = Terms(owner, np.ones(len(owner)), owner, owner)
-    merged = np.sort(rng.permutation(len(owner))[: SIZE // 3])
-    products = rng.permutation(SIZE)[: len(merged) // 2]
-    used_as = rng.permutation(merged)[: len(products)]
-    position_of = dict(zip(products.tolist(), used_as.tolist(), strict=True))
-
-    def key(term):
-        position = position_of.get(owner[term], term)
-        return end[owner[term]], -depth[owner[position]], position
-
-    expected = sorted(set(range(len(owner))) - set(merged.tolist()), key=key)
-    assert _in_order(terms, merged, products, used_as, end, depth).tolist() == expected

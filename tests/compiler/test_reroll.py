@@ -10,7 +10,6 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.ir.program import Access, Reduction, Segment
-from micrograd.compiler.passes import repeats
 
 
 def kernels(f, *arguments):
@@ -141,14 +140,6 @@ def test_formulas_become_few_kernels(f, expected):
     assert run.buffer[run.program.outputs].tolist() == pytest.approx(outputs, rel=1e-14)
 
 
-def test_a_gradient_that_nothing_adds_to_is_zero_and_the_others_are_not():
-    level = mg.primitive("level_compiled", "l", lambda x: 2.0, lambda g, out, x: 0.0, replace=True)
-    x, y = Value(0.5), Value(0.25)
-    result = mg.compile(lambda: level(mg.sin(x)) + 5.0 * y + 7.0, backend="numpy")()
-    result.backward()
-    assert (result.data, x.grad, y.grad) == (10.25, 0.0, 5.0)
-
-
 def only_kernel(f, *arguments):
     """The one kernel of what f computes from numbers."""
     fast = mg.compile(f, backend="numpy")
@@ -234,28 +225,3 @@ def test_distances_that_grow_are_not_taken_for_even_ones():
         ):
             eager, compiled = values(partial(f, positions=positions), x)
             assert eager == compiled
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_stretches_of_levels_that_repeat_are_those_found_level_by_level(seed):
-    draw = random.Random(seed)
-    levels = []
-    for _ in range(draw.randrange(1, 5)):
-        levels += [draw.randrange(3) for _ in range(draw.randrange(1, 30))] * draw.randrange(1, 20)
-        levels += [draw.randrange(5) for _ in range(draw.choice([0, 1, 40]))]
-    expected = []
-    for period in range(1, len(levels) // repeats.FEWEST_ITERATIONS + 1):
-        begin = 0
-        for level in range(len(levels) - period + 1):
-            if level == len(levels) - period or levels[level] != levels[level + period]:
-                count = (level - begin) // period + 1
-                if count >= repeats.FEWEST_ITERATIONS and count * period >= 16:
-                    expected.append((begin, period, count))
-                begin = level + 1
-    assert [*repeats._overlapping(np.array(levels))] == expected
-    chosen, taken = repeats._periodic(np.array(levels)), np.zeros(len(levels), dtype=int)
-    for first, period, count in chosen:
-        taken[first : first + period * count] += 1
-    assert set(chosen) <= set(expected)
-    assert taken.max() <= 1
-    assert all(taken[first : first + period * count].any() for first, period, count in expected)

@@ -15,7 +15,6 @@ from micrograd.compiler.passes import normalise as stage
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.source import Source
 from micrograd.compiler.tracing.trace import trace
-from micrograd.functional import sum_of_products
 from micrograd.nn import Layer
 
 pytestmark = pytest.mark.slow
@@ -49,12 +48,6 @@ for neurons in NEURONS.values():
 
 def layer(w, x):
     return [mg.dot(row, x) for row in w]
-
-
-def biased(row, x, bias):
-    """What a neuron computes."""
-    recorded = sum_of_products(row, x, bias)
-    return bias + mg.dot(row, x) if recorded is None else recorded
 
 
 def total(results):
@@ -121,20 +114,6 @@ def test_a_loop_beside_what_is_whole_is_one(backend):
     kernels = mg.compile(f, backend="numpy").program().program.kernels
     assert any(isinstance(kernel, Loop) for kernel in kernels)
     assert_equal(f, [*x, y, *(value for row in w for value in row)], backend)
-
-
-@pytest.mark.unmeasured
-def test_what_is_of_no_single_piece_is_taken_one_by_one(backend):
-    """Of one vector some elements are results themselves, and two dot products are one sum."""
-    w, x, y = matrix(1, 3, 4), numbers(2, 4), numbers(3, 4)
-    x[1].requires_grad = False
-
-    def f():
-        rest = sum(row[0] * 2.0 for row in w)
-        dots = [biased(row, x, mg.dot(row, y)) for row in w]
-        return [*dots, rest, mg.dot(x, x) + mg.dot(x, y)]
-
-    assert_equal(f, [x[0], *x[2:], *y, *(value for row in w for value in row)], backend)
 
 
 def test_the_other_terms_of_a_sum_come_along(backend):
