@@ -13,6 +13,7 @@ import mpmath
 import pytest
 
 import micrograd as mg
+from tests.outside.ways import WAYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
@@ -73,13 +74,6 @@ def derivative(f, by):
     for argument in by:
         f = mg.grad(f, argument)
     return f
-
-
-WAYS = {
-    "eager": lambda f: f,
-    "numpy": lambda f: mg.compile(f, backend="numpy"),
-    "llvm": lambda f: mg.compile(f, backend="llvm"),
-}
 
 
 @pytest.mark.parametrize("greek", GREEKS)

@@ -12,6 +12,7 @@ import math
 import pytest
 
 import micrograd as mg
+from tests.outside.ways import WAYS
 from tests.strategies import by_hand, lecture_order
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
@@ -21,12 +22,6 @@ VALUE, SLOPES = 6.336362190988558, [-12.353553390593273, 10.25699027111255, 0.06
 LOGITS, LABEL = [0.0, 3.0, -2.0, 1.0], 3
 LOSS = 2.1755153626167147
 LOSS_SLOPES = [0.041772570515350445, 0.8390245074625319, 0.005653302662216329, -0.8864503806400986]
-
-WAYS = {
-    "eager": lambda f: f,
-    "numpy": lambda f: mg.compile(f, backend="numpy"),
-    "llvm": lambda f: mg.compile(f, backend="llvm"),
-}
 
 
 def expression(a, b, c):

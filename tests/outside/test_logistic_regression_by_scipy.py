@@ -17,6 +17,7 @@ import pytest
 from scipy import optimize
 
 import micrograd as mg
+from tests.outside.ways import WAYS
 
 PENALTY = 0.05
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
@@ -67,13 +68,6 @@ def optimum():
         curvature = (ROWS.T * (slopes * (1 - slopes))) @ ROWS / len(ROWS) + PENALTY * np.eye(4)
         weights = weights - np.linalg.solve(curvature, true_gradient(weights))
     return weights
-
-
-WAYS = {
-    "eager": lambda f: f,
-    "numpy": lambda f: mg.compile(f, backend="numpy"),
-    "llvm": lambda f: mg.compile(f, backend="llvm"),
-}
 
 
 @pytest.mark.parametrize("f", [loss, loss_of_arrays])

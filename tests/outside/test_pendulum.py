@@ -15,6 +15,7 @@ import pytest
 from scipy import integrate, optimize
 
 import micrograd as mg
+from tests.outside.ways import WAYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
@@ -22,12 +23,6 @@ G = 9.81
 LENGTH, DAMPING = 1.3, 0.25
 START = (1.0, 0.0)  # angle and speed
 STEP, STEPS = 0.1, 16
-
-WAYS = {
-    "eager": lambda f: f,
-    "numpy": lambda f: mg.compile(f, backend="numpy"),
-    "llvm": lambda f: mg.compile(f, backend="llvm"),
-}
 
 
 def slope(state, length, damping):

@@ -15,16 +15,11 @@ import numpy as np
 import pytest
 
 import micrograd as mg
+from tests.outside.ways import WAYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 TIMES = 5  # how often numbers are drawn for an operation
-
-WAYS = {
-    "eager": lambda f: f,
-    "numpy": lambda f: mg.compile(f, backend="numpy"),
-    "llvm": lambda f: mg.compile(f, backend="llvm"),
-}
 
 
 def drawn(point):

@@ -358,8 +358,3 @@ class TestRuns:
         lowered = jax_backend.Lowered(fast.program(x).program, np.arange(30))
         assert lowered.constants.size >= 1200
 
-    def test_numbers_of_values_are_read_at_each_call(self):
-        w, factor = Value(2.0), Value(5.0, requires_grad=False)
-        fast = mg.compile(lambda: w * factor, backend="jax")
-        for w.data, factor.data in ((2.0, 5.0), (3.0, 7.0)):
-            assert fast().data == w.data * factor.data
