@@ -77,25 +77,6 @@ def test_backward_against_the_chain_rule_run_forwards_in_mpmath(program):
         assert abs(leaf.grad - true) <= 1e-13 * size
 
 
-@settings(max_examples=20)
-@given(programs())
-def test_backward_against_the_program_and_its_differences_in_mpmath(program):
-    """Nothing of the library takes part here: not its forwards, not its rules, not its order."""
-
-    def run(*leaves):
-        return program.run(leaves, lambda primitive, *operands: TRUTHS[primitive.name].forward(*operands))[-1]
-
-    leaves, root = backpropagated(program)
-    assert root.data == pytest.approx(float(run(*exact(program.inputs))), rel=1e-6, abs=1e-9)
-    step = mp.mpf(10) ** -13
-    for index, (leaf, size) in enumerate(zip(leaves, sizes(program), strict=True)):
-        above, below = exact(program.inputs), exact(program.inputs)
-        above[index] += step
-        below[index] -= step
-        true = (run(*above) - run(*below)) / (2 * step)
-        assert abs(leaf.grad - true) <= 1e-6 * size + 1e-12
-
-
 @given(programs(smooth=False))
 def test_backward_twice_exactly_doubles_the_leaves(program):
     leaves, root = backpropagated(program)
