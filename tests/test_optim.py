@@ -137,10 +137,6 @@ class TestUpdateOnValues:
 
 
 class TestSchedules:
-    def test_a_learning_rate_may_be_a_function_of_the_step(self):
-        gradients = [1.0, 1.0, 1.0]
-        assert trained(lambda leaves: SGD(leaves, lambda step: 2.0**-step), 0.0, gradients) == [-1.0, -1.5, -1.75]
-
     def test_steps_and_rate_say_what_was_done(self):
         parameter = Value(1.0)
         optimizer = SGD([parameter], linear(1.0, 0.0, 4))
@@ -190,17 +186,6 @@ class TestSchedules:
 
 
 class TestParameters:
-    @pytest.mark.parametrize("make", [SGD, lambda leaves: SGD(leaves, momentum=0.9, weight_decay=0.5), Adam, AdamW])
-    def test_frozen_parameters_are_untouched(self, make):
-        frozen, free = Value(1.0), Value(1.0)
-        optimizer = make([frozen, free])
-        frozen.requires_grad = False
-        for _ in range(5):
-            frozen.grad, free.grad = 3.0, 3.0
-            optimizer.step()
-        assert frozen.data == 1.0
-        assert free.data < 1.0
-
     @pytest.mark.parametrize(
         ("make", "error"),
         [(SGD, 0.0), (lambda leaves: SGD(leaves, momentum=0.9), 0.0), (Adam, 1e-9), (AdamW, 1e-9)],
@@ -216,14 +201,15 @@ class TestParameters:
         optimizer.step()
         assert late.data == pytest.approx(trained(make, 1.0, [2.0])[0], rel=error, abs=0.0)
 
-    @pytest.mark.parametrize("make", [lambda leaves: SGD(leaves, momentum=0.9), Adam, AdamW])
+    @pytest.mark.parametrize("make", [SGD, lambda leaves: SGD(leaves, momentum=0.9, weight_decay=0.5), Adam, AdamW])
     def test_a_parameter_that_is_frozen_for_a_while_goes_on_with_the_state_that_it_had(self, make):
         resting = Value(1.0)
         optimizer = make([resting, Value(0.0)])
         for gradient, frozen in [(1.0, False), (5.0, True), (5.0, True), (2.0, False), (-3.0, False)]:
             resting.requires_grad = not frozen
-            resting.grad = gradient
+            resting.grad, before = gradient, resting.data
             optimizer.step()
+            assert (resting.data == before) is frozen
         assert resting.data == trained(make, 1.0, [1.0, 2.0, -3.0])[-1]
 
     def test_a_subclass_that_says_only_how_to_update_works(self):

@@ -340,18 +340,6 @@ class TestComposition:
         y_then_x = mg.grad(lambda x: mg.grad(lambda y: f(x, y))(y))(x)
         assert x_then_y == pytest.approx(y_then_x, rel=1e-12, abs=1e-12)
 
-    def test_newton_steps_from_a_derivative_inside_a_loop(self):
-        def f(x):
-            return x**3 - 2
-
-        def root(start):
-            for _ in range(6):
-                start = start - f(start) / mg.grad(f)(start)
-            return start
-
-        assert root(1.0) == pytest.approx(2 ** (1 / 3), rel=1e-15)
-        assert mg.grad(root)(1.5) == pytest.approx(0.0, abs=1e-9)  # where it ends does not depend on the start
-
 
 class TestClosedOverValues:
     def test_no_gradients_are_left_behind(self):
