@@ -444,12 +444,6 @@ class TestDecorator:
         assert product(Value(2.0), 3.0)._op == "product"
         assert product(2.0, 3.0) == 6.0
 
-    def test_one_operand_needs_no_tuple(self):
-        square = mg.operation(lambda x: (x * x, lambda g: 2 * g * x))
-        x = Value(3.0)
-        square(x).backward()
-        assert x.grad == 6.0
-
     def test_any_number_of_operands(self):
         @mg.operation
         def total(*xs, weight=1.0):
