@@ -357,4 +357,3 @@ class TestRuns:
         assert fast(x).data == pytest.approx((weights @ np.arange(30.0)).sum(), rel=1e-12)
         lowered = jax_backend.Lowered(fast.program(x).program, np.arange(30))
         assert lowered.constants.size >= 1200
-
