@@ -399,6 +399,36 @@ def function_with_a_cache_that_is_cleared():
 
 
 @case()
+def function_with_a_cache_that_is_cleared_and_filled():
+    scale = 2.0
+
+    @functools.cache
+    def cached():
+        return scale
+
+    def change():
+        nonlocal scale
+        scale = 3.0
+        cached.cache_clear()
+        cached()
+
+    return lambda x: x * cached(), change
+
+
+@case()
+def function_with_a_small_cache_that_is_cleared_and_filled():
+    scale = [2.0]
+    cached = functools.lru_cache(4)(lambda: scale[0])
+
+    def change():
+        scale[0] = 3.0
+        cached.cache_clear()
+        cached()
+
+    return lambda x: x * cached(), change
+
+
+@case()
 def wrapped_function():
     numbers = [2.0]
 

@@ -45,6 +45,7 @@ from micrograd.compiler.guards.libraries import is_foreign
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MOST_KEPT = 256  # results that are looked at in each call
 EXACT = 2  # the version of marshal's format: this one writes each number with its type, and to the bit
 MISSING: Any = object()
 _MEMBERS = (GetSetDescriptorType, MemberDescriptorType)
@@ -243,12 +244,19 @@ SETTINGS: dict[str, Callable[[], list[Any]]] = {
 }
 
 
+def _kept(function: Any) -> list[Any]:
+    """How often a function with a cache was not found there, which is never once that was cleared, and what it keeps."""
+    own = vars(function)
+    kept = next((each for each in gc.get_referents(function) if type(each) is dict and each is not own), {})
+    return [function.cache_info().misses, *(kept.values() if len(kept) <= _MOST_KEPT else ())]
+
+
 _READERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [
     (weakref.ProxyTypes, _referent),
     (weakref.ref, lambda reference: [reference()]),
     (ContextVar, lambda variable: [variable.get(MISSING)]),
     (threading.local, _of_this_thread),
-    (type(lru_cache(len)), lambda function: [function.cache_info().misses]),  # none, once it was cleared
+    (type(lru_cache(len)), _kept),
     (defaultdict, lambda table: [table.default_factory]),
     (BaseException, lambda error: [*error.args, error.__cause__, error.__context__, *vars(error).values()]),
     (Context, lambda context: [*context, *context.values()]),
