@@ -294,3 +294,17 @@ def test_elements_at_indices_beside_a_loop(steps, axis, backend):
         (value, slopes), (expected, by_hand) = fast(*given), mg.value_and_grad(last)(*given)
         assert float(value) == pytest.approx(float(expected), rel=1e-12)
         assert np.asarray(slopes, float) == pytest.approx(np.asarray(by_hand, float), rel=1e-9, abs=1e-14)
+
+
+def test_adding_at_indices_that_are_arguments():
+    def added(x, indices):
+        out = mg.array(np.zeros(4))
+        np.add.at(out, indices, x)
+        return (out**2).sum()
+
+    x, indices = np.array([1.0, 2.0, 3.0]), np.array([0, 1, 1])
+    with pytest.raises(mg.TraceError, match=r"np.add.at with indices that are arguments .* == indices\) @ x"):
+        mg.compile(added)(x, indices)
+    fast = mg.compile(lambda x, indices: (((np.arange(4)[:, None] == indices) @ x) ** 2).sum())
+    assert fast(x, indices) == added(x, indices).data
+    assert mg.compile(lambda x: added(x, indices))(x).data == added(x, indices).data

@@ -271,6 +271,11 @@ def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings
     if (result := _in_lanes(ufunc, method, inputs, settings)) is not None:
         return result
     name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
+    if method == "at" and orders.is_unknown_index(inputs[1]):
+        refuse(
+            f"np.{name}.at with indices that are arguments",
+            "Close over the indices; or, to add up, write out + (np.arange(len(out))[:, None] == indices) @ x.",
+        )
     if method == "at" and ufunc.nin == 2:
         _check_room(operands[0], operands[2])
     if ufunc is np.divmod and not any(map(_has_values, operands)):
