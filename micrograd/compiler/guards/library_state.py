@@ -245,7 +245,7 @@ SETTINGS: dict[str, Callable[[], list[Any]]] = {
 
 
 def _kept(function: Any) -> list[Any]:
-    """How often a function with a cache was not found there, which is never once that was cleared, and what it keeps."""
+    """How often something was not found in the cache of a function, and what it keeps."""
     own = vars(function)
     kept = next((each for each in gc.get_referents(function) if type(each) is dict and each is not own), {})
     return [function.cache_info().misses, *(kept.values() if len(kept) <= _MOST_KEPT else ())]

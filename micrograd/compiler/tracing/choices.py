@@ -114,6 +114,7 @@ class Choosing:
         self._asked: set[tuple[bool, ...]] = set()  # after which answers there is another question
         self._selects: bool | None = None
         self._checks = True  # whether a number is NaN where rounding might decide
+        self._asks_nothing = False
         self._mixes = is_differentiated()  # a float and a Value: a transform gives plain numbers of both
 
     def of(self, function: Callable[[Any], Any], item: Any) -> Any:
@@ -147,8 +148,8 @@ class Choosing:
         """
         if self._selects is None:
             self._checks = False  # which raises nothing that eager would not
-            self._selects = self._is_short_and_safe(cast("Tape", recorder_on_top()), function)
-            self._checks = True
+            is_safe = self._is_short_and_safe(cast("Tape", recorder_on_top()), function)
+            self._selects, self._checks = is_safe or self._asks_nothing, True
         if not self._selects:
             refuse("a choice of long branches in a loop", "Write mg.cond.")
         with self._selecting():
@@ -216,6 +217,7 @@ class Choosing:
             self._tape.follows = follows
             self._asked.clear()
             return False
+        self._asks_nothing = not self._asked
         return body.is_simple()
 
     def _selection(self, number: Symbol, branches: Sequence[Callable[[], Any]], _: Any, mixes: bool) -> Any:
