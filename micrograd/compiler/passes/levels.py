@@ -62,7 +62,23 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
             break
         tried.add(part)
         levels, stretches = better(graph, (levels, stretches), _delayed(graph, levels, operands, *part), operands)
-    return _aligned(graph, levels, stretches, operands)
+    found = _aligned(graph, levels, stretches, operands)
+    short = _without_multiples(stretches)
+    if len(short.found) < len(stretches.found):
+        other = _aligned(graph, levels, short, operands)
+        found = other if other[1].of_iterations() > found[1].of_iterations() else found
+    return found
+
+
+def _without_multiples(stretches: Stretches) -> Stretches:
+    """The stretches without those whose period is a multiple of that of another one.
+
+    Where two chains of 4 and of 5 levels an iteration run side by side, 20 levels are alike to the next 20, for as long
+    as both run. What is left of the longer one has the levels of an iteration.
+    """
+    periods = [period for _, period, _ in stretches.found]
+    kept = [one for one in stretches.found if not any(each < one[1] and one[1] % each == 0 for each in periods)]
+    return stretches._replace(found=kept)
 
 
 def _interrupted(stretches: Stretches) -> Iterator[tuple[int, int]]:
