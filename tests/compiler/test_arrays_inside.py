@@ -788,3 +788,15 @@ def test_under_fit(backend):
         losses.append((history.steps, mg.numbers(w).tolist()))
     assert losses[0][0] == pytest.approx(losses[1][0])
     assert losses[0][1] == pytest.approx(losses[1][1])
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (1100, 3)])
+@pytest.mark.parametrize("order", ["A", "K", "F"])
+def test_memory_with_gaps(shape, order):
+    rows, columns = shape
+    numbers = np.random.default_rng(0).normal(size=(2 * rows, columns))
+    weights = np.arange(float(rows * columns))
+    fast = mg.compile(lambda x: (x.ravel(order=order) * weights).sum() + (x.flatten(order=order) * weights).max())
+    in_columns = np.asfortranarray(numbers)
+    for x in (in_columns[:rows], in_columns[::2], np.asfortranarray(numbers[:rows])[::-1], numbers[::2]):
+        assert fast(x) == pytest.approx(fast.function(x), rel=1e-12)

@@ -718,4 +718,5 @@ def _cut(nested: Any, size: int, count: int) -> Any:
         return nested
     if kind is not np.ndarray or not (nested.dtype == np.float64 or nested.dtype.kind in "iu"):
         raise UnlikeRowsError("arrays of other numbers than floats and integers")
-    return nested[tuple([slice(count if length == size else None) for length in nested.shape])]
+    part = nested[tuple([slice(count if length == size else None) for length in nested.shape])]
+    return part.copy(order="K") if nested.flags.f_contiguous else part

@@ -316,10 +316,11 @@ def _largest_of(run: tuple[Any, Any]) -> int:
 
 
 def _order_of(array: Any) -> tuple[int, ...] | None:
-    """In which order the axes of an array lie in memory; None for the usual one."""
+    """In which order the axes of an array lie in memory, -1 for one with gaps; None for the usual one."""
     if array.ndim < 2 or array.flags.c_contiguous:
         return None
-    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+    axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+    return (*axes, -1) if axes == sorted(axes, reverse=True) and not array.flags.f_contiguous else tuple(axes)
 
 
 _ONLY_FLOATS = {float}
@@ -490,6 +491,9 @@ def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
     if is_plain and (numbers := np.array(parts)).dtype.kind in "bif":  # or an int is too long for an array of ints
         return numbers.reshape(like.shape)
     result = np.empty_like(like.view(ValueArray) if is_result else like, dtype=object)
+    if result.flags.f_contiguous and not (like.flags.f_contiguous or result.flags.c_contiguous):
+        gaps = np.empty((like.shape[0] + 1, *like.shape[1:]), dtype=object, order="F")  # order="A" asks for them
+        result = gaps[:-1].view(type(result))
     result[...] = np.fromiter(parts, object, len(parts)).reshape(like.shape)
     return result
 
