@@ -58,13 +58,28 @@ FEW = 64  # elements that are looked at one by one
 _MOST = 2000  # operations; a function of more goes through arrays in Python
 _MOST_OBJECTS = 1000  # symbols in an array, as in one that has ``ridge * np.eye(30)`` in it
 
-_REDUCED = ("add", "multiply", "maximum", "minimum")
+_REDUCED = ("add", "multiply", "maximum", "minimum", "logaddexp")
 _FUNCTIONS = {
     *(np.sum, np.mean, np.prod, np.max, np.min, np.dot, np.outer, np.where, np.clip, np.diff, np.concatenate),
-    *(np.var, np.std, np.cumsum, np.linalg.norm, np.stack, np.expand_dims, np.squeeze, np.moveaxis, np.swapaxes),
+    *(
+        np.var,
+        np.std,
+        np.cumsum,
+        np.cumprod,
+        np.linalg.norm,
+        np.stack,
+        np.expand_dims,
+        np.squeeze,
+        np.moveaxis,
+        np.swapaxes,
+    ),
     *(np.transpose, np.reshape, np.ravel, np.roll, np.flip, np.tile, np.repeat, np.pad, np.diag, np.tril, np.triu),
     *(np.hstack, np.vstack, np.column_stack, np.broadcast_to, np.atleast_1d, np.atleast_2d, np.average, np.trace),
     *(np.einsum, np.tensordot, np.inner, np.kron, np.zeros_like, np.ones_like, np.full_like, np.gradient),
+    *(np.interp, np.convolve, np.cross, np.vdot, np.nansum, np.nanmean, np.fliplr, np.flipud, np.append, np.take),
+    *(np.ptp, np.nanmax, np.nanmin, np.nanprod, np.nanstd, np.nanvar, np.cov, np.corrcoef, np.nancumsum, np.rot90),
+    *(np.delete, np.insert, np.vander, np.polyval, np.ediff1d, np.dstack, np.block, np.nan_to_num, np.sinc),
+    *(np.linalg.multi_dot, getattr(np, "trapezoid", np.sum)),  # np.trapz before NumPy 2
 }
 _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results, without the numbers
     np.linalg.solve: lambda a, b: np.shape(b),
@@ -198,7 +213,8 @@ class OutlineTape(Tape):
             self.fail(f"np.{name} with out= or where=")
         if method == "__call__" and ufunc.signature is None:
             return self.made(name, (inputs, given), np.broadcast_shapes(*map(np.shape, plain)))
-        if ufunc is not np.matmul and not (method == "reduce" and name in _REDUCED):
+        is_known = method in ("reduce", "accumulate") and name in _REDUCED
+        if ufunc is not np.matmul and not is_known:
             self.fail(f"np.{name}.{method}")
         return self.made((name, method), (inputs, given), np.shape(getattr(ufunc, method)(*plain, **settings)))
 
@@ -564,7 +580,7 @@ def _refused(name: str) -> Any:
 
 
 for _name in ("sum", "mean", "prod", "max", "min", "dot", "reshape", "ravel", "flatten", "transpose", "copy",
-              "squeeze", "swapaxes", "var", "std", "cumsum"):  # fmt: skip
+              "squeeze", "swapaxes", "var", "std", "cumsum", "cumprod"):  # fmt: skip
     setattr(Outlined, _name, _noted(_name))
 for _name in ("item", "fill", "round", "view", "put", "resize"):
     setattr(Outlined, _name, _refused(_name))
