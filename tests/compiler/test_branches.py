@@ -2,6 +2,7 @@
 
 import logging
 import math
+import types
 
 import numpy as np
 import pytest
@@ -290,3 +291,182 @@ def test_values_that_are_closed_over():
         loss(xs).backward()
         assert found == pytest.approx(SCALE.grad, rel=1e-12)
     assert fast.cache_info().traces == 1
+
+
+TABLE = [1.0, 2.0, 5.0]
+LIMIT = 5.0
+
+
+def of_a_global(p, xs):
+    global LIMIT  # which is what is tested
+    for k, x in enumerate(xs):
+        if k > 10**6:
+            LIMIT = 7.0
+        p = p + x * LIMIT
+    return p
+
+
+def of_containers(p, xs):
+    first, second = [p], [0.0]
+    for x in xs:
+        chosen = first if x > 0 else second
+        chosen[0] = chosen[0] + x * p
+    return first[0] - second[0]
+
+
+def of_a_list_that_is_kept(p, xs):
+    kept = [p, 0.0]
+    other = kept
+    for x in xs:
+        kept = [x, 0.0] if x > 5 else kept
+    kept[1] = 7.0
+    return other[0] + other[1]
+
+
+def read_by_a_closure(p, xs):
+    scale, total = 0.0, p
+    scaled = lambda: scale * p  # noqa: E731  # which is what is tested
+    for x in xs:
+        if x > 0:
+            scale = x
+            total = total + scaled()
+    return total
+
+
+def changed_by_a_closure(p, xs):
+    scale, total = p, 0.0
+
+    def halve():
+        nonlocal scale
+        scale = scale * 0.5
+        return scale
+
+    for x in xs:
+        if x > 1.9:
+            scale = 1.0
+            total = total + halve()
+        total = total + scale * x
+    return total
+
+
+def in_a_class(p, xs):
+    total, x = 100.0, 2.0
+
+    class Scope:
+        total = p * 1.0
+        for x in xs:
+            if x > 0:
+                total = total + x
+
+    return p * Scope.total + total + x
+
+
+def without_a_value_before(p, xs):
+    total = p
+    for k, x in enumerate(xs):
+        if k == 0:
+            start = x * p
+        total = total + start * x
+    return total
+
+
+def counting_class():
+    count = 0
+
+    class Counting:
+        def step(self):
+            nonlocal count
+            count += 1
+            return count
+
+    return Counting()
+
+
+def of_a_class_that_counts(p, xs):
+    counter, total = counting_class(), p
+    for x in xs:
+        total = total + (x * p if counter.step() % 100 != 99 else 1000.0)
+    return total
+
+
+def count(what):
+    what.n += 1
+    return what.n
+
+
+def of_what_counts(made):
+    def run(p, xs):
+        counter, total = made(), p
+        counter.n = 0
+        for x in xs:
+            total = total + (x * p if count(counter) % 100 != 99 else 1000.0)
+        return total
+
+    return run
+
+
+def of_a_value_that_counts(p, xs):
+    counter, total = SCALE * 1.0, p
+    counter.n = 0
+
+    def hit(x):
+        count(counter)
+        return x * p
+
+    for x in xs:
+        total = total + (hit(x) if x > 0 else 0.0)
+    return total + counter.n
+
+
+class Base:
+    __slots__ = ("n",)
+
+
+class Derived(Base):
+    __slots__ = ("n",)
+
+
+SEEN = [
+    *(of_a_global, of_containers, of_a_list_that_is_kept, read_by_a_closure, changed_by_a_closure, in_a_class),
+    *(without_a_value_before, of_a_class_that_counts, of_a_value_that_counts),
+    of_what_counts(lambda: lambda: None),
+    of_what_counts(lambda: type("Made", (), {})),
+    of_what_counts(lambda: types.ModuleType("made")),
+    of_what_counts(Derived),
+]
+
+
+@pytest.mark.parametrize("function", SEEN)
+def test_what_others_can_see(function):
+    fast = mg.compile(function)
+    for xs in samples(2):
+        assert numbers_of(fast(0.5, xs)) == pytest.approx(numbers_of(function(0.5, xs)), rel=1e-11)
+    assert LIMIT == 5.0
+
+
+def numbers_of(result):
+    return getattr(result, "data", result)
+
+
+def test_few_iterations_beside_a_table():
+    def summed(p, j):
+        total = p * TABLE[j]
+        scaled = lambda: scale * p  # noqa: E731  # which is what is tested
+        for k in range(4):
+            if k == 0:
+                scale = TABLE[j]
+            if k > 1:
+                scale = k * 1.0
+                total = total + scaled()
+            total = total + scale + len([name for name in locals() if name[0] != "_"])
+        return total
+
+    fast = mg.compile(summed)
+    assert [fast(0.5, j) for j in range(3)] == [summed(0.5, j) for j in range(3)]
+
+
+def never_called():  # a function without parameters, whose first variable a branch assigns to
+    for k in range(3):
+        if k == 0:
+            first = 5.0
+    return first

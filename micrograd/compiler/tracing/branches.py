@@ -17,16 +17,22 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.choices import Choosing
 from micrograd.compiler.tracing.outline import OutlineTape, choosing_of
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.value import Value
 from micrograd.loops import rows_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MISSING = object()  # in the place of a variable that has no value
+
+
+class _Variables(list[Any]):
+    """The variables after a statement with branches, all of them."""
 
 
 def chosen(function: Callable[[], Any]) -> Any:
@@ -44,23 +50,30 @@ def branched(part: Callable[..., tuple[Any, ...]], always: int, *names: str) -> 
     """
     variables = sys._getframe(1).f_locals
     before = [variables.get(name, MISSING) for name in names]
+    # what had no value, and has none after some branch, has none after any: if it is read, all rows are traced
     stays = [number >= always and each is MISSING for number, each in enumerate(before)]
 
-    def run() -> list[Any]:
-        after = part(None, *before)
-        return [each for each, has_none in zip(after, stays, strict=True) if not has_none]
+    def with_values(after: Any) -> Any:
+        is_whole = type(after) is _Variables
+        return [each for each, has_none in zip(after, stays, strict=True) if not has_none] if is_whole else after
 
-    found = iter(_selected(run, part))
+    after = _selected(lambda: _Variables(part(None, *before)), part, with_values)
+    if type(after) is _Variables:  # nothing was asked
+        return after
+    found = iter(after)
     return [MISSING if has_none else next(found) for has_none in stays]
 
 
-def _selected(run: Callable[[], Any], function: Any) -> Any:
+def _selected(run: Callable[[], Any], function: Any, of_branch: Callable[[Any], Any] | None = None) -> Any:
     """What a call of a function gives, or one of what all of its branches give."""
     rows, tape = rows_in_use(), recorder_on_top()
     if isinstance(tape, OutlineTape) and rows is not None:
-        choosing = choosing_of(tape)
+        choosing = choosing_of(tape, of_branch)
         found = choosing.result(run)
-        rows.chooses = rows.chooses or choosing.has_asked
+        if choosing.has_asked:
+            rows.chooses = True
+            if not _are_numbers(found, of_branch is not None):
+                tape.fail("a choice of objects")
         return found
     if rows is None or not rows.chooses or not isinstance(tape, Tape):
         return run()
@@ -69,5 +82,18 @@ def _selected(run: Callable[[], Any], function: Any) -> Any:
         return run()
     known, code = rows.choosing, function.__code__
     if code not in known:
-        known[code] = Choosing(tape.outermost, chosen, questions.rounding)
-    return known[code].selected(run)
+        known[code] = Choosing(tape.outermost, chosen, questions.rounding, of_branch)
+    found = known[code].selected(run)
+    is_asked = known[code].has_asked and type(found) is not _Variables
+    if is_asked and not _are_numbers(found, of_branch is not None):
+        raise TraceError("a choice of objects")
+    return found
+
+
+def _are_numbers(result: Any, is_of_variables: bool) -> bool:
+    """Whether a result, or each variable of it, has no objects in it that others may be, or change."""
+    parts = result if is_of_variables or type(result) is tuple else (result,)
+    return all(
+        _are_numbers(each, False) if type(each) is tuple else isinstance(each, (Value, float, int, type(None)))
+        for each in parts
+    )

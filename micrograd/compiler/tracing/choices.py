@@ -107,10 +107,18 @@ class Choosing:
         tape: the outermost one, of a trace or an outline.
         chosen: gives what one of two branches returns, for what the program decides by.
         rounding: see Questions; None for an outline.
+        of_branch: gives what counts of the result of a branch; None: all.
     """
 
-    def __init__(self, tape: Tape, chosen: Callable[..., Any], rounding: float | None) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        chosen: Callable[..., Any],
+        rounding: float | None,
+        of_branch: Callable[[Any], Any] | None = None,
+    ) -> None:
         self._tape, self._chosen, self._rounding = tape, chosen, rounding
+        self._of_branch = of_branch or (lambda result: result)
         self._asked: set[tuple[bool, ...]] = set()  # after which answers there is another question
         self._selects: bool | None = None
         self._checks = True  # whether a number is NaN where rounding might decide
@@ -149,7 +157,10 @@ class Choosing:
         if self._selects is None:
             self._checks = False  # which raises nothing that eager would not
             is_safe = self._is_short_and_safe(cast("Tape", recorder_on_top()), function)
-            self._selects, self._checks = is_safe or self._asks_nothing, True
+            self._checks = True
+            if self._asks_nothing:  # so far
+                return function()
+            self._selects = is_safe
         if not self._selects:
             refuse("a choice of long branches in a loop", "Write mg.cond.")
         with self._selecting():
@@ -175,7 +186,9 @@ class Choosing:
         if len(answers) == _MOST_ASKED or len(self._asked) == _MOST_BRANCHES:
             self._refuse("more than a few questions in an iteration", "Write mg.while_loop, or mg.where.")
         tape, follows = cast("Tape", recorder_on_top()), self._tape.follows
-        branches = [lambda answer=answer: self.result(function, (*answers, answer)) for answer in (True, False)]
+        branches = [
+            lambda answer=answer: self._of_branch(self.result(function, (*answers, answer))) for answer in (True, False)
+        ]
         try:
             with self._tape.following_errors():
                 if asked_closely and self._checks:
@@ -207,10 +220,10 @@ class Choosing:
 
     def _is_short_and_safe(self, tape: Tape, function: Callable[[], Any]) -> bool:
         """Whether all branches may be computed: together they are short, decide nothing, and raise for no numbers."""
-        body, follows = Body(tape), self._tape.follows
+        body, follows, self._asks_nothing = Body(tape), self._tape.follows, False
         try:
             with self._selecting():
-                body.record(lambda: self.result(function), (), Leaves())
+                body.record(lambda: self._of_branch(self.result(function)), (), Leaves())
         except Exception as error:
             if is_of_handler(error):
                 raise

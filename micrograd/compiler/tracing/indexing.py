@@ -52,10 +52,13 @@ _CONTAINERS = (list, tuple)
 _NO_INDICES = "arrays used as indices must be of integer (or boolean) type"  # as NumPy says of symbols
 _LOCK = new_lock()  # one trace at a time lets functions have other code
 _MARK = "table[i], as micrograd traces it"  # the constant that becomes what is called
+_PART = "_what_branches_do"
 _PARAMETER = "_what_a_comprehension_goes_through"
 _MAY_ASK = (ast.Call, ast.IfExp, ast.BoolOp, ast.Compare)
 _STAYS = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
-_OF_FRAMES = {"super", "locals", "vars", "eval", "exec", "dir"}  # what looks at the frame that calls it
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
+# What looks at the frame that calls it
+_OF_FRAMES = {*("super", "locals", "vars", "eval", "exec", "dir", "__class__"), *("_getframe", "currentframe", "stack")}
 _MAKE_ARRAYS = ("array", "asarray", "stack")
 _COMPUTED = [[one, other, type(None)] for one in (ast.Name, ast.BinOp) for other in (ast.Name, ast.BinOp)]
 _TAKES_ROWS = ("range", "zip", "enumerate")
@@ -86,7 +89,7 @@ def with_indices(run: Callable[[], Traced], reached: ClosedOver, goes_in: bool =
             with _LOCK:
                 if not goes_in:
                     reached.put_back()
-                others = _other_code_of(reached.functions) if goes_in or reached.is_current() else []
+                others = _other_code_of(reached.functions, goes_in) if goes_in or reached.is_current() else []
                 if goes_in or others:
                     rows.clear()
                     traced, error = _attempt_with(others, run)
@@ -171,11 +174,15 @@ class _Calls(ast.NodeTransformer):
 
     Args:
         appended_to: the names of lists that code appends to.
+        selects: whether what may ask in loops is given to calls, too.
     """
 
-    def __init__(self, appended_to: set[Any]) -> None:
-        self._appended_to = appended_to
+    def __init__(self, appended_to: set[Any], selects: bool) -> None:
+        self._appended_to, self._selects = appended_to, selects
         self._loops = 0  # around what is visited, in the function that it is in
+        self._stay: set[str] | None = (
+            None  # variables of this function that branches may not assign to; None: elsewhere
+        )
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The call, where it is an element that is read, or a part whose two ends are computed."""
@@ -216,7 +223,9 @@ class _Calls(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> Any:
         """A statement with branches; in a loop, a function of the variables that these assign to."""
-        names = _assigned([node]) if self._loops else {}
+        names = _assigned([node]) if self._loops and self._stay is not None else {}
+        if self._stay is None or not self._stay.isdisjoint(names):
+            names = {}
         loops, self._loops = self._loops, 0 if names else self._loops  # one call is enough for all that is inside
         self.generic_visit(node)
         self._loops = loops
@@ -225,7 +234,13 @@ class _Calls(ast.NodeTransformer):
     def _chosen(self, value: ast.expr) -> ast.expr:
         """The call for what may ask for the truth of numbers, in a loop."""
         kinds, names = set(map(type, ast.walk(value))), set(map(_name_of, ast.walk(value)))
-        if not self._loops or kinds.isdisjoint(_MAY_ASK) or not kinds.isdisjoint(_STAYS) or names & _OF_FRAMES:
+        if (
+            not self._loops
+            or self._stay is None
+            or kinds.isdisjoint(_MAY_ASK)
+            or not kinds.isdisjoint(_STAYS)
+            or names & _OF_FRAMES
+        ):
             return value
         parameters = ast.arguments([], [ast.arg(_PARAMETER)], None, [], [], None, [ast.Constant(None)])
         return _call("chosen", value, [ast.Lambda(parameters, value)])
@@ -309,12 +324,39 @@ class _Calls(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> ast.AST:
         """A function, without the annotation of its result."""
         returns, node.returns = node.returns, None
-        loops, self._loops = self._loops, 0
+        around, self._loops, self._stay = (self._loops, self._stay), 0, _that_stay(node) if self._selects else None
         self.generic_visit(node)
-        node.returns, self._loops = returns, loops
+        node.returns, (self._loops, self._stay) = returns, around
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # ast calls it so
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """A class, whose body has variables of its own."""
+        around, self._loops, self._stay = (self._loops, self._stay), 0, None
+        self.generic_visit(node)
+        self._loops, self._stay = around
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        """A function of one expression."""
+        around, self._loops, self._stay = (self._loops, self._stay), 0, _that_stay(node) if self._selects else None
+        self.generic_visit(node)
+        self._loops, self._stay = around
+        return node
+
+
+def _that_stay(function: Any) -> set[str] | None:
+    """The variables of a function that others can see; None if it asks for its frame, where calls would be seen."""
+    names: set[str] = set()
+    for node in ast.walk(function):
+        if _name_of(node) in _OF_FRAMES:
+            return None
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            names.update(node.names)
+        elif node is not function and isinstance(node, _INNER):
+            names.update(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return names
 
 
 def _without_continue(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -332,11 +374,11 @@ def _branched(node: ast.If, assigned: dict[str, bool]) -> list[ast.stmt]:
     names = sorted(assigned, key=lambda name: (not assigned[name], name))
     variables = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
     parameters = ast.arguments([], [ast.arg(each) for each in (_PARAMETER, *names)], None, [], [], None, [])
-    part = ast.FunctionDef(_PARAMETER, parameters, [node, ast.Return(variables)], [], None, None)
+    part = ast.FunctionDef(_PART, parameters, [node, ast.Return(variables)], [], None, None)
     if sys.version_info >= (3, 12):
         part.type_params = []
     given: list[Any] = [sum(assigned.values()), *names]
-    call = _call("branched", node.test, [ast.Name(_PARAMETER, ast.Load()), *[ast.Constant(each) for each in given]])
+    call = _call("branched", node.test, [ast.Name(_PART, ast.Load()), *[ast.Constant(each) for each in given]])
     made: list[ast.stmt] = [part, ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], call)]
     for name in names:
         missing = ast.Attribute(ast.Constant(_MARK), "missing", ast.Load())
@@ -437,9 +479,9 @@ class _Mark:
     asked, is_, is_not = staticmethod(plain_loops.asked), staticmethod(_is), staticmethod(_is_not)
 
 
-def _other_code_of(functions: Iterable[FunctionType]) -> list[tuple[FunctionType, CodeType, CodeType]]:
+def _other_code_of(functions: Iterable[FunctionType], selects: bool) -> list[tuple[FunctionType, CodeType, CodeType]]:
     """The functions that can have other code, each with its own code and the other one."""
-    codes = [(each, each.__code__, _other_code(each.__code__, each.__globals__)) for each in functions]
+    codes = [(each, each.__code__, _other_code(each.__code__, each.__globals__, selects)) for each in functions]
     return [(function, code, other) for function, code, other in codes if other is not None]
 
 
@@ -454,20 +496,20 @@ def _attempt_with(others: list[tuple[FunctionType, CodeType, CodeType]], run: Ca
         commit(undo)
 
 
-def _other_code(code: CodeType, variables: dict[str, Any]) -> CodeType | None:
+def _other_code(code: CodeType, variables: dict[str, Any], selects: bool) -> CodeType | None:
     """The other code for some code; None where there is no source, or it is not the source of this code."""
     source = "".join(linecache.getlines(code.co_filename, variables))
-    other = _other_codes(source, code.co_filename).get(_text(code))
+    other = _other_codes(source, code.co_filename, selects).get(_text(code))
     return None if other is None else _marked(other)
 
 
 @lru_cache(16)
-def _other_codes(source: str, name: str) -> dict[Any, CodeType]:
+def _other_codes(source: str, name: str, selects: bool) -> dict[Any, CodeType]:
     """The other code for all code in a source, by the text of the first."""
     try:
         before = compile(source, name, "exec", dont_inherit=True)
         tree = ast.parse(source)
-        after = compile(_Calls(_appended_to(tree)).visit(tree), name, "exec", dont_inherit=True)
+        after = compile(_Calls(_appended_to(tree), selects).visit(tree), name, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):  # of another language, say
         return {}
     pairs, found = [(before, after)], {}

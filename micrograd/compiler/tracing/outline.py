@@ -700,9 +700,9 @@ class _Decisions:
         return _unknown_like(state, (by, tape.told(found)))
 
 
-def choosing_of(tape: OutlineTape) -> Choosing:
+def choosing_of(tape: OutlineTape, of_branch: Callable[[Any], Any] | None = None) -> Choosing:
     """What has the outline of all branches of what asks for the truth of numbers."""
-    return Choosing(tape, _Decisions().chosen, None)
+    return Choosing(tape, _Decisions().chosen, None, of_branch)
 
 
 def _unknown_like(nested: Any, by: Any) -> Any:

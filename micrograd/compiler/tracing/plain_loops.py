@@ -30,6 +30,7 @@ from micrograd.compiler.tracing.growing import GrowingList
 from micrograd.compiler.tracing.outline import EDGE, FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.variables import Look
+from micrograd.engine.copying import user_attributes
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _MOST_UNLIKE = 8  # iterations, the first ones and the last, which may differ from all others
 _WITHOUT_STATE = (object, ABC, Generic)
+_SLOT = MemberDescriptorType
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -234,6 +236,8 @@ class _Variables(Look):
     def at(self, item: Any, depth: int = 0) -> Any:
         """What is known of an object; of a number of the tape, whether it is in other variables, too."""
         kind, tape = type(item), self._tape
+        if isinstance(item, Value) and user_attributes(item):
+            tape.fail("an attribute of a number")
         if isinstance(item, Symbol) and item._tape is tape:
             return kind, self._number(item)
         if kind is Outlined:
@@ -245,7 +249,7 @@ class _Variables(Look):
         if kind is GrowingList:
             items = item.last() if self._loop.has_grown(item) else tuple(list.__iter__(item))
             return kind, self._number(item), self.at(items, depth + 1)
-        if tape.reached.holds(item) or isinstance(item, (type, ModuleType, Primitive)):
+        if tape.reached.holds(item) or isinstance(item, Primitive) or _is_of_library(item):
             return kind, Same(item)
         return super().at(item, depth)
 
@@ -254,15 +258,29 @@ class _Variables(Look):
         kind = type(item)
         if kind is BuiltinFunctionType and isinstance(item.__self__, ModuleType):
             return item
-        if not all(map(_is_in_python, kind.__mro__)):
+        if not all(each in _WITHOUT_STATE or self._is_watched(each) for each in kind.__mro__):
             self._tape.fail("an object in a variable")
-        slots = [
-            name for base in kind.__mro__ for name, slot in vars(base).items() if type(slot) is MemberDescriptorType
-        ]
-        found = {name: getattr(item, name) for name in slots if hasattr(item, name)} | getattr(item, "__dict__", {})
-        return kind, self._number(item), self.at(found)
+        members = [(base, slot) for base in kind.__mro__ for slot in vars(base).values() if type(slot) is _SLOT]
+        slots = [(base, slot.__name__, slot.__get__(item)) for base, slot in members if _has_value(slot, item)]
+        return kind, self._number(item), self.at([slots, getattr(item, "__dict__", {})], depth + 1)
+
+    def _is_watched(self, kind: type) -> bool:
+        """Whether what the class of an object holds is watched, and objects have no more than attributes and slots."""
+        return self._tape.reached.holds(kind) and not (is_foreign(kind.__module__) or "__new__" in vars(kind))
 
 
-def _is_in_python(kind: type) -> bool:
-    """Whether objects of a class have no more than attributes and slots, as far as this class says."""
-    return kind in _WITHOUT_STATE or not (is_foreign(kind.__module__) or "__new__" in vars(kind))
+def _is_of_library(item: Any) -> bool:
+    """Whether it is a class or a module of a library: their attributes stay."""
+    if isinstance(item, ModuleType):
+        return item is sys.modules.get(item.__name__) and is_foreign(item.__name__)
+    if not isinstance(item, type) or not is_foreign(item.__module__):
+        return False
+    return getattr(sys.modules.get(item.__module__), item.__name__, None) is item
+
+
+def _has_value(slot: Any, item: Any) -> bool:
+    try:
+        slot.__get__(item)
+    except AttributeError:
+        return False
+    return True

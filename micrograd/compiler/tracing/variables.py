@@ -77,7 +77,8 @@ class Look:
         if kind in (enumerate, zip, *_ITERATORS):
             return kind, inside(item.__reduce__()[1:])
         if kind is FunctionType:
-            return kind, item.__code__, inside(item.__closure__), inside(item.__defaults__), inside(item.__kwdefaults__)
+            reads = item.__closure__, item.__defaults__, item.__kwdefaults__, item.__dict__
+            return kind, item.__code__, *map(inside, reads)
         if kind is CellType:
             return kind, inside(_content(item))
         if kind is MethodType:
