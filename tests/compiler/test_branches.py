@@ -426,9 +426,17 @@ class Derived(Base):
     __slots__ = ("n",)
 
 
+def with_a_walrus(p, xs):
+    total = p
+    for x in xs:
+        if x > 0:
+            total = total + (y := x) * p * y
+    return total
+
+
 SEEN = [
     *(of_a_global, of_containers, of_a_list_that_is_kept, read_by_a_closure, changed_by_a_closure, in_a_class),
-    *(without_a_value_before, of_a_class_that_counts, of_a_value_that_counts),
+    *(without_a_value_before, of_a_class_that_counts, of_a_value_that_counts, with_a_walrus),
     of_what_counts(lambda: lambda: None),
     of_what_counts(lambda: type("Made", (), {})),
     of_what_counts(lambda: types.ModuleType("made")),

@@ -194,7 +194,7 @@ def rows_that_grow(x, y):
     for target in y:
         height, speed = path[-1]
         path.append((height + 0.1 * speed, speed - 0.1 * mg.sin(height) + target))
-    return sum([height * speed for height, speed in path])
+    return sum([height * speed for height, speed in path]) + np.array(path)[:, 1].mean()
 
 
 def lists_in_a_list(x, y):
@@ -245,6 +245,8 @@ def with_times(x, y):
     for i in range(1, len(y)):
         time, place = 0.01 * i, (i + 1) * SCALE
         speed = speed - 0.01 * (height + mg.sin(time)) + y[i - 1] * place / len(y)
+        for k, weight in enumerate(WEIGHTS):
+            speed = speed + (weight * k if i else 0.0) * 1e-3
         height = height + 0.01 * speed + SCALE**2 / i + (weights * i * 0.01 * SCALE).sum() + (i * i - 2.0) * 1e-5
     return height + speed
 
@@ -659,6 +661,13 @@ def counting_in_attributes_of(made):
     return run
 
 
+def comparing(y):
+    total = 0.0
+    for i, target in enumerate(y):
+        total = total + (target if i > 3.5 else SCALE)
+    return total
+
+
 def growing_at_times(x, y):
     seen, total = [SCALE], 0.0
     for i, target in enumerate(y):
@@ -666,6 +675,31 @@ def growing_at_times(x, y):
             seen.append(target * SCALE)
         total = total + seen[-1]
     return total
+
+
+def growing_by_two(x, y):
+    seen, total = [SCALE], 0.0
+    for i, target in enumerate(y):
+        total = total + seen[i]
+        seen.append(target * SCALE)
+        seen.append(target + SCALE)
+    return total
+
+
+def growing_and_far(x, y):
+    seen = [SCALE] * 2
+    seen += [0.5 * SCALE, 0.25 * SCALE, SCALE, SCALE]
+    for i, target in enumerate(y):
+        seen.append(target * seen[i])
+    return seen[-1] + sum(seen)
+
+
+def naming(x, y):
+    names, total = [], 0.0
+    for target in y:
+        names.append("a")
+        total = total + target * SCALE
+    return total * len(names)
 
 
 def growing_with_others(x, y):
@@ -706,6 +740,11 @@ UNLIKE = {
     **{f"an object, {name}": counting_in_attributes_of(made) for name, made in OBJECTS.items()},
     "a list that grows at times": growing_at_times,
     "a list of different items": growing_with_others,
+    "a list that grows by two": growing_by_two,
+    "a list that grows, and items long before": growing_and_far,
+    "a list of texts": naming,
+    "a comparison of an index with a float": lambda x, y: sum([SCALE * t for i, t in enumerate(y) if i < 420.5]),
+    "a float beside an index": lambda x, y: comparing(y),
     "a late row": a_late_row,
     "a time that decides": lambda x, y: sum([t * (SCALE if 0.01 * i < 4.2 else 2.0) for i, t in enumerate(y)]),
     "a whole time": lambda x, y: sum([y[int(i * 0.5)] * SCALE for i in range(len(y))]),
@@ -1061,6 +1100,17 @@ def test_methods(caplog):
     assert not is_traced_in_full(caplog, Model().loss, x, y)
     expected = CountingModel().loss(x, y)
     assert mg.compile(CountingModel().loss)(x, y).data == pytest.approx(expected.data, rel=1e-11)
+
+
+def test_operators_of_the_number_of_an_iteration(caplog):
+    def summed(y):
+        total = 0.0
+        for i, target in enumerate(y):
+            total = total + (i / 448 + (1.5 + i) + (0.5 - i) + (2 + i) + (i + 0.5) + (i - 0.5)) * 1e-5 * target
+            total = total + (i**2 * 1e-6 + 1.001**i) * SCALE
+        return total
+
+    is_traced_in_full(caplog, summed, numbers(ROWS).tolist())
 
 
 @pytest.mark.parametrize("function", [except_the_last, backwards])

@@ -17,7 +17,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.choices import Choosing
 from micrograd.compiler.tracing.outline import OutlineTape, choosing_of
 from micrograd.compiler.tracing.tape import Tape
@@ -75,19 +74,13 @@ def _selected(run: Callable[[], Any], function: Any, of_branch: Callable[[Any], 
             if not _are_numbers(found, of_branch is not None):
                 tape.fail("a choice of objects")
         return found
-    if rows is None or not rows.chooses or not isinstance(tape, Tape):
-        return run()
-    questions = tape.outermost.questions
-    if questions is None:
+    questions = tape.outermost.questions if isinstance(tape, Tape) else None
+    if rows is None or not rows.chooses or not isinstance(tape, Tape) or questions is None:
         return run()
     known, code = rows.choosing, function.__code__
     if code not in known:
         known[code] = Choosing(tape.outermost, chosen, questions.rounding, of_branch)
-    found = known[code].selected(run)
-    is_asked = known[code].has_asked and type(found) is not _Variables
-    if is_asked and not _are_numbers(found, of_branch is not None):
-        raise TraceError("a choice of objects")
-    return found
+    return known[code].selected(run)
 
 
 def _are_numbers(result: Any, is_of_variables: bool) -> bool:

@@ -103,20 +103,10 @@ class Count(Counted):
         rows: Any = rows_in_use()
         return rows.numbers(self.counted)[self._own - self.counted.start]
 
-    def __hash__(self) -> int:
-        return hash(self.value)
-
 
 def number_of(x: Any) -> Any:
     """What is computed with in the place of the number of an iteration; anything else as it is."""
     return x.number() if issubclass(type(x), Counted) else x
-
-
-def int_of(index: Any) -> Any:
-    """An index, with ints for numbers of iterations."""
-    if type(index) is tuple:
-        return tuple(map(int_of, index))
-    return index.value if type(index) is Count else index
 
 
 def counts_of(counted: range) -> list[Count]:
@@ -126,7 +116,7 @@ def counts_of(counted: range) -> list[Count]:
 
 def _of_value(name: str) -> Any:
     """A method of ints that only looks at the number."""
-    method = getattr(operator, name, None) or (lambda value, *others: getattr(value, name)(*others))
+    method = getattr(operator, name)
     return lambda self, *others: method(self.value, *others)
 
 

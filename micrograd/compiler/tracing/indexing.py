@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
 from contextvars import ContextVar
 from functools import lru_cache
 from operator import attrgetter, is_, is_not
@@ -32,7 +31,6 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import NAMES_OF_ASKS
 from micrograd.compiler.guards.refusals import TraceError, refused_indices
 from micrograd.compiler.tracing import branches, growing, orders, plain_loops, promotion
-from micrograd.compiler.tracing.counting import int_of
 from micrograd.compiler.tracing.outline import OutlineTape
 from micrograd.compiler.tracing.symbols import BoolSymbol, IntSymbol, Symbol
 from micrograd.engine.commit import commit, setting
@@ -125,7 +123,7 @@ def watched(roots: list[tuple[str, Any]]) -> ClosedOver:
 def _taken(table: Any, index: Any) -> Any:
     """What ``table[index]`` gives."""
     if (rows := rows_in_use()) is not None:
-        table, index = rows.given(table), int_of(index)
+        table = rows.given(table)
     if isinstance(table, np.ndarray) and orders.is_unknown_index(index):
         found = orders.picked(table, index)
         return table[index] if found is None else found
@@ -375,8 +373,7 @@ def _branched(node: ast.If, assigned: dict[str, bool]) -> list[ast.stmt]:
     variables = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
     parameters = ast.arguments([], [ast.arg(each) for each in (_PARAMETER, *names)], None, [], [], None, [])
     part = ast.FunctionDef(_PART, parameters, [node, ast.Return(variables)], [], None, None)
-    if sys.version_info >= (3, 12):
-        part.type_params = []
+    vars(part).update(type_params=[])  # since Python 3.12
     given: list[Any] = [sum(assigned.values()), *names]
     call = _call("branched", node.test, [ast.Name(_PART, ast.Load()), *[ast.Constant(each) for each in given]])
     made: list[ast.stmt] = [part, ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], call)]

@@ -513,11 +513,9 @@ class Index(Counted):
 
     def itself(self) -> Any:
         """What stands for the number of the iteration."""
-        rows = rows_in_use()
-        numbers = None if rows is None else rows.numbers(self.counted)
-        if type(numbers) is not OutlinedList:
-            _tape().fail("a count")
-        return numbers[Index(None, range(len(numbers)))]
+        rows: Any = rows_in_use()
+        numbers = rows.numbers(self.counted)
+        return numbers[Index(None, range(len(numbers)))]  # of a plain list, it gives up
 
     def __bool__(self) -> bool:
         """Whether it is not 0, now and in all iterations that follow."""

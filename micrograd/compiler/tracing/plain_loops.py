@@ -205,7 +205,7 @@ class _LongRows:
         """
         tape = self.tape
         tape.made(("loop", len(self)), None, ())
-        for each, length, asks in self._grown[0].values():
+        for each, _, asks in self._grown[0].values():
             growth = each.length() - self._grown[-2][id(each)][1]
             if self in each.by_number and growth != 1:
                 tape.fail("a list with another number of items than iterations")
@@ -213,8 +213,6 @@ class _LongRows:
                 if each.asks != asks:
                     tape.fail("a list that grows")
                 each.become_long(tape, each.length() + growth * (end - self._started))
-            elif each.length() < length:
-                tape.fail("a list that shrinks")
         tape.growing = [each for each in tape.growing if type(each) is GrowingList]
         self._started = end
 
@@ -262,7 +260,8 @@ class _Variables(Look):
             self._tape.fail("an object in a variable")
         members = [(base, slot) for base in kind.__mro__ for slot in vars(base).values() if type(slot) is _SLOT]
         slots = [(base, slot.__name__, slot.__get__(item)) for base, slot in members if _has_value(slot, item)]
-        return kind, self._number(item), self.at([slots, getattr(item, "__dict__", {})], depth + 1)
+        attributes = tuple(getattr(item, "__dict__", {}).items())
+        return kind, self._number(item), self.at((tuple(slots), attributes), depth + 1)
 
     def _is_watched(self, kind: type) -> bool:
         """Whether what the class of an object holds is watched, and objects have no more than attributes and slots."""
