@@ -35,7 +35,8 @@ def growing(items: list[Any]) -> list[Any]:
 
 def in_array(function: Callable[..., Any], *given: Any, **settings: Any) -> Any:
     """What a function of the name of one that makes an array of a list gives."""
-    tape, items = recorder_on_top(), given[0] if len(given) == 1 and not settings else None
+    tape = recorder_on_top()
+    items: Any = given[0] if len(given) == 1 and not settings else None
     is_list = type(items) is OutlinedList and function in (np.array, np.asarray, np.stack)
     if not is_list or not isinstance(tape, OutlineTape) or (function is np.stack and items.row is None):
         return function(*given, **settings)
