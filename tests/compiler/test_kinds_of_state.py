@@ -382,8 +382,8 @@ def partial_of_a_function():
     return lambda x: scaled(x), lambda: numbers.__setitem__(0, 3.0)
 
 
-@case()
-def function_with_a_cache_that_is_cleared():
+def cached_scale(is_filled):
+    """A function with a cache that is cleared; then somebody else may ask first."""
     scale = 2.0
 
     @functools.cache
@@ -394,25 +394,20 @@ def function_with_a_cache_that_is_cleared():
         nonlocal scale
         scale = 3.0
         cached.cache_clear()
+        if is_filled:
+            cached()
 
     return lambda x: x * cached(), change
+
+
+@case()
+def function_with_a_cache_that_is_cleared():
+    return cached_scale(is_filled=False)
 
 
 @case()
 def function_with_a_cache_that_is_cleared_and_filled():
-    scale = 2.0
-
-    @functools.cache
-    def cached():
-        return scale
-
-    def change():
-        nonlocal scale
-        scale = 3.0
-        cached.cache_clear()
-        cached()
-
-    return lambda x: x * cached(), change
+    return cached_scale(is_filled=True)
 
 
 @case()

@@ -178,9 +178,7 @@ class _Calls(ast.NodeTransformer):
     def __init__(self, appended_to: set[Any], selects: bool) -> None:
         self._appended_to, self._selects = appended_to, selects
         self._loops = 0  # around what is visited, in the function that it is in
-        self._stay: set[str] | None = (
-            None  # variables of this function that branches may not assign to; None: elsewhere
-        )
+        self._stay: set[str] | None = None  # see _that_stay; None outside of functions, too
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The call, where it is an element that is read, or a part whose two ends are computed."""
@@ -222,7 +220,7 @@ class _Calls(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         """A statement with branches; in a loop, a function of the variables that these assign to."""
         names = _assigned([node]) if self._loops and self._stay is not None else {}
-        if self._stay is None or not self._stay.isdisjoint(names):
+        if names and not (self._stay or set()).isdisjoint(names):
             names = {}
         loops, self._loops = self._loops, 0 if names else self._loops  # one call is enough for all that is inside
         self.generic_visit(node)
@@ -231,14 +229,8 @@ class _Calls(ast.NodeTransformer):
 
     def _chosen(self, value: ast.expr) -> ast.expr:
         """The call for what may ask for the truth of numbers, in a loop."""
-        kinds, names = set(map(type, ast.walk(value))), set(map(_name_of, ast.walk(value)))
-        if (
-            not self._loops
-            or self._stay is None
-            or kinds.isdisjoint(_MAY_ASK)
-            or not kinds.isdisjoint(_STAYS)
-            or names & _OF_FRAMES
-        ):
+        kinds = set(map(type, ast.walk(value)))
+        if not self._loops or self._stay is None or kinds.isdisjoint(_MAY_ASK) or not kinds.isdisjoint(_STAYS):
             return value
         parameters = ast.arguments([], [ast.arg(_PARAMETER)], None, [], [], None, [ast.Constant(None)])
         return _call("chosen", value, [ast.Lambda(parameters, value)])
@@ -322,26 +314,27 @@ class _Calls(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> ast.AST:
         """A function, without the annotation of its result."""
         returns, node.returns = node.returns, None
-        around, self._loops, self._stay = (self._loops, self._stay), 0, _that_stay(node) if self._selects else None
-        self.generic_visit(node)
-        node.returns, (self._loops, self._stay) = returns, around
+        self._visit_scope(node, _that_stay(node) if self._selects else None)
+        node.returns = returns
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # ast calls it so
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         """A class, whose body has variables of its own."""
-        around, self._loops, self._stay = (self._loops, self._stay), 0, None
-        self.generic_visit(node)
-        self._loops, self._stay = around
+        self._visit_scope(node, None)
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         """A function of one expression."""
-        around, self._loops, self._stay = (self._loops, self._stay), 0, _that_stay(node) if self._selects else None
+        self._visit_scope(node, _that_stay(node) if self._selects else None)
+        return node
+
+    def _visit_scope(self, node: ast.AST, stay: set[str] | None) -> None:
+        """Visit what has variables of its own, in no loop at first."""
+        around, self._loops, self._stay = (self._loops, self._stay), 0, stay
         self.generic_visit(node)
         self._loops, self._stay = around
-        return node
 
 
 def _that_stay(function: Any) -> set[str] | None:

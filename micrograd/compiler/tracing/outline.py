@@ -59,28 +59,15 @@ _MOST = 2000  # operations; a function of more goes through arrays in Python
 _MOST_OBJECTS = 1000  # symbols in an array, as in one that has ``ridge * np.eye(30)`` in it
 
 _REDUCED = ("add", "multiply", "maximum", "minimum", "logaddexp")
-_FUNCTIONS = {
-    *(np.sum, np.mean, np.prod, np.max, np.min, np.dot, np.outer, np.where, np.clip, np.diff, np.concatenate),
-    *(
-        np.var,
-        np.std,
-        np.cumsum,
-        np.cumprod,
-        np.linalg.norm,
-        np.stack,
-        np.expand_dims,
-        np.squeeze,
-        np.moveaxis,
-        np.swapaxes,
-    ),
-    *(np.transpose, np.reshape, np.ravel, np.roll, np.flip, np.tile, np.repeat, np.pad, np.diag, np.tril, np.triu),
-    *(np.hstack, np.vstack, np.column_stack, np.broadcast_to, np.atleast_1d, np.atleast_2d, np.average, np.trace),
-    *(np.einsum, np.tensordot, np.inner, np.kron, np.zeros_like, np.ones_like, np.full_like, np.gradient),
-    *(np.interp, np.convolve, np.cross, np.vdot, np.nansum, np.nanmean, np.fliplr, np.flipud, np.append, np.take),
-    *(np.ptp, np.nanmax, np.nanmin, np.nanprod, np.nanstd, np.nanvar, np.cov, np.corrcoef, np.nancumsum, np.rot90),
-    *(np.delete, np.insert, np.vander, np.polyval, np.ediff1d, np.dstack, np.block, np.nan_to_num, np.sinc),
-    *(np.linalg.multi_dot, getattr(np, "trapezoid", np.sum)),  # np.trapz before NumPy 2
-}
+_NAMES = """
+    sum mean prod max min dot outer where clip diff concatenate var std cumsum cumprod stack expand_dims squeeze
+    moveaxis swapaxes transpose reshape ravel roll flip tile repeat pad diag tril triu hstack vstack column_stack
+    broadcast_to atleast_1d atleast_2d average trace einsum tensordot inner kron zeros_like ones_like full_like
+    gradient interp convolve cross vdot nansum nanmean fliplr flipud append take ptp nanmax nanmin nanprod nanstd
+    nanvar cov corrcoef nancumsum rot90 delete insert vander polyval ediff1d dstack block nan_to_num sinc trapezoid
+"""  # NumPy 1 calls the last one trapz
+_FUNCTIONS: set[Any] = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}
+_FUNCTIONS |= {np.linalg.norm, np.linalg.multi_dot}
 _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results, without the numbers
     np.linalg.solve: lambda a, b: np.shape(b),
     np.linalg.inv: np.shape,

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _MOST_UNLIKE = 8  # iterations, the first ones and the last, which may differ from all others
 _WITHOUT_STATE = (object, ABC, Generic)
-_SLOT = MemberDescriptorType
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -258,10 +257,11 @@ class _Variables(Look):
             return item
         if not all(each in _WITHOUT_STATE or self._is_watched(each) for each in kind.__mro__):
             self._tape.fail("an object in a variable")
-        members = [(base, slot) for base in kind.__mro__ for slot in vars(base).values() if type(slot) is _SLOT]
-        slots = [(base, slot.__name__, slot.__get__(item)) for base, slot in members if _has_value(slot, item)]
+        members = [(base, member) for base in kind.__mro__ for member in vars(base).values()]
+        slots = [(base, slot) for base, slot in members if type(slot) is MemberDescriptorType]
+        held = tuple([(base, slot.__name__, slot.__get__(item)) for base, slot in slots if _has_value(slot, item)])
         attributes = tuple(getattr(item, "__dict__", {}).items())
-        return kind, self._number(item), self.at((tuple(slots), attributes), depth + 1)
+        return kind, self._number(item), self.at((held, attributes), depth + 1)
 
     def _is_watched(self, kind: type) -> bool:
         """Whether what the class of an object holds is watched, and objects have no more than attributes and slots."""
