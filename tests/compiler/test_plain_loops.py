@@ -179,14 +179,16 @@ def growing_by_numbers(x, y):
 
 
 def two_that_grow(x, y):
-    highs, lows = [], list()  # noqa: C408  # as it is written at times
+    highs, lows, scales = [], list(), []  # noqa: C408  # as it is written at times
+    for k in range(2):
+        scales.append(k * SCALE)  # noqa: PERF401  # which is what is tested
     for target in y:
         highs.append(target * SCALE)
         lows.append(mg.exp(-target * SCALE))
     total = 0.0
     for high, low in zip(highs, lows, strict=True):
         total = total + high * low
-    return total + np.array(highs)[1:].mean()
+    return (total + np.array(highs)[1:].mean()) * mg.take(scales, 1)
 
 
 def rows_that_grow(x, y):
@@ -212,7 +214,7 @@ def arrays_in_a_list(x, y):
     for target in y:
         state = np.tanh(state * WEIGHTS + target)
         states.append(state)
-    return (np.stack(states) ** 2).mean() + np.array(states)[:, 1].sum()
+    return (np.stack(states) ** 2).mean() + np.array(states)[:, 1].sum() + states[-1].max()
 
 
 def except_the_last(x, y):
@@ -688,8 +690,7 @@ def growing_by_two(x, y):
 
 
 def growing_and_far(x, y):
-    seen = [SCALE] * 2
-    seen += [0.5 * SCALE, 0.25 * SCALE, SCALE, SCALE]
+    seen = [SCALE, SCALE, 0.5 * SCALE, 0.25 * SCALE, SCALE, SCALE]
     for i, target in enumerate(y):
         seen.append(target * seen[i])
     return seen[-1] + sum(seen)
@@ -1107,7 +1108,7 @@ def test_operators_of_the_number_of_an_iteration(caplog):
         total = 0.0
         for i, target in enumerate(y):
             total = total + (i / 448 + (1.5 + i) + (0.5 - i) + (2 + i) + (i + 0.5) + (i - 0.5)) * 1e-5 * target
-            total = total + (i**2 * 1e-6 + 1.001**i) * SCALE
+            total = total + (i**2 * 1e-6 + 1.001**i + 1.0 / (i + 1)) * SCALE
         return total
 
     is_traced_in_full(caplog, summed, numbers(ROWS).tolist())

@@ -250,9 +250,7 @@ class OutlineTape(Tape):
         return self.made(by, None, shape) if other is None else self._like(other, by, None, shape)
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
-        """The element at an index that is not known: a number, or a row of numbers."""
-        if not isinstance(index, Symbol):
-            return super().take(elements, index)
+        """The element at an index: a number, or a row of numbers."""
         if (row := shape_of_item(self, elements[0])) is None:
             return self.made("take", (elements, index), ())
         return OutlinedList(("take", self.told((elements, index))), len(elements), row, self.nothing)[0]
