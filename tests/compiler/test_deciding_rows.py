@@ -208,7 +208,7 @@ class TestDecisionsOnEachRow:
     @pytest.mark.parametrize(
         "function",
         [
-            lambda x: sum((v if v > 0.5 else 2.0 * v) for v in x),
+            lambda x: sum((mg.log(v) if v > 0.5 else 2.0 * v) for v in x),
             lambda x: x[0] if x[len(x) - 1] > x[400] else x[1],
             lambda x: [x * 2.0, x][int(3.0 * x[0]) % 2].sum() if len(x) > 400 and x[420] > 0.5 else x.max(),
         ],
