@@ -225,3 +225,36 @@ def test_distances_that_grow_are_not_taken_for_even_ones():
         ):
             eager, compiled = values(partial(f, positions=positions), x)
             assert eager == compiled
+
+
+STATES = {
+    "squares": lambda states, x: np.sum(states**2),
+    "products with data": lambda states, x: np.sum(states * x * -2.0),
+    "several sums": lambda states, x: np.prod(np.array([np.sum(states * k) for k in (1.0, 2.0, 3.0)])),
+    "the largest": lambda states, x: np.max(states),
+    "parts of states": lambda states, x: np.sum(states[1:, :5] * states[:-1, :5]),
+}
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", STATES)
+def test_sums_over_the_states_of_a_loop(name, backend, capsys):
+    rng = np.random.default_rng(1)
+    weights, texts = 0.3 * rng.normal(size=(9, 9)), []
+
+    def function(weights, x):
+        h, states = np.zeros(9), []
+        for row in x:
+            h = np.tanh(weights @ h + row)
+            states.append(h)
+        return STATES[name](np.array(states), x)
+
+    for steps in 40, 64:
+        fast, x = mg.compile(mg.value_and_grad(function), backend=backend), rng.normal(size=(steps, 9))
+        (value, gradient), (expected, slopes) = fast(weights, x), mg.value_and_grad(function)(weights, x)
+        assert value == pytest.approx(float(expected), rel=1e-12)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-12)
+        fast.show()
+        texts.append(len(capsys.readouterr().out))
+    if name != "the largest":  # its gradient compares each state by itself
+        assert texts[0] == texts[1]  # as many steps as digits

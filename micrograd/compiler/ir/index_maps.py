@@ -103,6 +103,22 @@ def affine_runs(factors: list[Positions]) -> list[tuple[int, int]]:
     return runs if len(runs) <= 1 + terms / 4 else [(0, terms)]
 
 
+def blocks_of(factors: list[Positions], runs: list[tuple[int, int]]) -> list[Positions] | None:
+    """Where the terms of each run of each result lie, run after run; None if the runs are not alike."""
+    length = runs[0][1]
+    if any(end - begin != length for begin, end in runs):
+        return None
+    found = []
+    for factor in factors:
+        if factor.steps is None:
+            return None
+        steps = factor.steps.reshape(-1, length)
+        if (steps - steps[:, :1] != steps[0]).any():
+            return None
+        found.append(Positions((factor.starts[:, None] + steps[:, 0]).ravel(), steps[0]))
+    return found
+
+
 def stretches(positions: Sequence[Positions]) -> list[slice]:
     """The results; or two parts of them, of different lengths, where all positions step evenly in each of them.
 
