@@ -860,6 +860,9 @@ def _restore(watched: _Watched) -> None:
     container, items, keys = watched.container, watched.items, watched.keys
     if type(container) is CellType:
         container.cell_contents = items[0]
+    elif type(container) is Reading:
+        if container.put is not None:
+            container.put(items)
     elif is_array(container):
         for position, item in enumerate(watched.names):
             container.flat[position] = item

@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 import weakref
+from array import array
 from collections import defaultdict
 from contextlib import suppress
 from contextvars import Context, ContextVar
@@ -58,10 +59,16 @@ class Reading:
     Args:
         read: gives a list of objects: the same ones, or equal numbers and texts, while nothing has changed.
         asked: the names by which code asks for it: it counts where one of them is mentioned. None: always.
+        put: puts back what was read; None where that cannot be.
     """
 
-    def __init__(self, read: Callable[[], list[Any]], asked: frozenset[str] | None = None) -> None:
-        self.read, self.asked = read, asked
+    def __init__(
+        self,
+        read: Callable[[], list[Any]],
+        asked: frozenset[str] | None = None,
+        put: Callable[[list[Any]], None] | None = None,
+    ) -> None:
+        self.read, self.asked, self.put = read, asked, put
 
 
 def owner_of(item: Any) -> Any:
@@ -86,9 +93,9 @@ def names_asked_by(item: Any) -> list[str]:
 def reading_of(item: Any) -> Reading | None:
     """How to read an object whose state is not in attributes; None where it is, or where there is none."""
     kind = type(item)
-    for kinds, read in _READERS:
+    for kinds, read, *put in _READERS:
         if issubclass(kind, kinds):
-            return Reading(partial(read, item))
+            return Reading(partial(read, item), None, *(partial(each, item) for each in put))
     if kind.__module__ == "unittest.mock":  # each has a class of its own
         return Reading(partial(_of_mock, item))
     if (told := told_by(item)) is not None:
@@ -96,7 +103,7 @@ def reading_of(item: Any) -> Reading | None:
     home = next((base for base in kind.__mro__ if "__array__" in vars(base)), None)
     if home is not None and is_foreign(home.__module__):  # in a class of the user, it reads attributes
         return _readable(_columns if hasattr(kind, "columns") else _elements, item) or pickled(item)
-    return _readable(_bytes, item)
+    return _readable(_bytes, item, _put_bytes)
 
 
 def told_by(item: Any) -> Reading | None:
@@ -120,12 +127,14 @@ def pickled(item: Any) -> Reading | None:
     return _readable(lambda item: [pickle.dumps(item)], item)
 
 
-def _readable(read: Callable[[Any], list[Any]], item: Any) -> Reading | None:
+def _readable(
+    read: Callable[[Any], list[Any]], item: Any, put: Callable[[Any, list[Any]], None] | None = None
+) -> Reading | None:
     try:
         read(item)
     except Exception:  # whatever a library raises
         return None
-    return Reading(partial(read, item))
+    return Reading(partial(read, item), None, None if put is None else partial(put, item))
 
 
 def _referent(proxy: Any) -> list[Any]:
@@ -140,6 +149,13 @@ def _of_this_thread(local: Any) -> list[Any]:
     return [len(attributes), *attributes, *attributes.values()]
 
 
+def _put_in_this_thread(local: Any, found: list[Any]) -> None:
+    count = found[0]
+    attributes = local.__dict__
+    attributes.clear()
+    attributes.update(zip(found[1 : 1 + count], found[1 + count :], strict=True))
+
+
 def _of_mock(mock: Any) -> list[Any]:
     """What a mock gives; what it notes of its calls is nothing that a function computes with."""
     given = ("_mock_return_value", "_mock_side_effect")
@@ -147,12 +163,12 @@ def _of_mock(mock: Any) -> list[Any]:
 
 
 def _elements(item: Any) -> list[Any]:
-    array = np.asarray(_strided(item) if hasattr(type(item), "detach") else item)
-    content = dumps(array.ravel().tolist(), EXACT) if array.dtype == object else array.tobytes()
+    numbers = np.asarray(_strided(item) if hasattr(type(item), "detach") else item)
+    content = dumps(numbers.ravel().tolist(), EXACT) if numbers.dtype == object else numbers.tobytes()
     index = getattr(item, "index", None)  # of a series
     labels = _elements(index) if hasattr(type(index), "__array__") else []
     of_pandas = [repr(getattr(item, name, None)) for name in ("name", "attrs")]
-    return [str(array.dtype), str(array.shape), content, *of_pandas, *labels]
+    return [str(numbers.dtype), str(numbers.shape), content, *of_pandas, *labels]
 
 
 def _strided(tensor: Any) -> Any:
@@ -171,6 +187,16 @@ def _columns(table: Any) -> list[Any]:
 def _bytes(item: Any) -> list[Any]:
     pointed_at = [bytes(item.contents)] if hasattr(type(item), "contents") and item else []  # a pointer of ctypes
     return [memoryview(item).tobytes(), *pointed_at]
+
+
+def _put_bytes(item: Any, found: list[Any]) -> None:
+    if isinstance(item, bytearray):
+        item[:] = found[0]
+    elif isinstance(item, array):
+        del item[:]
+        item.frombytes(found[0])
+    else:
+        memoryview(item).cast("B")[:] = found[0]
 
 
 def _levels() -> list[Any]:
@@ -251,16 +277,37 @@ def _kept(function: Any) -> list[Any]:
     return [function.cache_info().misses, *(kept.values() if len(kept) <= _MOST_KEPT else ())]
 
 
-_READERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [
+def _put_variable(variable: Any, found: list[Any]) -> None:
+    variable.set(Context().run(variable.get) if found[0] is MISSING else found[0])  # its default, or a LookupError
+
+
+def _put_error(error: Any, found: list[Any]) -> None:
+    count = len(error.args) + len(found) - len(_of_error(error))
+    error.args = tuple(found[:count])
+
+
+def _of_error(error: Any) -> list[Any]:
+    return [*error.args, error.__cause__, error.__context__, *vars(error).values()]
+
+
+def _put_text(file: Any, found: list[Any]) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(found[1])
+    file.seek(found[0])
+
+
+# By their classes: how objects are read, and how that is put back.
+_READERS: list[tuple[Any, ...]] = [
     (weakref.ProxyTypes, _referent),
     (weakref.ref, lambda reference: [reference()]),
-    (ContextVar, lambda variable: [variable.get(MISSING)]),
-    (threading.local, _of_this_thread),
+    (ContextVar, lambda variable: [variable.get(MISSING)], _put_variable),
+    (threading.local, _of_this_thread, _put_in_this_thread),
     (type(lru_cache(len)), _kept),
     (defaultdict, lambda table: [table.default_factory]),
-    (BaseException, lambda error: [*error.args, error.__cause__, error.__context__, *vars(error).values()]),
+    (BaseException, _of_error, _put_error),
     (Context, lambda context: [*context, *context.values()]),
     (weakref.finalize, lambda finalizer: [finalizer.alive]),
     (np.void, lambda record: [record.tobytes()]),
-    ((io.StringIO, io.BytesIO), lambda file: [file.tell(), file.getvalue()]),
+    ((io.StringIO, io.BytesIO), lambda file: [file.tell(), file.getvalue()], _put_text),
 ]

@@ -411,11 +411,14 @@ class OutlinedList(list[Any]):
         length: how long it is.
         row: of rows of numbers, their class and length, or shape; None for a list of numbers.
         nothing: what is in the place of elements.
+
+    Attributes:
+        changes: how often it was changed.
     """
 
     def __init__(self, by: Any, length: int, row: tuple[Any, Any] | None, nothing: Any) -> None:
         super().__init__([nothing] * length)
-        self.by, self.row, self._nothing = by, row, nothing
+        self.by, self.row, self._nothing, self.changes = by, row, nothing, 0
 
     def __getitem__(self, index: Any) -> Any:
         """An element, or a part of the list."""
@@ -431,6 +434,12 @@ class OutlinedList(list[Any]):
         row = kind([tape.made((*by, column), None, ()) for column in range(width)])
         tape.taken.append((row, tuple(row)))
         return row
+
+    def pop(self, index: Any = -1) -> Any:
+        """The element at an index, which is not in the list any more."""
+        found = self[index]
+        del self[index]
+        return found
 
     def shape_of_row(self) -> tuple[int, ...]:
         """The shape of an element, in an array of the list."""
@@ -452,6 +461,39 @@ class OutlinedList(list[Any]):
         if self.row is not None or name == "softmax" or axis is not None or keepdims:
             _tape().fail(f"{name} of a list")
         return _tape().made(name, (self, others), ())
+
+
+def goes_round(before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """Whether numbers wander from variable to variable, so that iterations are alike only after many, or in turns.
+
+    So it is in a delay line of 30 numbers, and where the first of five goes to the end: a loop of a few iterations does
+    not show what one of many does. Numbers may be handed on EDGE times, and turns may divide EDGE, as the iterations do
+    that few stand for.
+
+    Args:
+        before: the numbers in all variables when an iteration began.
+        after: those when the next one began, variable by variable.
+    """
+    places = {number: place for place, number in reversed(list(enumerate(before)))}
+    for place in range(len(after)):
+        passed: dict[int, int] = {}  # each place, and after how many steps
+        while after[place] != before[place] and after[place] in places and place not in passed:
+            passed[place] = len(passed)
+            place = places[after[place]]
+        if len(passed) > EDGE or (place in passed and EDGE % (len(passed) - passed[place])):
+            return True
+    return False
+
+
+def _numbers_in(nested: Any) -> list[Any]:
+    """The positions of the numbers and arrays in nested lists, tuples and dicts."""
+    if isinstance(nested, (list, tuple, dict)):
+        return [
+            each for part in (nested.values() if isinstance(nested, dict) else nested) for each in _numbers_in(part)
+        ]
+    if isinstance(nested, np.ndarray) and nested.dtype == object and type(nested) is not Outlined:
+        return _numbers_in(nested.ravel().tolist())
+    return [nested.position if type(nested) is Outlined else getattr(nested, "_position", None)]
 
 
 def shape_of_item(tape: OutlineTape, item: Any) -> Any:
@@ -555,6 +597,27 @@ def _compared(name: str) -> Any:
     return method
 
 
+def _changed(name: str) -> Any:
+    """A method that changes a list, which is part of the outline."""
+
+    def method(self: OutlinedList, *arguments: Any) -> Any:
+        tape = _tape()
+        if name in _GIVEN_ITEMS:
+            given = arguments[-1]
+            is_one = name in ("append", "insert") or (name == "__setitem__" and type(arguments[0]) is not slice)
+            if not is_one and not isinstance(given, (list, tuple)):
+                tape.fail("a list that is changed by something else than a list")
+            is_known = isinstance(given, OutlinedList) and not is_one
+            rows = [given.row] if is_known else [shape_of_item(tape, each) for each in ([given] if is_one else given)]
+            if any(row != self.row for row in rows):
+                tape.fail("a list of several kinds of items")
+        self.by = self.by, len(self), name, tape.told(arguments)
+        self.changes += 1
+        return getattr(list, name)(self, *arguments)
+
+    return method
+
+
 def _refused(name: str) -> Any:
     def method(self: Any, *arguments: Any, **settings: Any) -> Any:
         return _tape().fail(name)
@@ -567,6 +630,11 @@ for _name in ("sum", "mean", "prod", "max", "min", "dot", "reshape", "ravel", "f
     setattr(Outlined, _name, _noted(_name))
 for _name in ("item", "fill", "round", "view", "put", "resize"):
     setattr(Outlined, _name, _refused(_name))
+_GIVEN_ITEMS = ("append", "insert", "__setitem__", "__iadd__", "extend")
+for _name in (*_GIVEN_ITEMS, "__delitem__", "__imul__", "clear", "reverse"):
+    setattr(OutlinedList, _name, _changed(_name))
+for _name in ("remove", "sort"):
+    setattr(OutlinedList, _name, _refused(_name))
 _COMPARISONS = ("__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__")
 _OF_OBJECTS = {*dir(object)} - {"__format__", "__hash__", "__repr__", "__str__"}
 for _name in {*dir(int)} - _OF_OBJECTS - {*vars(Counted), "__bool__"}:
@@ -630,7 +698,10 @@ class _OneIteration(Iterations):
         by = "scan", len(_tape().operations), reverse, _tape().told(state)
         with unchanged(step):
             after, _ = step(state, _unknown(take(0), count))
-            after, output = step(self._again(after, state, by), _unknown(take(1), count))
+            before = self._again(after, state, by)
+            after, output = step(before, _unknown(take(1), count))
+        if goes_round(_numbers_in(before), _numbers_in(after)):
+            _tape().fail("a state that goes round")
         return self._again(after, state, by), self._stacked(output, by, count, 0)
 
     def _again(self, nested: Any, before: Any, by: Any) -> Any:

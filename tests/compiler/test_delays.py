@@ -1,0 +1,196 @@
+"""Numbers that loops hand on for several iterations, as in delay lines, and lists that are changed after loops."""
+
+import io
+import threading
+from array import array
+from contextvars import ContextVar
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from tests.compiler.test_known_rows import check, is_traced_in_full, numbers, slopes_of
+
+ROWS = 451
+SCALE = mg.Value(0.75)
+
+pytestmark = pytest.mark.usefixtures("few_are_many")
+
+
+def delay_line(length, x):
+    line = [SCALE * x[i] for i in range(length)]
+    for v in x:
+        line = [*line[1:], mg.tanh(v + SCALE * line[0])]
+    return line[-1] + 2.0 * line[0]
+
+
+def scanned_delay_line(length, x):
+    def step(line, v):
+        return [*line[1:], mg.tanh(v + SCALE * line[0])], line[length // 2]
+
+    line, given = mg.scan(step, [SCALE * i for i in range(length)], x)
+    return line[0] + np.sum(given * given)
+
+
+def taking_turns(length, x):
+    heads, total = [SCALE * (i + 1) for i in range(length)], 0.0
+    for v in x:
+        total = total * 0.5 + v * heads[0]
+        heads = heads[1:] + heads[:1]
+    return total + 3.0 * heads[-1]
+
+
+def taking_turns_in_a_scan(length, x):
+    heads, given = mg.scan(lambda s, v: (s[1:] + s[:1], s[0] * v), [SCALE * (i + 1) for i in range(length)], x)
+    return heads[0] + np.sum(given)
+
+
+def rotated_dict(length, x):
+    items, total = {i: SCALE * (i + 1) for i in range(length)}, 0.0
+    for v in x:
+        first = items[0]
+        for i in range(length - 1):
+            items[i] = items[i + 1]
+        items[length - 1] = first
+        total = total + v * items[1]
+    return total
+
+
+PROGRAMS = [delay_line, scanned_delay_line, taking_turns, taking_turns_in_a_scan, rotated_dict]
+
+
+@pytest.mark.parametrize(("length", "stays"), [(2, True), (3, False), (5, False), (9, False), (30, False)])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_is_handed_on_for_several_iterations(program, length, stays, caplog):
+    fast = mg.compile(lambda x: program(length, x))
+    in_full = is_traced_in_full(caplog, fast, numbers(ROWS))
+    assert not (stays and in_full)
+    check(slopes_of(fast(numbers(ROWS + 5))), slopes_of(program(length, numbers(ROWS + 5))))
+
+
+def test_turns_of_an_argument():
+    def function(heads, x):
+        for _ in x:
+            heads = heads[1:] + heads[:1]
+        return heads[0] * x[0]
+
+    x, fast = numbers(ROWS), mg.compile(function)
+    for length in 3, 5, 7, 100:
+        heads = [float(i) for i in range(length)]
+        assert fast(heads, x) == function(heads, x)
+
+
+def with_a_third_set(a):
+    a[len(a) // 3] = 0.0
+
+
+def with_the_last_set(a):
+    if len(a) > 400:
+        a[-1] = 1.0
+
+
+def reversed_if_long(a):
+    if len(a) > 400:
+        a.reverse()
+
+
+def with_one_more(a):
+    a.append(SCALE)
+    a.insert(1, 0.25)
+
+
+def with_some_more(a):
+    a.extend([0.5, SCALE])
+    a += (0.125,)
+
+
+def with_none_at_the_ends(a):
+    a.append(a.pop(0) * a.pop())
+
+
+def without_some(a):
+    del a[2:5]
+
+
+def with_parts_of_itself(a):
+    a[:2] = a[5:8]
+
+
+def with_another_kind(a):
+    if len(a) > 9999:
+        a.append([SCALE])
+    a.append(3.0)
+
+
+CHANGES = [with_a_third_set, with_the_last_set, reversed_if_long, with_one_more, with_some_more,
+           with_none_at_the_ends, without_some, with_parts_of_itself, with_another_kind]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("makes", [lambda x: [SCALE * v for v in x], lambda x: x.tolist()[:], lambda x: x.tolist() * 1])
+def test_lists_that_are_changed_after_a_loop(makes, change, caplog):
+    def function(x):
+        a = makes(x)
+        change(a)
+        return sum([v * SCALE for v in a]) + a[0] - 3.0 * a[-1] + len(a)
+
+    is_traced_in_full(caplog, mg.compile(function), numbers(ROWS))  # it compares the numbers
+
+
+def test_lists_that_are_changed_alike_stay_loops(caplog):
+    def function(x):
+        a = [SCALE * v for v in x]
+        with_one_more(a)
+        with_none_at_the_ends(a)
+        return sum([v * v for v in a]) + a[-1]
+
+    assert not is_traced_in_full(caplog, mg.compile(function), numbers(ROWS))
+
+
+def test_lists_of_rows_that_are_changed():
+    def function(x):
+        rows = [[SCALE * v, v * v] for v in x]
+        rows.append([1.0, SCALE])
+        rows[len(rows) // 2] = [SCALE, 2.0]
+        return sum([a * b for a, b in rows])
+
+    x = numbers(ROWS)
+    check(slopes_of(mg.compile(function)(x)), slopes_of(function(x)))
+
+
+def counters():
+    text, numbered, data = io.StringIO(), array("d"), bytearray()
+    local, error, variable = threading.local(), ValueError("first"), ContextVar("variable", default=0)
+
+    def count_in_this_thread():
+        local.count = getattr(local, "count", 0) + 1
+
+    def count_arguments():
+        error.args = (*error.args, 1)
+
+    return {
+        "a text": (lambda: text.write("a"), text.getvalue),
+        "an array": (lambda: numbered.append(1.0), lambda: len(numbered)),
+        "bytes": (lambda: data.append(1), lambda: len(data)),
+        "a thread": (count_in_this_thread, lambda: getattr(local, "count", 0)),
+        "an error": (count_arguments, lambda: error.args),
+        "a context": (lambda: variable.set(variable.get() + 1), variable.get),
+    }
+
+
+@pytest.mark.parametrize("name", counters())
+def test_a_trace_leaves_what_others_see_as_eager_does(name):
+    """A look at the loop comes before the trace. What it changed is put back."""
+
+    def function(x, count):
+        total = 0.0
+        for v in x:
+            count()
+            total = total + SCALE * v
+        return total
+
+    (count, read), (others, expected) = counters()[name], counters()[name]
+    x = numbers(ROWS)
+    found = mg.compile(lambda x: function(x, count))(x)
+    assert found.data == pytest.approx(function(x, others).data, rel=1e-12)
+    assert read() == expected()
