@@ -68,6 +68,7 @@ class _Answers(Questions):
         self, tape: Tape, answers: list[bool], rounding: float | None, raised: list[_AskedForTruthError]
     ) -> None:
         super().__init__(tape, (), rounding or 0.0)
+        self._exactness = tape.exactness
         self._answers, self._decides_exactly, self._raised = answers, rounding is None, raised
 
     def truth(self, position: int, is_bool: bool) -> bool:
@@ -173,7 +174,7 @@ class Choosing:
             with self._tape.answering(lambda tape: _Answers(tape, left, self._rounding, asked)):
                 result = function()
         except BaseException as error:
-            if not asked or is_of_handler(error):
+            if not asked or (error is not asked[0] and is_of_handler(error)):
                 raise
             if error is not asked[0]:
                 self._refuse_what_catches_all()

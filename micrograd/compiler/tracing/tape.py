@@ -168,6 +168,7 @@ class Tape(Tracer):
         self._trained: set[int] = set()  # the positions of arguments that require a gradient
         self._reached: dict[Any, _Reached] = {}  # the positions that a gradient flows from to the inputs of a transform
         self.checked: dict[int, None] = {}
+        self.exactness: dict[int, int] = {}  # how often numbers were rounded, as far as somebody asked
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self._depths: dict[int, int] = {}
@@ -745,7 +746,8 @@ class Tape(Tracer):
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         written = self.known, self.values, self.placed, self.roles, self.tables, self.rows, self._rows_known
-        for each in (*written, self.checked, self.attributes, self.bounds, self._depths, self._reached, self.parts):
+        positions = self.checked, self.exactness, self.attributes, self.bounds, self._depths
+        for each in (*written, *positions, self._reached, self.parts):
             each.clear()
 
     def _symbol(self, position: int, kind: type[Symbol]) -> Symbol:
