@@ -420,9 +420,10 @@ class Rows(ContextEntry):
         counts: whether the numbers of iterations are computed with.
         chooses: whether iterations ask for the truth of numbers.
         choosing: what selects among branches then, by their code.
+        go_round: whether numbers are handed on for many iterations, or in turns.
     """
 
-    sums_integers = counts = chooses = False
+    sums_integers = counts = chooses = go_round = False
     choosing: dict[Any, Any]
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
@@ -439,8 +440,8 @@ class Rows(ContextEntry):
         raise NotImplementedError
 
     def is_near(self, counted: range) -> bool:
-        """Whether there are about as many as rows."""
-        raise NotImplementedError
+        """Whether there are about as many as rows, of which few are traced."""
+        return False
 
     def goes_through(self, count: int) -> None:
         """Notice that a loop begins, each of whose iterations is traced by itself.

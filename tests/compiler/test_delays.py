@@ -56,7 +56,53 @@ def rotated_dict(length, x):
     return total
 
 
-PROGRAMS = [delay_line, scanned_delay_line, taking_turns, taking_turns_in_a_scan, rotated_dict]
+def rolled(length, x):
+    heads, total = np.array([SCALE * (i + 1) for i in range(length)]), 0.0
+    for v in x:
+        heads = np.roll(heads, 1)
+        total = total * 0.5 + v
+    return total + heads[0]
+
+
+def rolled_in_a_scan(length, x):
+    start = np.array([SCALE * (i + 1) for i in range(length)])
+    heads, given = mg.scan(lambda s, v: (np.roll(s, -1), s[0] * v), start, x)
+    return heads[0] + np.sum(given)
+
+
+def delay_line_in_an_array(length, x):
+    line = x[:length] * SCALE
+    for v in x:
+        line = np.concatenate([line[1:], np.tanh(v + SCALE * line[:1])])
+    return np.sum(line)
+
+
+class Echo:
+    def __init__(self, line):
+        self.line = line
+
+    def push(self, v):
+        self.line = (*self.line[1:], mg.tanh(v + SCALE * self.line[0]))
+        return self.line[-1]
+
+
+def delay_line_in_an_object(length, x):
+    echo, total = Echo(tuple([SCALE * x[i] for i in range(length)])), 0.0
+    for v in x:
+        total = total + echo.push(v)
+    return total
+
+
+IN_ARRAYS = [rolled, rolled_in_a_scan, delay_line_in_an_array]
+PROGRAMS = [
+    *IN_ARRAYS,
+    delay_line_in_an_object,
+    delay_line,
+    scanned_delay_line,
+    taking_turns,
+    taking_turns_in_a_scan,
+    rotated_dict,
+]
 
 
 @pytest.mark.parametrize(("length", "stays"), [(2, True), (3, False), (5, False), (9, False), (30, False)])
@@ -66,6 +112,18 @@ def test_what_is_handed_on_for_several_iterations(program, length, stays, caplog
     in_full = is_traced_in_full(caplog, fast, numbers(ROWS))
     assert not (stays and in_full)
     check(slopes_of(fast(numbers(ROWS + 5))), slopes_of(program(length, numbers(ROWS + 5))))
+
+
+def test_a_delay_line_of_copies():
+    """To the loop, each number of it is another one in each iteration."""
+
+    def function(x):
+        line = [SCALE * x[i] for i in range(30)]
+        for v in x:
+            line = [*[+each for each in line[1:]], mg.tanh(v + SCALE * line[0])]
+        return line[-1] + 2.0 * line[0]
+
+    check(slopes_of(mg.compile(function)(numbers(ROWS))), slopes_of(function(numbers(ROWS))))
 
 
 def test_turns_of_an_argument():
@@ -156,6 +214,18 @@ def test_lists_of_rows_that_are_changed():
 
     x = numbers(ROWS)
     check(slopes_of(mg.compile(function)(x)), slopes_of(function(x)))
+
+
+def test_methods_that_are_taken_from_list_itself():
+    def function(x):
+        out, total = [], 0.0
+        for v in x:
+            list.append(out, SCALE * v)
+            total = total + (v if list.__len__(out) > 100 else SCALE)
+        list.reverse(out)
+        return total + out[0]
+
+    check(slopes_of(mg.compile(function)(numbers(ROWS))), slopes_of(function(numbers(ROWS))))
 
 
 def counters():

@@ -18,6 +18,7 @@ them. Their numbers are constants of the program.
 from __future__ import annotations
 
 import logging
+import operator
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
@@ -35,6 +36,7 @@ from micrograd.compiler.calling.specialise import Compiled, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.guards.code_names import asks_for_classes, catches_errors, has_loops, matches_classes
 from micrograd.compiler.guards.structure import Structure, is_named_tuple
+from micrograd.compiler.ir.arrays import conflicts
 from micrograd.compiler.ir.entries import Mapped
 from micrograd.compiler.ir.extrapolated import UnlikeRowsError, extrapolated, floats_of, is_same
 from micrograd.compiler.numbers import shape_of_numbers
@@ -159,6 +161,8 @@ class _OfRows(Specialised):
         made = self._few.made(gradients)
         self._check_size(*self._of_all([(each.thing.size, len(each.thing.inputs)) for each in made]))
         program = self._of_all([each.thing for each in made])
+        if any(map(operator.gt, conflicts(program), conflicts(made[-1].thing))):
+            raise UnlikeRowsError("a program that reads what is not written yet")
         if has_samples(program):
             with suppress(UnlikeRowsError):  # else all rows are transposed
                 of_samples = self._few.transposed(gradients)
@@ -426,8 +430,8 @@ class ManyRows:
             special = _whole(self._make(given, in_lanes=True, answers=answers))
         if (found := tuple([question.answer for question in special.questions])) != answers:
             raise AskedError(found)  # more than the outline, which left it to the program, or less
-        if rows.sums_integers:
-            raise UnlikeRowsError("sums of integers")
+        if rows.sums_integers or rows.go_round:
+            raise UnlikeRowsError("sums of integers" if rows.sums_integers else "numbers that go round")
         if not is_same(rows.known, known):
             raise UnlikeRowsError("other known numbers")
         return special

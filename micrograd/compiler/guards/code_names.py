@@ -6,6 +6,7 @@ import dis
 import re
 from functools import lru_cache, partial
 from importlib.util import resolve_name
+from itertools import pairwise
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -164,8 +165,14 @@ def has_loops(code: CodeType) -> bool:
 
 @_in_any
 def matches_classes(code: CodeType) -> bool:
-    """Whether a pattern of a match statement has a class."""
-    return any(operation == "MATCH_CLASS" for nested in nested_in(code) for _, operation, _ in instructions(nested))
+    """Whether a pattern of a match statement has a class, or a method is taken from list itself: of no class below."""
+    for nested in nested_in(code):
+        found = instructions(nested)
+        if any(operation == "MATCH_CLASS" for _, operation, _ in found):
+            return True
+        if any(name == "list" and _is_of_attribute(operation) for (*_, name), (_, operation, _) in pairwise(found)):
+            return True
+    return False
 
 
 @_in_any

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.ir.program import with_iterations
+from micrograd.compiler.ir.program import Map, Reduction, with_iterations
 from micrograd.compiler.numbers import distinct
 
 if TYPE_CHECKING:
@@ -67,6 +67,17 @@ class Arrays:
             for first, last in zip(*(side.tolist() for side in np.divmod(pairs, len(self.starts))), strict=True):
                 found.update(range(first, last + 1))
         return found
+
+
+def conflicts(program: Program) -> list[bool]:
+    """Whether each kernel goes beyond the buffer, or reads where it writes itself; of a loop, only the former."""
+    found = []
+    for kernel in program.kernels:
+        target, *operands = [(int(one.first.min()), int(one.last.max())) for one in touched(kernel)]
+        is_beyond = any(first < 0 or last >= program.size for first, last in (target, *operands))
+        reads = operands if isinstance(kernel, Reduction | Map) else []
+        found.append(is_beyond or any(first <= target[1] and last >= target[0] for first, last in reads))
+    return found
 
 
 def touched(kernel: Kernel | Loop | Singles) -> list[Touched]:

@@ -25,10 +25,11 @@ from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, filled, plain_rows, told
 from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, are_rounded_alike
 from micrograd.compiler.tracing.decisions import Deciding, choosing_on, in_blocks, may_be_in_blocks
+from micrograd.compiler.tracing.delays import LOOKED_AT, goes_round, numbers_in
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine.recorder import recorder_on_top
-from micrograd.loops import Iterations, taking
+from micrograd.loops import Iterations, rows_in_use, taking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,13 +82,16 @@ class TracedOnce(Iterations):
 
         def run(*given: Any) -> Any:
             nonlocal iterations
-            begin, iterations = len(tape.operations), iterations + 1
+            begin, iterations, rows = len(tape.operations), iterations + 1, rows_in_use()
+            before = numbers_in(given[0]) if iterations == LOOKED_AT and rows is not None else {}
             with self._keeping_all(keeps_all):
                 result = function(*given)
             if iterations == 2:  # the first one may have written what all have in common
                 size = tape.size_from(begin)
                 what = f"{count:,} iterations of {size:,} operations each, traced one by one,"
                 check_memory(count * size * BYTES_OF_AN_OPERATION, self._memory, what)
+            if iterations == LOOKED_AT and rows is not None and not keeps_all and rows.is_near(range(count)):
+                rows.go_round |= goes_round(before, numbers_in(result[0]))
             return result
 
         return run

@@ -463,39 +463,6 @@ class OutlinedList(list[Any]):
         return _tape().made(name, (self, others), ())
 
 
-def goes_round(before: Sequence[Any], after: Sequence[Any]) -> bool:
-    """Whether numbers wander from variable to variable, so that iterations are alike only after many, or in turns.
-
-    So it is in a delay line of 30 numbers, and where the first of five goes to the end: a loop of a few iterations does
-    not show what one of many does. Numbers may be handed on EDGE times, and turns may divide EDGE, as the iterations do
-    that few stand for.
-
-    Args:
-        before: the numbers in all variables when an iteration began.
-        after: those when the next one began, variable by variable.
-    """
-    places = {number: place for place, number in reversed(list(enumerate(before)))}
-    for place in range(len(after)):
-        passed: dict[int, int] = {}  # each place, and after how many steps
-        while after[place] != before[place] and after[place] in places and place not in passed:
-            passed[place] = len(passed)
-            place = places[after[place]]
-        if len(passed) > EDGE or (place in passed and EDGE % (len(passed) - passed[place])):
-            return True
-    return False
-
-
-def _numbers_in(nested: Any) -> list[Any]:
-    """The positions of the numbers and arrays in nested lists, tuples and dicts."""
-    if isinstance(nested, (list, tuple, dict)):
-        return [
-            each for part in (nested.values() if isinstance(nested, dict) else nested) for each in _numbers_in(part)
-        ]
-    if isinstance(nested, np.ndarray) and nested.dtype == object and type(nested) is not Outlined:
-        return _numbers_in(nested.ravel().tolist())
-    return [nested.position if type(nested) is Outlined else getattr(nested, "_position", None)]
-
-
 def shape_of_item(tape: OutlineTape, item: Any) -> Any:
     """What a row of an OutlinedList is; see there."""
     kind = type(item)
@@ -698,10 +665,7 @@ class _OneIteration(Iterations):
         by = "scan", len(_tape().operations), reverse, _tape().told(state)
         with unchanged(step):
             after, _ = step(state, _unknown(take(0), count))
-            before = self._again(after, state, by)
-            after, output = step(before, _unknown(take(1), count))
-        if goes_round(_numbers_in(before), _numbers_in(after)):
-            _tape().fail("a state that goes round")
+            after, output = step(self._again(after, state, by), _unknown(take(1), count))
         return self._again(after, state, by), self._stacked(output, by, count, 0)
 
     def _again(self, nested: Any, before: Any, by: Any) -> Any:

@@ -26,17 +26,9 @@ from micrograd.compiler.guards.code_names import ASKS
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.structure import Same
 from micrograd.compiler.tracing.counting import counts_of
+from micrograd.compiler.tracing.delays import in_sight
 from micrograd.compiler.tracing.growing import GrowingList
-from micrograd.compiler.tracing.outline import (
-    EDGE,
-    FEW,
-    Index,
-    Outlined,
-    OutlinedList,
-    OutlineTape,
-    goes_round,
-    unchanged,
-)
+from micrograd.compiler.tracing.outline import EDGE, FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.variables import Look
 from micrograd.engine.copying import user_attributes
@@ -64,11 +56,13 @@ def through(function: Any, *given: Any, **settings: Any) -> Any:
     rows.goes_through(max((len(each) for each in given if isinstance(each, (range, list, np.ndarray))), default=0))
     if isinstance(tape, OutlineTape) and any(_is_long(tape, each) for each in given):
         return _LongRows(tape, function, given, settings)
+    is_near = any(isinstance(each, (range, list, np.ndarray)) and rows.is_near(range(len(each))) for each in given)
     if rows.counts and not isinstance(tape, OutlineTape):
         given = tuple([counts_of(each) if type(each) is range and rows.is_near(each) else each for each in given])
         if function is enumerate and isinstance(given[0], (list, np.ndarray)):
-            return _enumerated(*given, **settings)
-    return given[0] if function is None else function(*given, **settings)
+            return in_sight(_enumerated(*given, **settings), rows) if is_near else _enumerated(*given, **settings)
+    found = given[0] if function is None else function(*given, **settings)
+    return in_sight(found, rows) if is_near and not isinstance(tape, OutlineTape) else found
 
 
 def _enumerated(given: Any, start: int = 0) -> Any:
@@ -160,7 +154,6 @@ class _LongRows:
         if len(set(lengths)) > 1 or type(self._start) is not int:
             tape.fail("a loop over rows and something else")
         self._length, self._started, self._before = lengths[0], 0, None
-        self._numbers: list[Any] = []  # in variables, when the last iteration began
         self.compared: set[int] = set()
         self._grown: list[Any] = []  # how long lists are, and what they were asked for, when each iteration began
 
@@ -186,18 +179,15 @@ class _LongRows:
         if frame.f_code.co_flags & _SUSPENDED or not tape.reached.is_as_before():
             tape.fail("a loop that remembers something")
         self._grown.append({id(each): (each, each.length(), each.asks) for each in tape.growing})
-        look = _Variables(tape, self)
-        begins = look.frame(frame)
+        begins = _Variables(tape, self).frame(frame)
         last = len(self) - _MOST_UNLIKE
         if self._started < last and begins == self._before and not any(self.number <= n < last for n in self.compared):
-            if goes_round(self._numbers, look.state):
-                tape.fail("numbers that go round")
             self._skip(last if max(self.compared, default=-1) >= last else len(self))
         if self._started == len(self):
             raise StopIteration
         if _MOST_UNLIKE == self._started < last:
             tape.fail("a loop that counts")
-        self._started, self._before, self._numbers = self._started + 1, begins, look.state
+        self._started, self._before = self._started + 1, begins
         return self[self.number]
 
     @property
@@ -249,13 +239,10 @@ class _Variables(Look):
         if isinstance(item, Value) and user_attributes(item):
             tape.fail("an attribute of a number")
         if isinstance(item, Symbol) and item._tape is tape:
-            self.state.append(item._position)
             return kind, self._number(item)
         if kind is Outlined:
-            self.state.append(item.position)
             return kind, self._number(item), tape.told(item)[-1]
         if kind is OutlinedList:
-            self.state.append(id(item))
             return kind, self._number(item), len(item), item.row, item.changes
         if kind is Index:
             return kind, item.begin, item.last

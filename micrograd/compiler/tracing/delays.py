@@ -1,0 +1,90 @@
+"""Delays: numbers that a loop hands on from variable to variable.
+
+    line = [*line[1:], tanh(x + w * line[0])]         # a delay line
+    heads = heads[1:] + heads[:1]                     # they take turns
+
+A few iterations, of which the program for all is made, do not show what such a loop does: of a line of 30 numbers,
+the first 30 iterations read what was there before the loop. So one iteration is looked at: which number is where when
+it begins, and when the next one does. Numbers may be handed on for as many iterations as are known to differ from the
+others, and take turns that come to an end in the same way for a few iterations and for all.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from micrograd._support.checks import is_array
+from micrograd.compiler.tracing.outline import EDGE
+from micrograd.compiler.tracing.symbols import Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from micrograd.loops import Rows
+
+LOOKED_AT = EDGE + 2  # the iteration that is looked at; the first ones may do something else
+_MOST = 100_000  # objects; of more, the others are not looked at
+_DEEPEST = 20  # containers in one another
+
+
+def in_sight(iterations: Iterable[Any], rows: Rows) -> Iterator[Any]:
+    """What a loop of a few iterations goes through, which stand for many: rows take note if its numbers go round."""
+    before: dict[Any, int] = {}
+    for number, item in enumerate(iterations):
+        if number == LOOKED_AT:
+            before = numbers_in(sys._getframe(1).f_locals)
+        elif number == LOOKED_AT + 1:
+            rows.go_round |= goes_round(before, numbers_in(sys._getframe(1).f_locals))
+        yield item
+
+
+def goes_round(before: Mapping[Any, int], after: Mapping[Any, int]) -> bool:
+    """Whether numbers are handed on from place to place for many iterations, or take turns in an unknown way.
+
+    Args:
+        before: the position on the tape of the number at each place, when an iteration began.
+        after: those when the next one began.
+    """
+    places: dict[int, Any] = {}
+    for place, number in before.items():
+        places.setdefault(number, place)
+    for place, number in after.items():
+        passed: dict[Any, int] = {}  # each place, and after how many steps
+        while before.get(place) != number and number in places and place not in passed:
+            passed[place] = len(passed)
+            place = places[number]
+            number = after.get(place, -1)
+        if len(passed) > EDGE or (place in passed and EDGE % (len(passed) - passed[place])):
+            return True
+    return False
+
+
+def numbers_in(nested: Any) -> dict[Any, int]:
+    """The positions on the tape of the numbers in variables, and in what these lead to, by where they are."""
+    found: dict[Any, int] = {}
+    seen: set[int] = set()
+    stack: list[tuple[Any, Any, int]] = [((), nested, 0)]
+    while stack and len(seen) + len(found) < _MOST:
+        path, item, depth = stack.pop()
+        if isinstance(item, Symbol):
+            found[path] = item._position
+            continue
+        parts = _parts_of(item)
+        if parts and id(item) not in seen and depth < _DEEPEST:
+            seen.add(id(item))
+            stack += [((path, name), part, depth + 1) for name, part in parts]
+    return found
+
+
+def _parts_of(item: Any) -> list[tuple[Any, Any]]:
+    """What is in a container or an object, by where."""
+    if is_array(item):
+        return list(enumerate(item.ravel().tolist())) if item.dtype == object else []
+    if isinstance(item, (list, tuple, deque)):
+        return list(enumerate(item))
+    parts = [*item.items()] if isinstance(item, dict) else []
+    slots = [name for base in type(item).__mro__ for name in vars(base).get("__slots__", ()) if isinstance(name, str)]
+    held = [(name, getattr(item, name)) for name in slots if name[:2] != "__" and hasattr(item, name)]
+    return [*parts, *held, *getattr(item, "__dict__", {}).items()]
