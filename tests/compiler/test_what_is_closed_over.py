@@ -764,3 +764,23 @@ def test_explain_says_how_long_a_call_looks_for_changes():
     fast(2.0)
     (said,) = [line for line in fast.explain().splitlines() if line.startswith("Each call first compares")]
     assert re.fullmatch(r"Each call first compares what the function closes over with what it was, in \d+\.\d us", said)
+
+
+KIND = int | None
+
+
+@dataclass
+class Optional:
+    scale: float | None = None
+
+
+def test_a_union_of_classes_is_not_looked_into_at_each_call(monkeypatch):
+    """A pickle of one takes longer than the call."""
+    options = Optional(3.0)
+    fast = mg.compile(lambda x: x * options.scale if options.scale and isinstance(2.0, KIND) else -x)
+    assert fast(2.0) == -2.0
+    monkeypatch.setattr("pickle.dumps", None)
+    assert fast(4.0) == -4.0
+    monkeypatch.undo()
+    monkeypatch.setitem(globals(), "KIND", float | None)
+    assert fast(2.0) == 6.0

@@ -108,7 +108,7 @@ class Comparison:
             self.getters += [_getter(*named) for named in self.named]
         self._has_getters = bool(self.getters)
         self._has_same_reads = FunctionType(_comparison_of(tuple(get is itemgetter for get, _, _ in self._reads)), {})
-        self._remember(self._now())
+        self._remember(self._now(self._got_now()))
         self._lengths = list(map(len, self.sized))
         self._kinds = list(map(type, self.instances))
         self._keys = list(chain.from_iterable(self.keys))
@@ -131,9 +131,13 @@ class Comparison:
             for check in self._checks:
                 if not check():
                     return False
-            if self._has_same_reads() and (not self._has_getters or self._gets_the_same()):
+            has_same_reads = self._has_same_reads()
+            if has_same_reads and not self._has_getters:
                 return True
-            now = self._now()
+            got = self._got_now()
+            if has_same_reads and self._got.are(got):
+                return True
+            now = self._now(got)
         except Exception:  # an object that cannot be compared, a variable that was deleted, a dict that grows
             return False
         if len(now) != len(self._before) or not all(map(is_same, now, self._before)):
@@ -141,17 +145,17 @@ class Comparison:
         self._remember(now)  # equal numbers: the next comparison is quick again
         return True
 
-    def _now(self) -> list[Any]:
-        return [get(name)(each) for get, name, each in self._reads] + joined([get() for get in self.getters])
+    def _got_now(self) -> list[Any]:
+        return joined([get() for get in self.getters])
+
+    def _now(self, got: list[Any]) -> list[Any]:
+        return [get(name)(each) for get, name, each in self._reads] + got
 
     def _remember(self, now: list[Any]) -> None:
         count, containers = len(self._reads), [each for _, _, each in self._reads]
         self._before, self._got = now, _Objects(now[count:])
         keys = [name if get is itemgetter else get(name) for get, name, _ in self._reads]
         self._has_same_reads.__defaults__ = (*containers, *keys, *now[:count])
-
-    def _gets_the_same(self) -> bool:
-        return self._got.are(joined([get() for get in self.getters]))
 
 
 class _Objects:
