@@ -144,7 +144,46 @@ def filtered(p, ys):
     return mg.scan(step, (np.zeros(3), np.zeros(3)), np.array(ys))[1].sum()
 
 
-@pytest.mark.parametrize("f", [kalman, filtered])
+def runge_kutta(p, ys):
+    """Its adjoints do not read the states, so they need not wait for these."""
+    y, h = 1.0, 0.01
+    for u in ys:
+        k1 = u - p[0] * y
+        k2 = u - p[0] * (y + h / 2 * k1)
+        k3 = u - p[0] * (y + h / 2 * k2)
+        k4 = u - p[1] * (y + h * k3)
+        y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return y
+
+
+def heun(p, ys):
+    y, h = 1.0, 0.01
+    for u in ys:
+        first = -p[0] * y + u
+        second = -p[0] * (y + h * first) + u
+        y = y + h * 0.5 * (first + second)
+    return y
+
+
+def leapfrog(p, ys):
+    """Two coefficients take turns in the adjoints."""
+    place, speed, h = 1.0, p[1], 0.01
+    for _ in ys:
+        speed = speed - h / 2 * p[0] * place
+        place = place + h * speed
+        speed = speed - h / 2 * p[0] * place
+    return place * place
+
+
+def two_filters(p, ys):
+    first, second = 0.0, p[1]
+    for u in ys:
+        first = p[0] * first + u
+        second = 0.9 * second + 0.1 * first
+    return first * second
+
+
+@pytest.mark.parametrize("f", [kalman, filtered, runge_kutta, heun, leapfrog, two_filters])
 def test_chains_that_advance_at_different_paces_are_one_loop_for_any_number_of_steps(f):
     counts = []
     for steps in (43, 48, 53, 60):

@@ -73,11 +73,24 @@ def conflicts(program: Program) -> list[bool]:
     """Whether each kernel goes beyond the buffer, or reads where it writes itself; of a loop, only the former."""
     found = []
     for kernel in program.kernels:
-        target, *operands = [(int(one.first.min()), int(one.last.max())) for one in touched(kernel)]
-        is_beyond = any(first < 0 or last >= program.size for first, last in (target, *operands))
-        reads = operands if isinstance(kernel, Reduction | Map) else []
-        found.append(is_beyond or any(first <= target[1] and last >= target[0] for first, last in reads))
+        has_conflict = False
+        for iterations, inside in with_iterations(kernel):
+            target, *operands = [
+                _span(access, inside, terms, iterations) for access, terms in [(inside.target, 1), *inside.reads]
+            ]
+            has_conflict |= any(first < 0 or last >= program.size for first, last in (target, *operands))
+            if isinstance(kernel, Reduction | Map):
+                has_conflict |= any(first <= target[1] and last >= target[0] for first, last in operands)
+        found.append(has_conflict)
     return found
+
+
+def _span(access: Access, kernel: Kernel | Singles, terms: int, iterations: int) -> tuple[int, int]:
+    """The first and the last index of an operand, in all iterations."""
+    before, after = access.reach((kernel.rows, kernel.columns, terms), iterations)
+    if access.table is None:
+        return access.base + before, access.base + after
+    return int(access.table.min()) + before, int(access.table.max()) + after
 
 
 def touched(kernel: Kernel | Loop | Singles) -> list[Touched]:

@@ -24,7 +24,7 @@ it, as far as these are made like those of the other iterations. Nothing depends
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -50,11 +50,15 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
         graph: in normal form, with no terms that stay whole.
         levels: of its nodes; 0 for what is given.
     """
-    stretches = Stretches.of(graph, levels)
+    operands = Operands.of(graph)
+    stretches = _same(graph, levels, operands)
+    if stretches is None or 2 * stretches.of_iterations() < graph.is_made().sum():
+        moved = _after_the_longest(graph, levels, operands)
+        others = None if moved is None else _same(graph, moved, operands)
+        if others is not None and (stretches is None or others.of_iterations() > stretches.of_iterations()):
+            levels, stretches = cast("Integers", moved), others
     if stretches is None:
         return levels, None
-    operands = Operands.of(graph)
-    stretches = same_operands(graph, levels, stretches, operands)
     tried = set[tuple[int, int]]()
     while len(tried) < _TRIES:
         part = next((part for part in _interrupted(stretches) if part not in tried), None)
@@ -68,6 +72,44 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
         other = _aligned(graph, levels, short, operands)
         found = other if other[1].of_iterations() > found[1].of_iterations() else found
     return found
+
+
+def _same(graph: Graph, levels: Integers, operands: Operands) -> Stretches | None:
+    found = Stretches.of(graph, levels)
+    return found and same_operands(graph, levels, found, operands)
+
+
+def _after_the_longest(graph: Graph, levels: Integers, operands: Operands) -> Integers | None:
+    """The levels of all nodes, where what the deepest operand of the last node needs comes first; None without gain.
+
+    The gradient of ``for u in us: y = y + h * (u - p * y)`` adds up products of two chains, which do not know of each
+    other: the states, and the adjoints, from the last one to the first. If an iteration of one has more levels than
+    one of the other, no stretch of levels is like the next. So the adjoints begin when the states are there.
+    """
+    top = int(levels.max(initial=0))
+    _, _, used = operands.of_nodes(np.flatnonzero(levels == top))
+    is_first, is_made = np.zeros(graph.size, dtype=bool), graph.is_made()
+    nodes = distinct(used[(used != ONE) & (levels[used] == top - 1)])
+    while len(nodes):
+        is_first[nodes] = True
+        _, _, used = operands.of_nodes(nodes)
+        used = used[used != ONE]
+        nodes = distinct(used[is_made[used] & ~is_first[used]])
+    others = np.flatnonzero(is_made & ~is_first)
+    if top < _GAP or not 0.1 < len(others) / is_made.sum() < 0.9:
+        return None
+    owners, _, used = operands.of_nodes(others)
+    used, owners = used[used != ONE], others[owners[used != ONE]]
+    order = np.argsort(levels[owners], kind="stable")
+    used, owners = used[order], owners[order]
+    moved = np.full_like(levels, top - 1)
+    moved[others] = top
+    begin = 0
+    for end in (np.flatnonzero(np.diff(levels[owners], append=-1)) + 1).tolist():
+        np.maximum.at(moved, owners[begin:end], moved[used[begin:end]] + 1)
+        begin = end
+    moved = np.where(is_first | ~is_made, levels, moved)
+    return moved if _is_order(graph, moved) else None
 
 
 def _without_multiples(stretches: Stretches) -> Stretches:
@@ -139,7 +181,13 @@ def _aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Ope
     if moved is levels or not _is_order(graph, moved):
         return levels, stretches
     moved = np.searchsorted(distinct(moved), moved)
-    return better(graph, (levels, stretches), moved, operands)
+    found = Stretches.of(graph, moved)
+    if found is None:
+        return levels, stretches
+    same = same_operands(graph, moved, found, operands)
+    # Where iterations are alike only some at a time, it depends on their number whether they are
+    is_regular = [period for _, period, _ in found.found] == [period for _, period, _ in same.found]
+    return (moved, same) if is_regular and same.of_iterations() > stretches.of_iterations() else (levels, stretches)
 
 
 class _Relations(NamedTuple):

@@ -208,17 +208,28 @@ def numbered(nodes: Integers, size: int) -> Integers:
 
 
 def _times(nodes: Integers, operands: Operands) -> int:
-    """How many iterations it takes to have the same operands again, nodes of as many iterations before; 0 if never."""
+    """How many iterations it takes to have most of the operands again, and nodes of as many iterations before; or 0."""
     iterations, own = nodes.shape
-    most = max(1, min(_MOST_TIMES, iterations // (2 * FEWEST_ITERATIONS)))
+    # The same for 20 and for 60 iterations, as these may stand for more of them
+    most = min(_MOST_TIMES, max(1 << iterations.bit_length() >> 5, 1 + (iterations >= 2 * FEWEST_ITERATIONS)))
     numbers = numbered(nodes, len(operands.counts))
     begin = iterations // 2
-    read = [numbers[operands.of_nodes(nodes[row])[2]] for row in range(begin, begin + 2 * most)]
-    away = [np.where(each < 0, 0, (begin + row) * own - each) for row, each in enumerate(read)]
-    for times in range(1, most + 1):
-        if all((one == other).all() for one, other in zip(away[:most], away[times:], strict=False)):
-            return times
-    return 0
+    read = np.array([operands.of_nodes(nodes[row])[2] for row in range(begin, begin + 2 * most)])
+    inside = numbers[read]
+    away = np.where(inside < 0, 0, own * np.arange(begin, begin + 2 * most)[:, None] - inside)
+    found = [times for times in range(1, most + 1) if (away[:most] == away[times : times + most]).all()]
+    if not found:
+        return 0
+    # Of two coefficients that take turns, each is the same one again after two iterations
+    outside = [np.where(inside < 0, read, -2 - np.arange(len(read))[:, None])[begin_:][:most] for begin_ in (0, *found)]
+    stays = (outside[0] == outside[1]).all(axis=0)
+    for times, others in zip(found[1:], outside[2:], strict=True):
+        slots = np.flatnonzero((outside[0] == others).all(axis=0) & ~stays)
+        if len(slots):
+            every = np.array([operands.of_nodes(row)[2][slots] for row in nodes[most:-most]])  # the ends may differ
+            if (every[times:] == every[:-times]).all(axis=0).any():
+                return times
+    return found[0]
 
 
 def _made_by(graph: Graph) -> tuple[Integers, Integers]:

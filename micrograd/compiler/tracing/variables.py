@@ -10,6 +10,8 @@ from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from micrograd._support.checks import is_array
 from micrograd.compiler.guards.structure import Same, is_named_tuple
 from micrograd.compiler.tracing.body import UnlikeError
@@ -68,6 +70,8 @@ class Look:
             return kind, item.hex()
         if kind in _PLAIN:
             return kind, item
+        if issubclass(kind, (np.number, np.bool_)):
+            return kind, item.tobytes()
         if kind is tuple or is_named_tuple(kind):
             return kind, tuple(map(inside, item))
         if kind is list:
