@@ -421,10 +421,12 @@ class Rows(ContextEntry):
         chooses: whether iterations ask for the truth of numbers.
         choosing: what selects among branches then, by their code.
         go_round: whether numbers are handed on for many iterations, or in turns.
+        seen: the code of loops of which that is known.
     """
 
     sums_integers = counts = chooses = go_round = False
     choosing: dict[Any, Any]
+    seen: set[Any]
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known.

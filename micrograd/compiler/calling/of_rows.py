@@ -605,7 +605,7 @@ class _OtherRows(Rows):
     ) -> None:
         self._size, self._count, self._looks, self._goes_in = size, count, looks, goes_in
         self.counts, self.chooses = counts, chooses
-        self.choosing = {}
+        self.choosing, self.seen = {}, set()
         self.known: list[tuple[Any, ...]] = []
         self._numbers: dict[range, Any] = {}
         self._stands: list[Any] = []

@@ -86,7 +86,8 @@ def _after_the_longest(graph: Graph, levels: Integers, operands: Operands) -> In
     other: the states, and the adjoints, from the last one to the first. If an iteration of one has more levels than
     one of the other, no stretch of levels is like the next. So the adjoints begin when the states are there.
     """
-    top = int(levels.max(initial=0))
+    if (top := int(levels.max(initial=0))) < _GAP:
+        return None
     _, _, used = operands.of_nodes(np.flatnonzero(levels == top))
     is_first, is_made = np.zeros(graph.size, dtype=bool), graph.is_made()
     nodes = distinct(used[(used != ONE) & (levels[used] == top - 1)])
@@ -96,7 +97,7 @@ def _after_the_longest(graph: Graph, levels: Integers, operands: Operands) -> In
         used = used[used != ONE]
         nodes = distinct(used[is_made[used] & ~is_first[used]])
     others = np.flatnonzero(is_made & ~is_first)
-    if top < _GAP or not 0.1 < len(others) / is_made.sum() < 0.9:
+    if not 0.1 < len(others) / is_made.sum() < 0.9:
         return None
     owners, _, used = operands.of_nodes(others)
     used, owners = used[used != ONE], others[owners[used != ONE]]

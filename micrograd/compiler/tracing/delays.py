@@ -15,7 +15,10 @@ import sys
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from micrograd._support.checks import is_array
+from micrograd.compiler.guards.sources import observing, resting
 from micrograd.compiler.tracing.outline import EDGE
 from micrograd.compiler.tracing.symbols import Symbol
 
@@ -27,15 +30,21 @@ if TYPE_CHECKING:
 LOOKED_AT = EDGE + 2  # the iteration that is looked at; the first ones may do something else
 _MOST = 100_000  # objects; of more, the others are not looked at
 _DEEPEST = 20  # containers in one another
+_PLAIN = frozenset((float, int, bool, str, bytes, type(None), np.float64))
 
 
 def in_sight(iterations: Iterable[Any], rows: Rows) -> Iterator[Any]:
     """What a loop of a few iterations goes through, which stand for many: rows take note if its numbers go round."""
     before: dict[Any, int] = {}
+    is_new = False
     for number, item in enumerate(iterations):
         if number == LOOKED_AT:
-            before = numbers_in(sys._getframe(1).f_locals)
-        elif number == LOOKED_AT + 1:
+            frame = sys._getframe(1)
+            line = frame.f_code, frame.f_lasti
+            if is_new := line not in rows.seen:
+                rows.seen.add(line)
+                before = numbers_in(frame.f_locals)
+        elif number == LOOKED_AT + 1 and is_new:
             rows.go_round |= goes_round(before, numbers_in(sys._getframe(1).f_locals))
         yield item
 
@@ -66,15 +75,15 @@ def numbers_in(nested: Any) -> dict[Any, int]:
     found: dict[Any, int] = {}
     seen: set[int] = set()
     stack: list[tuple[Any, Any, int]] = [((), nested, 0)]
-    while stack and len(seen) + len(found) < _MOST:
-        path, item, depth = stack.pop()
-        if isinstance(item, Symbol):
-            found[path] = item._position
-            continue
-        parts = _parts_of(item)
-        if parts and id(item) not in seen and depth < _DEEPEST:
-            seen.add(id(item))
-            stack += [((path, name), part, depth + 1) for name, part in parts]
+    with resting(observing()):
+        while stack and len(seen) + len(found) < _MOST:
+            path, item, depth = stack.pop()
+            if isinstance(item, Symbol):
+                found[path] = item._position
+            elif id(item) not in seen and depth < _DEEPEST:
+                seen.add(id(item))
+                parts = [(name, part) for name, part in _parts_of(item) if type(part) not in _PLAIN]
+                stack += [((path, name), part, depth + 1) for name, part in parts]
     return found
 
 
