@@ -1,5 +1,7 @@
 """Numbers that loops hand on for several iterations, as in delay lines, and lists that are changed after loops."""
 
+import ctypes
+import functools
 import io
 import threading
 from array import array
@@ -78,6 +80,8 @@ def delay_line_in_an_array(length, x):
 
 
 class Echo:
+    __slots__ = ("line", "other")
+
     def __init__(self, line):
         self.line = line
 
@@ -91,6 +95,24 @@ def delay_line_in_an_object(length, x):
     for v in x:
         total = total + echo.push(v)
     return total
+
+
+def taking_turns_in_an_object(length, x):
+    turns, total = Turns([SCALE * (i + 1) for i in range(length)]), 0.0
+    take = turns.take
+    del turns
+    for v in x:
+        total = total * 0.5 + v * take()
+    return total + take()
+
+
+class Turns:
+    def __init__(self, heads):
+        self.heads = heads
+
+    def take(self):
+        self.heads = [*self.heads[1:], self.heads[0]]
+        return self.heads[0]
 
 
 IN_ARRAYS = [rolled, rolled_in_a_scan, delay_line_in_an_array]
@@ -231,6 +253,14 @@ def test_methods_that_are_taken_from_list_itself():
 def counters():
     text, numbered, data = io.StringIO(), array("d"), bytearray()
     local, error, variable = threading.local(), ValueError("first"), ContextVar("variable", default=0)
+    memory = (ctypes.c_double * 2)(1.0, 2.0)
+    kept = functools.cache(lambda number: number)
+
+    def count_in_memory():
+        memory[1] += 1.0
+
+    def keep():
+        kept(kept.cache_info().currsize)
 
     def count_in_this_thread():
         local.count = getattr(local, "count", 0) + 1
@@ -245,6 +275,8 @@ def counters():
         "a thread": (count_in_this_thread, lambda: getattr(local, "count", 0)),
         "an error": (count_arguments, lambda: error.args),
         "a context": (lambda: variable.set(variable.get() + 1), variable.get),
+        "memory": (count_in_memory, lambda: list(memory)),
+        "a cache": (keep, lambda: kept.cache_info().currsize > ROWS - 9),  # which keeps one more
     }
 
 

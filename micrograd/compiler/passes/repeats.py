@@ -221,10 +221,10 @@ def _times(nodes: Integers, operands: Operands) -> int:
     if not found:
         return 0
     # Of two coefficients that take turns, each is the same one again after two iterations
-    outside = [np.where(inside < 0, read, -2 - np.arange(len(read))[:, None])[begin_:][:most] for begin_ in (0, *found)]
-    stays = (outside[0] == outside[1]).all(axis=0)
-    for times, others in zip(found[1:], outside[2:], strict=True):
-        slots = np.flatnonzero((outside[0] == others).all(axis=0) & ~stays)
+    outside = np.where(inside < 0, read, -2 - np.arange(len(read))[:, None])
+    stays = (outside[:most] == outside[found[0] : found[0] + most]).all(axis=0)
+    for times in found[1:]:
+        slots = np.flatnonzero((outside[:most] == outside[times : times + most]).all(axis=0) & ~stays)
         if len(slots):
             every = np.array([operands.of_nodes(row)[2][slots] for row in nodes[most:-most]])  # the ends may differ
             if (every[times:] == every[:-times]).all(axis=0).any():

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import is_array
+from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.sources import observing, resting
 from micrograd.compiler.tracing.outline import EDGE
 from micrograd.compiler.tracing.symbols import Symbol
@@ -88,12 +90,17 @@ def numbers_in(nested: Any) -> dict[Any, int]:
 
 
 def _parts_of(item: Any) -> list[tuple[Any, Any]]:
-    """What is in a container or an object, by where."""
+    """What is in a container, or in an object of a class of the user, by where."""
     if is_array(item):
         return list(enumerate(item.ravel().tolist())) if item.dtype == object else []
     if isinstance(item, (list, tuple, deque)):
         return list(enumerate(item))
-    parts = [*item.items()] if isinstance(item, dict) else []
-    slots = [name for base in type(item).__mro__ for name in vars(base).get("__slots__", ()) if isinstance(name, str)]
-    held = [(name, getattr(item, name)) for name in slots if name[:2] != "__" and hasattr(item, name)]
-    return [*parts, *held, *getattr(item, "__dict__", {}).items()]
+    kind = type(item)
+    parts = list(item.items()) if isinstance(item, dict) else []
+    if kind is MethodType:
+        parts.append(("__self__", item.__self__))
+    elif not (isinstance(item, type) or is_foreign(kind.__module__)):
+        slots = [name for base in kind.__mro__ for name in vars(base).get("__slots__", ()) if name[:2] != "__"]
+        parts += [(name, getattr(item, name)) for name in slots if hasattr(item, name)]
+        parts += getattr(item, "__dict__", {}).items()
+    return parts
