@@ -37,6 +37,7 @@ _FEWEST_LEVELS = 16  # of all iterations together
 _LONGEST_PERIOD = 1024  # levels of an iteration
 OUTSIDE = -(1 << 62)  # the number of what is not of the iterations: no other is as low
 _MOST_TIMES = 12  # layers of a network that look alike
+_MANY = 64  # iterations, in which nothing is the same again by chance
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,8 @@ def _times(nodes: Integers, operands: Operands) -> int:
     for times in found[1:]:
         slots = np.flatnonzero((outside[:most] == outside[times : times + most]).all(axis=0) & ~stays)
         if len(slots):
-            every = np.array([operands.of_nodes(row)[2][slots] for row in nodes[most:-most]])  # the ends may differ
+            middle = nodes[most:-most][:_MANY]  # the ends may differ
+            every = np.array([operands.of_nodes(row)[2][slots] for row in middle])
             if (every[times:] == every[:-times]).all(axis=0).any():
                 return times
     return found[0]
