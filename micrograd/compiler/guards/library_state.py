@@ -290,13 +290,6 @@ def _of_error(error: Any) -> list[Any]:
     return [*error.args, error.__cause__, error.__context__, *vars(error).values()]
 
 
-def _put_text(file: Any, found: list[Any]) -> None:
-    file.seek(0)
-    file.truncate()
-    file.write(found[1])
-    file.seek(found[0])
-
-
 # By their classes: how objects are read, and how that is put back.
 _READERS: list[tuple[Any, ...]] = [
     (weakref.ProxyTypes, _referent),
@@ -309,5 +302,5 @@ _READERS: list[tuple[Any, ...]] = [
     (Context, lambda context: [*context, *context.values()]),
     (weakref.finalize, lambda finalizer: [finalizer.alive]),
     (np.void, lambda record: [record.tobytes()]),
-    ((io.StringIO, io.BytesIO), lambda file: [file.tell(), file.getvalue()], _put_text),
+    ((io.StringIO, io.BytesIO), lambda file: [file.tell(), file.getvalue()]),
 ]

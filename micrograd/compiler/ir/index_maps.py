@@ -106,17 +106,14 @@ def affine_runs(factors: list[Positions]) -> list[tuple[int, int]]:
 def blocks_of(factors: list[Positions], runs: list[tuple[int, int]]) -> list[Positions] | None:
     """Where the terms of each run of each result lie, run after run; None if the runs are not alike."""
     length = runs[0][1]
-    if any(end - begin != length for begin, end in runs):
+    steps = [factor.steps.reshape(-1, length) for factor in factors
+             if factor.steps is not None and all(end - begin == length for begin, end in runs)]  # fmt: skip
+    if len(steps) < len(factors) or any((each - each[:, :1] != each[0]).any() for each in steps):
         return None
-    found = []
-    for factor in factors:
-        if factor.steps is None:
-            return None
-        steps = factor.steps.reshape(-1, length)
-        if (steps - steps[:, :1] != steps[0]).any():
-            return None
-        found.append(Positions((factor.starts[:, None] + steps[:, 0]).ravel(), steps[0]))
-    return found
+    return [
+        Positions((factor.starts[:, None] + each[:, 0]).ravel(), each[0])
+        for factor, each in zip(factors, steps, strict=True)
+    ]
 
 
 def stretches(positions: Sequence[Positions]) -> list[slice]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _GAP = 32  # levels in no loop that are worth a look
 _TRIES = 3
+_DEEP = 128  # levels; where there are fewer, terms stay in the order that eager has more often
 _MOST = 1 << 13  # nodes of an iteration: those beside the loop are looked at one by one
 
 
@@ -86,7 +87,7 @@ def _after_the_longest(graph: Graph, levels: Integers, operands: Operands) -> In
     other: the states, and the adjoints, from the last one to the first. If an iteration of one has more levels than
     one of the other, no stretch of levels is like the next. So the adjoints begin when the states are there.
     """
-    if (top := int(levels.max(initial=0))) < _GAP:
+    if (top := int(levels.max(initial=0))) < _DEEP:
         return None
     _, _, used = operands.of_nodes(np.flatnonzero(levels == top))
     is_first, is_made = np.zeros(graph.size, dtype=bool), graph.is_made()
@@ -183,12 +184,11 @@ def _aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Ope
         return levels, stretches
     moved = np.searchsorted(distinct(moved), moved)
     found = Stretches.of(graph, moved)
-    if found is None:
-        return levels, stretches
-    same = same_operands(graph, moved, found, operands)
+    same = found and same_operands(graph, moved, found, operands)
     # Where iterations are alike only some at a time, it depends on their number whether they are
-    is_regular = [period for _, period, _ in found.found] == [period for _, period, _ in same.found]
-    return (moved, same) if is_regular and same.of_iterations() > stretches.of_iterations() else (levels, stretches)
+    if found and same and [period for _, period, _ in found.found] == [period for _, period, _ in same.found]:
+        return (moved, same) if same.of_iterations() > stretches.of_iterations() else (levels, stretches)
+    return levels, stretches
 
 
 class _Relations(NamedTuple):

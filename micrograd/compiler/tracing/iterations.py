@@ -91,7 +91,7 @@ class TracedOnce(Iterations):
                 what = f"{count:,} iterations of {size:,} operations each, traced one by one,"
                 check_memory(count * size * BYTES_OF_AN_OPERATION, self._memory, what)
             if iterations == LOOKED_AT and rows is not None and not keeps_all and rows.is_near(range(count)):
-                rows.go_round |= goes_round(before, numbers_in(result[0]))
+                rows.go_round |= goes_round(tape, before, numbers_in(result[0]))
             return result
 
         return run
