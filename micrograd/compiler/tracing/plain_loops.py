@@ -56,13 +56,15 @@ def through(function: Any, *given: Any, **settings: Any) -> Any:
     rows.goes_through(max((len(each) for each in given if isinstance(each, (range, list, np.ndarray))), default=0))
     if isinstance(tape, OutlineTape) and any(_is_long(tape, each) for each in given):
         return _LongRows(tape, function, given, settings)
+    if isinstance(tape, OutlineTape):
+        return given[0] if function is None else function(*given, **settings)
     is_near = any(isinstance(each, (range, list, np.ndarray)) and rows.is_near(range(len(each))) for each in given)
-    if rows.counts and not isinstance(tape, OutlineTape):
+    if rows.counts:
         given = tuple([counts_of(each) if type(each) is range and rows.is_near(each) else each for each in given])
         if function is enumerate and isinstance(given[0], (list, np.ndarray)):
-            return in_sight(_enumerated(*given, **settings), rows) if is_near else _enumerated(*given, **settings)
+            function = _enumerated
     found = given[0] if function is None else function(*given, **settings)
-    return in_sight(found, rows) if is_near and not isinstance(tape, OutlineTape) else found
+    return in_sight(found, rows) if is_near else found
 
 
 def _enumerated(given: Any, start: int = 0) -> Any:
