@@ -258,3 +258,23 @@ def test_sums_over_the_states_of_a_loop(name, backend, capsys):
         texts.append(len(capsys.readouterr().out))
     if name != "the largest":  # its gradient compares each state by itself
         assert texts[0] == texts[1]  # as many steps as digits
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy", pytest.param("jax", marks=pytest.mark.slow)])
+def test_gradients_of_weights_over_all_states_are_a_product_an_iteration(backend, capsys):
+    """They would be read by a table, one number after the other, if all states were one product."""
+    rng = np.random.default_rng(2)
+    weights, x = 0.3 * rng.normal(size=(9, 9)), rng.normal(size=(40, 4, 9))
+
+    def function(weights, x):
+        states, _ = mg.scan(lambda states, row: (np.tanh(states @ weights + row), 0.0), np.zeros((4, 9)), x)
+        return np.sum(states**2)
+
+    fast = mg.compile(mg.value_and_grad(function), backend=backend)
+    (value, gradient), (expected, slopes) = fast(weights, x), mg.value_and_grad(function)(weights, x)
+    assert value == pytest.approx(float(expected), rel=1e-12)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-12)
+    fast.show()
+    text = capsys.readouterr().out
+    assert "table" not in text
+    assert text.count("loop of") == 3

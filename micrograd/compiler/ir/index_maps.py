@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -104,15 +104,18 @@ def affine_runs(factors: list[Positions]) -> list[tuple[int, int]]:
 
 
 def blocks_of(factors: list[Positions], runs: list[tuple[int, int]]) -> list[Positions] | None:
-    """Where the terms of each run of each result lie, run after run; None if the runs are not alike."""
+    """Where the terms of the first run of each result lie, and how far each run is from the one before; None if uneven.
+
+    The runs are like the iterations of a loop.
+    """
     length = runs[0][1]
-    steps = [factor.steps.reshape(-1, length) for factor in factors
-             if factor.steps is not None and all(end - begin == length for begin, end in runs)]  # fmt: skip
-    if len(steps) < len(factors) or any((each - each[:, :1] != each[0]).any() for each in steps):
+    if any(factor.steps is None or end - begin != length for factor in factors for begin, end in runs):
+        return None
+    steps = [cast("Integers", factor.steps).reshape(-1, length) for factor in factors]
+    if any((each - each[:, :1] != each[0]).any() or not are_even(each[:, 0]) for each in steps):
         return None
     return [
-        Positions((factor.starts[:, None] + each[:, 0]).ravel(), each[0])
-        for factor, each in zip(factors, steps, strict=True)
+        Positions(factor.starts, each[0], None, step(each[:, 0])) for factor, each in zip(factors, steps, strict=True)
     ]
 
 

@@ -23,14 +23,16 @@ it, as far as these are made like those of the other iterations. Nothing depends
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.repeats import Operands, Stretches, better, numbered, repeats, same_operands
+from micrograd.compiler.passes.repeats import Operands, Stretches, better, counted, numbered, repeats, same_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,6 +205,31 @@ class _Relations(NamedTuple):
     lags: Integers
 
 
+class _Grouped(NamedTuple):
+    """Entries by a number that each of them has.
+
+    Attributes:
+        order: the entries, sorted by their numbers.
+        numbers: these.
+    """
+
+    order: Integers
+    numbers: Integers
+
+    @staticmethod
+    def by(numbers: Integers) -> _Grouped:
+        """Group entries, given their numbers."""
+        order = np.argsort(numbers, kind="stable")
+        return _Grouped(order, numbers[order])
+
+    def at(self, numbers: Integers) -> tuple[Integers, Integers]:
+        """The entries of some numbers: of which of these each is, and the entry."""
+        starts = np.searchsorted(self.numbers, numbers)
+        counts = np.searchsorted(self.numbers, numbers, side="right") - starts
+        of = np.repeat(np.arange(len(numbers)), counts)
+        return of, self.order[starts[of] + counted(counts)]
+
+
 class _Beside:
     """The nodes beside a loop that belong to one of its iterations, or to one before or after them.
 
@@ -230,63 +257,87 @@ class _Beside:
         self._same: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for user, slot, node in zip(users[same].tolist(), slots[same].tolist(), used[same].tolist(), strict=True):
             self._same[user].append((slot, node))
-        self._read: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        self._readers: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        for user, slot, used_, lag in zip(*(part.tolist() for part in self.relations), strict=True):
-            self._read[user].append((slot, used_, lag))
-            self._readers[used_].append((slot, user, lag))
+        self._of_users, self._of_used = _Grouped.by(self.relations.users), _Grouped.by(self.relations.used)
         self._left = is_beside.copy()
         self.found: dict[tuple[int, int], int] = {}
         self._look()
 
     def _look(self) -> None:
         """Look for all of them, from the first iterations and from the last."""
-        iterations = len(self._nodes)
+        iterations, own = self._nodes.shape
         near = min(int(self.relations.lags.max(initial=0)) + 1, iterations)
-        rows = distinct(np.append(np.arange(near), np.arange(iterations - near, iterations))).tolist()
-        self._known = {(row, position): node for row in rows for position, node in enumerate(self._nodes[row].tolist())}
-        users = self._users()
-        waiting = deque(self._known.items())
-        while waiting:
-            (row, position), node = waiting.popleft()
-            for key, candidates in self._next(row, position, node, users):
-                if 0 <= key[0] < iterations or key in self.found:
+        rows = distinct(np.append(np.arange(near), np.arange(iterations - near, iterations)))
+        users, by_operand = self._users()
+        known = [np.repeat(rows, own), np.tile(np.arange(own), len(rows)), self._nodes[rows].ravel()]
+        while len(known[0]):
+            new = []
+            for row, position, candidates in self._next(known[0], known[1], known[2], users, by_operand):
+                if (row, position) in self.found:
                     continue
-                alike = [each for each in candidates if self._is_like(each, *key)]
+                alike = [each for each in candidates if self._is_like(each, row, position)]
                 if len(alike) == 1:
-                    self._known[key] = self.found[key] = alike[0]
+                    self.found[row, position] = alike[0]
                     self._left[alike[0]] = False
-                    waiting.append((key, alike[0]))
+                    new.append((row, position, alike[0]))
+            known = [*np.array(new, dtype=np.int64).reshape(-1, 3).T]
 
-    def _users(self) -> dict[tuple[int, int], list[int]]:
-        """The nodes beside the loop that may be found, by an operand and which of theirs it is."""
+    def _users(self) -> tuple[Integers, _Grouped]:
+        """The nodes beside the loop that may be found, one for each operand of theirs; and these by their operands."""
         beside = np.flatnonzero(self._left & np.isin(self._kinds, self._kinds[self._nodes[0]]))
         owners, slots, operands = self._operands.of_nodes(beside)
-        users = defaultdict(list)
-        for user, slot, operand in zip(beside[owners].tolist(), slots.tolist(), operands.tolist(), strict=True):
-            users[operand, slot].append(user)
-        return users
+        made = operands != ONE
+        return beside[owners[made]], _Grouped.by(self._numbered(operands[made], slots[made]))
+
+    def _numbered(self, operands: Integers, slots: Integers) -> Integers:
+        """A number for each node as such an operand of others."""
+        return slots * len(self._kinds) + operands
 
     def _next(
-        self, row: int, position: int, node: int, users: dict[tuple[int, int], list[int]]
-    ) -> Iterator[tuple[tuple[int, int], list[int]]]:
-        """Where the operands and the users of a node are, by iteration and position, and which nodes these may be."""
-        for slot, other, lag in self._read[position]:
-            yield (row - lag, other), [self._operands.operand(node, slot)]
-        for slot, other, lag in self._readers[position]:
-            yield (row + lag, other), users.get((node, slot), [])
+        self, rows: Integers, positions: Integers, nodes: Integers, users: Integers, by_operand: _Grouped
+    ) -> Iterator[tuple[int, int, list[int]]]:
+        """Where operands and users of some nodes are, by iteration and position, and which nodes these may be.
+
+        Args:
+            rows: the iteration of each node.
+            positions: where it is in it.
+            nodes: which they are.
+            users: see _users.
+            by_operand: see _users.
+        """
+        relations = self.relations
+        of, which = self._of_users.at(positions)
+        read = self._operands.numbers[self._operands.starts[nodes[of]] + relations.slots[which]]
+        operands = of, which, rows[of] - relations.lags[which], relations.used[which], read
+        of, which = self._of_used.at(positions)
+        reader, user = by_operand.at(self._numbered(nodes[of], relations.slots[which]))
+        of, which = of[reader], which[reader]
+        found = of, len(relations.users) + which, rows[of] + relations.lags[which], relations.users[which], users[user]
+        of, which, row, position, candidate = (np.concatenate(parts) for parts in zip(operands, found, strict=True))
+        fits = ((row < 0) | (row >= len(self._nodes))) & (candidate != ONE)
+        fits[fits] = self._left[candidate[fits]]
+        fits[fits] = self._kinds[candidate[fits]] == self._kinds[self._nodes[0, position[fits]]]
+        order = np.flatnonzero(fits)[np.argsort(of[fits], kind="stable")]
+        listed = zip(*(each[order].tolist() for each in (of, which, row, position, candidate)), strict=True)
+        for (_, _, row_, position_), same in groupby(listed, itemgetter(0, 1, 2, 3)):
+            yield row_, position_, [candidate_ for *_, candidate_ in same]
 
     def _is_like(self, node: int, row: int, position: int) -> bool:
         """Whether a node beside the loop is made like those of a position, as far as is known."""
-        if not self._left[node] or self._kinds[node] != self._kinds[self._nodes[0, position]]:
+        if not self._left[node]:
             return False
         if any(self._operands.operand(node, slot) != same for slot, same in self._same[position]):
             return False
+        _, which = self._of_users.at(np.array([position]))
         return all(
-            self._known.get((row - lag, other), node_) == node_
-            for slot, other, lag in self._read[position]
+            self._known(row - lag, other, node_) == node_
+            for slot, other, lag in zip(*(part[which].tolist() for part in self.relations[1:]), strict=True)
             for node_ in [self._operands.operand(node, slot)]
         )
+
+    def _known(self, row: int, position: int, otherwise: int) -> int:
+        """The node of an iteration at a position, if it is known."""
+        is_inside = 0 <= row < len(self._nodes)
+        return int(self._nodes[row, position]) if is_inside else self.found.get((row, position), otherwise)
 
     def reach(self) -> tuple[Integers, Integers]:
         """How many iterations further back, and further on, each position of an iteration is found."""

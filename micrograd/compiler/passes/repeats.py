@@ -115,7 +115,7 @@ class Operands:
     def of_nodes(self, nodes: Integers) -> tuple[Integers, Integers, Integers]:
         """The operands of some nodes: of which of these each is, which operand it is, and the operand."""
         counts = self.counts[nodes]
-        owners, slots = np.repeat(np.arange(len(nodes)), counts), _counted(counts)
+        owners, slots = np.repeat(np.arange(len(nodes)), counts), counted(counts)
         return owners, slots, self.numbers[self.starts[nodes][owners] + slots]
 
     def operand(self, node: int, slot: int) -> int:
@@ -167,7 +167,7 @@ def repeats(graph: Graph, levels: Integers, stretches: Stretches) -> list[Repeat
         of_iterations = order[starts[first] : starts[first + period * iterations]].reshape(iterations, -1)
         _, alike = different_rows(np.stack([levels[of_iterations[0]], kinds[of_iterations[0]]], axis=1))
         of_iteration = counts[of_iterations[0]]
-        terms = np.repeat(first_terms[of_iterations], of_iteration, axis=1) + _counted(of_iteration)
+        terms = np.repeat(first_terms[of_iterations], of_iteration, axis=1) + counted(of_iteration)
         rows = [row[of_iterations[:, made_by[of_iterations[0]] == number]] for number in range(len(graph.applications))]
         found.append(Repeat(first, period, of_iterations, alike, terms, tuple(rows)))
     return found
@@ -294,6 +294,6 @@ def _overlapping(described: Integers) -> Iterator[tuple[int, int, int]]:
             yield first, period, (end - first) // period + 1
 
 
-def _counted(counts: Integers) -> Integers:
+def counted(counts: Integers) -> Integers:
     """0, 1, 2 ... up to each of the counts."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -137,6 +137,7 @@ class _Rolling(Sums):
             with_loops: whether there may be loops.
             with_singles: whether there may be single numbers.
         """
+        self.has_loops = with_loops
         given = self.graph.levels(self.calls)
         latest = [int(given[np.concatenate(call)].max(initial=0)) for call in self.calls]
         self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []

@@ -26,7 +26,7 @@ from micrograd.compiler.ir.index_maps import (
     runs_of_one,
     stretches,
 )
-from micrograd.compiler.ir.program import IN_ORDER, Reduction, Segment
+from micrograd.compiler.ir.program import IN_ORDER, Loop, Reduction, Segment
 from micrograd.compiler.ir.vectors import Combinations, Dots
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.alike import alike_rows, different_rows
@@ -127,7 +127,13 @@ class Owners(NamedTuple):
 
 
 class Sums(Placing):
-    """Placing, and the kernels of sums and maxima."""
+    """Placing, and the kernels of sums and maxima.
+
+    Attributes:
+        has_loops: whether these may be loops.
+    """
+
+    has_loops = False
 
     def owners(self) -> Owners:
         """All whose terms are one by one."""
@@ -332,29 +338,23 @@ class Sums(Placing):
         for coefficient, factors in runs:
             positions = factors()
             cuts = affine_runs(positions)
-            blocks = None if len(cuts) < _MANY_BLOCKS or whole.iteration_step else blocks_of(positions, cuts)
+            blocks = blocks_of(positions, cuts) if self.has_loops and len(cuts) >= _MANY_BLOCKS else None
             if blocks is None:
                 terms += [
                     (coefficient, end - begin, [each.part(begin, end) for each in positions]) for begin, end in cuts
                 ]
             else:
-                sums = np.arange(len(blocks[0].starts)).reshape(len(nodes), -1)
-                sums += self.layout.stretch_in_lines(sums.size)
-                self._kernels(Positions.of(sums.reshape(-1, 1)), [(coefficient, cuts[0][1], blocks)], largest, False)
-                terms.append((1.0, len(cuts), [Positions.of(sums)]))
-        self._kernels(whole, terms, largest, from_zero)
+                terms.append((1.0, len(cuts), [self._of_blocks((coefficient, cuts[0][1], blocks), len(cuts), largest)]))
+        self.kernels += _kernels(whole, terms, largest, from_zero)
 
-    def _kernels(self, whole: Positions, terms: list[_Terms], largest: bool, from_zero: bool) -> None:
-        """The kernel, or two, of the sums or maxima of some terms."""
-        operands = [factor for *_, factors in terms for factor in factors]
-        for part in stretches([whole, *operands]):
-            rows, width, target, found = accesses(whole.rows(part), [operand.rows(part) for operand in operands])
-            given = iter(found)
-            segments = tuple(
-                Segment(number, count, next(given), next(given) if len(factors) == 2 else None)
-                for number, count, factors in terms
-            )
-            self.kernels.append(Reduction(rows, width, target, segments, largest, from_zero))
+    def _of_blocks(self, first: _Terms, blocks: int, largest: bool) -> Positions:
+        """Where the sums of each block of terms are, given the first one: a row for each result; a loop makes them."""
+        results = len(first[2][0].starts)
+        sums = self.layout.stretch_in_lines(blocks * results) + np.arange(results)
+        of_first = Positions(sums, np.zeros(1, dtype=np.int64), None, results)
+        kernels = _kernels(of_first, [first], largest, from_zero=False)
+        self.kernels.append(Loop(blocks, tuple(kernels)))
+        return Positions(sums, results * np.arange(blocks))
 
     def _alone(
         self, node: int, pieces: list[_Piece], first: Integers, second: Integers, largest: bool, from_zero: bool
@@ -372,6 +372,19 @@ class Sums(Placing):
                 found = [access_of_one(positions[start:end], iteration_step) for positions, iteration_step in factors]
                 segments.append(Segment(_number(bits), end - start, found[0], found[1] if len(found) > 1 else None))
         self.kernels.append(Reduction(1, 1, self.target_of_one(node), tuple(segments), largest, from_zero))
+
+
+def _kernels(whole: Positions, terms: list[_Terms], largest: bool, from_zero: bool) -> Iterator[Reduction]:
+    """The kernel, or two, of the sums or maxima of some terms."""
+    operands = [factor for *_, factors in terms for factor in factors]
+    for part in stretches([whole, *operands]):
+        rows, width, target, found = accesses(whole.rows(part), [operand.rows(part) for operand in operands])
+        given = iter(found)
+        segments = tuple(
+            Segment(number, count, next(given), next(given) if len(factors) == 2 else None)
+            for number, count, factors in terms
+        )
+        yield Reduction(rows, width, target, segments, largest, from_zero)
 
 
 def _kind_of_piece(piece: _Piece) -> tuple[int, bool, bool]:
