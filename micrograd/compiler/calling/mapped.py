@@ -378,12 +378,13 @@ class Maps:
         Args:
             wanted: the numbers of the inputs.
         """
-        users, nodes = self._graph.users(differentiable=True), self._nodes[wanted]
+        users = self._graph.users(differentiable=True)
+        is_reached, nodes = users.no_marks(), self._nodes[wanted]
         for each in self.all:
-            reached = ~users.out_of_reach(nodes)[self._nodes]
-            nodes = np.append(nodes, self._nodes[each.reached(reached)])
-        unreached = users.out_of_reach(nodes)
-        return ~unreached[self._nodes], ~unreached[self._graph.outputs[: self.outputs]]
+            users.mark(nodes, is_reached)
+            nodes = self._nodes[each.reached(is_reached[self._nodes])]
+        users.mark(nodes, is_reached)
+        return is_reached[self._nodes], is_reached[self._graph.outputs[: self.outputs]]
 
     def run(self, wanted: Integers) -> RunOfMaps:
         """What runs the whole program, with the gradients of some of the inputs."""

@@ -100,6 +100,18 @@ class Edges:
             marks[frontier] = True
         return marks[: self.size]
 
+    def no_marks(self) -> Booleans:
+        """For each node and stand-in, that it has no mark; and for what is nowhere, that there is nothing to mark."""
+        return np.arange(self.count + 1) == self.count
+
+    def mark(self, nodes: Integers, marks: Booleans) -> None:
+        """Mark nodes, and all that can be reached from them. What is behind a mark has one, too."""
+        frontier = nodes[~marks[nodes]]
+        while len(frontier):
+            marks[frontier] = True
+            found = self.leaving(frontier)
+            frontier = self._distinct(found[~marks[found]])
+
     def levels(self) -> Integers:
         """For each node, the length of the longest path to it, on which stand-ins do not count."""
         levels = np.zeros(self.size, dtype=np.int64)
