@@ -241,7 +241,7 @@ class _Beside:
 
     Attributes:
         relations: of the nodes of an iteration.
-        found: the nodes, by iteration and by position in it: -1 is the iteration before the first.
+        found: by iteration, the node at each of its positions, or -1: -1 is the iteration before the first.
     """
 
     def __init__(self, nodes: Integers, operands: Operands, kinds: Integers, is_beside: Booleans) -> None:
@@ -259,7 +259,7 @@ class _Beside:
             self._same[user].append((slot, node))
         self._of_users, self._of_used = _Grouped.by(self.relations.users), _Grouped.by(self.relations.used)
         self._left = is_beside.copy()
-        self.found: dict[tuple[int, int], int] = {}
+        self.found: dict[int, Integers] = {}
         self._look()
 
     def _look(self) -> None:
@@ -272,11 +272,12 @@ class _Beside:
         while len(known[0]):
             new = []
             for row, position, candidates in self._next(known[0], known[1], known[2], users, by_operand):
-                if (row, position) in self.found:
+                at_row = self.found.setdefault(row, np.full(own, -1))
+                if at_row[position] >= 0:
                     continue
                 alike = [each for each in candidates if self._is_like(each, row, position)]
                 if len(alike) == 1:
-                    self.found[row, position] = alike[0]
+                    at_row[position] = alike[0]
                     self._left[alike[0]] = False
                     new.append((row, position, alike[0]))
             known = [*np.array(new, dtype=np.int64).reshape(-1, 3).T]
@@ -327,28 +328,25 @@ class _Beside:
             return False
         if any(self._operands.operand(node, slot) != same for slot, same in self._same[position]):
             return False
-        _, which = self._of_users.at(np.array([position]))
-        return all(
-            self._known(row - lag, other, node_) == node_
-            for slot, other, lag in zip(*(part[which].tolist() for part in self.relations[1:]), strict=True)
-            for node_ in [self._operands.operand(node, slot)]
-        )
-
-    def _known(self, row: int, position: int, otherwise: int) -> int:
-        """The node of an iteration at a position, if it is known."""
-        is_inside = 0 <= row < len(self._nodes)
-        return int(self._nodes[row, position]) if is_inside else self.found.get((row, position), otherwise)
+        begin, end = np.searchsorted(self.relations.users, [position, position + 1])
+        _, slots, used, lags = (part[begin:end] for part in self.relations)
+        operands = self._operands.numbers[self._operands.starts[node] + slots]
+        for lag in distinct(lags).tolist():
+            nodes = self._nodes[row - lag] if 0 <= row - lag < len(self._nodes) else self.found.get(row - lag)
+            if nodes is not None:
+                known = nodes[used]
+                if ((known != operands) & (known >= 0) & (lags == lag)).any():
+                    return False
+        return True
 
     def reach(self) -> tuple[Integers, Integers]:
         """How many iterations further back, and further on, each position of an iteration is found."""
         iterations, own = self._nodes.shape
         before, after = np.zeros(own, dtype=np.int64), np.zeros(own, dtype=np.int64)
-        for row, position in sorted(self.found):
-            if row >= iterations:
-                after[position] += row == iterations + after[position]
-        for row, position in sorted(self.found, reverse=True):
-            if row < 0:
-                before[position] += row == -1 - before[position]
+        for row in sorted(row for row in self.found if row >= iterations):
+            after += (self.found[row] >= 0) & (row == iterations + after)
+        for row in sorted((row for row in self.found if row < 0), reverse=True):
+            before += (self.found[row] >= 0) & (row == -1 - before)
         return before, after
 
 
@@ -366,8 +364,9 @@ def _in_order(nodes: Integers, beside: _Beside, operands: Operands, levels: Inte
     iteration, inner = np.full(len(levels), -1), np.zeros(len(levels), dtype=np.int64)
     iteration[nodes] = np.arange(iterations)[:, None] + shift
     inner[nodes] = depth
-    for (row, position), node in beside.found.items():
-        iteration[node], inner[node] = row + shift[position], depth[position]
+    for row, found in beside.found.items():
+        positions = np.flatnonzero(found >= 0)
+        iteration[found[positions]], inner[found[positions]] = row + shift[positions], depth[positions]
     is_inside = (iteration >= begin) & (iteration < end)
     lowest = int(levels[is_inside].min())
     is_needed = _needed(operands, is_inside, levels, lowest)
