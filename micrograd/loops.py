@@ -452,6 +452,10 @@ class Rows(ContextEntry):
             count: how many iterations it has.
         """
 
+    def as_for_fewer(self, answer: bool) -> bool:
+        """The answer to a question of quickness, which is the one that was given for the fewest rows."""
+        return answer
+
     def goes_into_loops(self, reached: Any) -> bool:
         """Whether this stands for rows that loops in Python go through, too, in a function that reaches all this."""
         raise NotImplementedError

@@ -5,6 +5,7 @@ import itertools
 import logging
 import math
 import random
+import re
 import signal
 from collections import namedtuple
 from functools import partial
@@ -522,6 +523,28 @@ class TestLoopsOfALength:
         fast = mg.compile(function)
         assert not is_traced_in_full(caplog, function, *arguments, fast=fast)
         assert fast(*arguments) == pytest.approx(np.array(function(*arguments), float), rel=1e-9, abs=1e-14)
+
+    def test_gradients_that_are_written_many_at_a_time_only_for_more_rows(self, caplog):
+        """From 48 steps on, this filter has 16 operations on a level, which makes another order of them quicker."""
+        step, seen, x = np.eye(3) + 0.1 * numbers(3, 3), numbers(2, 3), numbers(450, 2)
+
+        def likelihood(noise, error):
+            state, spread, total = np.zeros(3), np.eye(3), 0.0
+            for observed in x:
+                state, spread = step @ state, step @ spread @ step.T + noise * np.eye(3)
+                wrong, of_wrong = observed - seen @ state, seen @ spread @ seen.T + error * np.eye(2)
+                inverse = np.linalg.inv(of_wrong)
+                gain = spread @ seen.T @ inverse
+                state, spread = state + gain @ wrong, spread - gain @ seen @ spread
+                total = total - 0.5 * (wrong @ inverse @ wrong) - 0.5 * np.log(np.linalg.det(of_wrong))
+            return total
+
+        function = mg.value_and_grad(likelihood, (0, 1))
+        with caplog.at_level(logging.DEBUG, logger="micrograd"):
+            value, slopes = mg.compile(function)(0.1, 0.5)
+        assert re.findall("is traced for .* rows", caplog.text) == ["is traced for 42 of 450 rows"]
+        expected, expected_slopes = function(0.1, 0.5)
+        assert (value, *slopes) == pytest.approx((expected, *expected_slopes), rel=1e-9)
 
     def test_outputs_of_a_loop(self, caplog):
         def mean(x):

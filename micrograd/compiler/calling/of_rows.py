@@ -352,7 +352,8 @@ class ManyRows:
             _LOG.debug("%r is traced for %d of %d rows", self._function, sizes[0], size)
             seen = looked.looks if known else None
             does = looked.goes_in, looked.counts, looked.chooses
-            others = [_OtherRows(size, count, seen, *does) for count in sizes]
+            quick = list[bool]()
+            others = [_OtherRows(size, count, seen, *does, quick) for count in sizes]
             programs = [
                 self._special(rows, each, known, looked.answers) for rows, each in zip(others, cut, strict=True)
             ]
@@ -589,6 +590,7 @@ class _OtherRows(Rows):
         looks: looks at known numbers; None if these are to have all of their rows.
         goes_in: whether loops in Python are looked into.
         counts, chooses: see Rows.
+        quick: the answers to questions of quickness that were given for fewer rows, which this adds to.
 
     Attributes:
         known: what was found of the known numbers that were met, each once, with all of their rows.
@@ -602,7 +604,9 @@ class _OtherRows(Rows):
         goes_in: bool = False,
         counts: bool = False,
         chooses: bool = False,
+        quick: list[bool] | None = None,
     ) -> None:
+        self._quick, self._asked = [] if quick is None else quick, 0
         self._size, self._count, self._looks, self._goes_in = size, count, looks, goes_in
         self.counts, self.chooses = counts, chooses
         self.choosing, self.seen = {}, set()
@@ -648,6 +652,12 @@ class _OtherRows(Rows):
     def is_near(self, counted: range) -> bool:
         """Whether there are about as many as rows."""
         return counted.step == 1 and abs(len(counted) - self._count) <= EDGE
+
+    def as_for_fewer(self, answer: bool) -> bool:
+        """The answer that was given for the fewest rows, as programs of several sizes are to be alike."""
+        self._quick += [answer][: self._asked == len(self._quick)]
+        self._asked += 1
+        return self._quick[self._asked - 1]
 
     def goes_into_loops(self, reached: ClosedOver) -> bool:
         """Whether outlines have shown what they do."""

@@ -36,6 +36,7 @@ from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine import primitives
 from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.value import Value
+from micrograd.loops import rows_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Mapping, Sequence
@@ -98,7 +99,8 @@ class Derivatives:
         if int(dependence.counts[cones.at].sum()) < (0 if self.tape.in_lanes else _FEWEST_STEPS):
             return None
         lanes = GradientsInLanes(self.tape, dependence, cones, self.contributions, self.contributions_of_call)
-        if not lanes.are_wide:
+        few = rows_in_use() if self.tape.in_lanes else None
+        if not (lanes.are_wide if few is None else few.as_for_fewer(lanes.are_wide)):
             return None
         rows, positions, at = lanes.write(sources)
         if not create_graph and self.tape.as_floats:
