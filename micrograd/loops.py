@@ -420,13 +420,11 @@ class Rows(ContextEntry):
         counts: whether the numbers of iterations are computed with.
         chooses: whether iterations ask for the truth of numbers.
         choosing: what selects among branches then, by their code.
-        go_round: whether numbers are handed on for many iterations, or in turns.
-        seen: the code of loops of which that is known.
+        go_round: whether numbers lead to others for many iterations, or in turns.
     """
 
     sums_integers = counts = chooses = go_round = False
     choosing: dict[Any, Any]
-    seen: set[Any]
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for a range, or an array or a list of known numbers, which meets numbers that are not known.
@@ -443,6 +441,10 @@ class Rows(ContextEntry):
 
     def is_near(self, counted: range) -> bool:
         """Whether there are about as many as rows, of which few are traced."""
+        return False
+
+    def is_many(self, count: int) -> bool:
+        """Whether so many iterations may stand for more of them."""
         return False
 
     def goes_through(self, count: int) -> None:

@@ -123,6 +123,131 @@ class Turns:
         return self.heads[0]
 
 
+def turned(heads, x):
+    for _ in x:
+        heads = heads[1:] + heads[:1]
+    return heads
+
+
+def a_loop_that_runs_twice(length, x):
+    """The second time with other numbers, which take turns otherwise."""
+    ones, heads = turned([SCALE, SCALE + 1.0], x), [SCALE * (i + 1) for i in range(length)]
+    return ones[0] + turned(heads, x)[0] * sum(heads)
+
+
+def functions_in_turns(length, x):
+    heads = [SCALE * (i + 1) for i in range(length)]
+    for v in x:
+        heads = [mg.sin(each + v) for each in heads[1:] + heads[:1]]
+    return heads[0]
+
+
+def functions_in_turns_in_a_scan(length, x):
+    start = [SCALE * (i + 1) for i in range(length)]
+    return mg.scan(lambda s, v: ([mg.dot([each, v], [SCALE, 1.0]) for each in s[1:] + s[:1]], 0.0), start, x)[0][0]
+
+
+def seasons(length, x):
+    """Of which only the last one is wanted, so that all others are left out."""
+    line = [SCALE * (i + 1) for i in range(length)]
+    for v in x:
+        line = [*line[1:], mg.tanh(SCALE * line[0] + v)]
+    return line[-1]
+
+
+def stages(length, x):
+    line = [SCALE * x[0] * (i + 1) for i in range(length)]
+    for v in x:
+        line = [v * SCALE, *[0.99 * each for each in line[:-1]]]
+    return line[-1]
+
+
+def turns_and_a_constant(length, x):
+    heads, more = [SCALE * (i + 1) for i in range(length)], mg.exp(SCALE)
+    for _ in x:
+        heads = [each + more for each in heads[1:] + heads[:1]]
+    return heads[0]
+
+
+def two_items_a_row(length, x):
+    both, total, heads = [], 0.0, [SCALE * (i + 1) for i in range(length)]
+    for v in x:
+        both.append(v * SCALE)
+        both.append(v * 0.5)
+    for each in both:
+        total = total * 0.5 + each
+        heads = heads[1:] + heads[:1]
+    return total + heads[0] * sum(heads)
+
+
+def in_a_closure(line):
+    def push(v):
+        nonlocal line
+        out, line = line[0], [*line[1:], v]
+        return out
+
+    return push
+
+
+def in_a_default(line):
+    def push(v, line=line):
+        line.append(v)
+        return line.pop(0)
+
+    return push
+
+
+def in_an_argument(line):
+    def push(line, v):
+        line.append(v)
+        return line.pop(0)
+
+    return functools.partial(push, line)
+
+
+class OneSlot:
+    __slots__ = "line"
+
+    def __init__(self, line):
+        self.line = line
+
+    def push(self, v):
+        out, self.line = self.line[0], [*self.line[1:], v]
+        return out
+
+
+class HiddenSlot:
+    __slots__ = ("__line",)
+
+    def __init__(self, line):
+        self.__line = line
+
+    def push(self, v):
+        out, self.__line = self.__line[0], [*self.__line[1:], v]
+        return out
+
+
+KEEPERS = {
+    "a closure": in_a_closure,
+    "a default": in_a_default,
+    "an argument": in_an_argument,
+    "a slot": lambda line: OneSlot(line).push,
+    "a hidden slot": lambda line: HiddenSlot(line).push,
+}
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_delay_lines_that_are_kept_elsewhere(name):
+    def function(x):
+        push, total = KEEPERS[name]([SCALE * x[0] * (i + 1) for i in range(70)]), 0.0
+        for v in x:
+            total = total + push(v * SCALE)
+        return total
+
+    for rows in ROWS, ROWS + 3:
+        check(slopes_of(mg.compile(function)(numbers(rows))), slopes_of(function(numbers(rows))))
+
+
 IN_ARRAYS = [rolled, rolled_in_a_scan, delay_line_in_an_array]
 PROGRAMS = [
     *IN_ARRAYS,
@@ -134,6 +259,12 @@ PROGRAMS = [
     taking_turns,
     taking_turns_in_a_scan,
     rotated_dict,
+    functions_in_turns,
+    functions_in_turns_in_a_scan,
+    seasons,
+    stages,
+    turns_and_a_constant,
+    two_items_a_row,
 ]
 
 
@@ -144,6 +275,28 @@ def test_what_is_handed_on_for_several_iterations(program, length, stays, caplog
     in_full = is_traced_in_full(caplog, fast, numbers(ROWS))
     assert not (stays and in_full)
     check(slopes_of(fast(numbers(ROWS + 5))), slopes_of(program(length, numbers(ROWS + 5))))
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_a_loop_that_runs_twice(length):
+    for rows in ROWS, ROWS + 3:
+        found = mg.compile(lambda x: a_loop_that_runs_twice(length, x))(numbers(rows))
+        check(slopes_of(found), slopes_of(a_loop_that_runs_twice(length, numbers(rows))))
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_turns_of_a_choice(length):
+    def function(heads, x):
+        def step(state, v):
+            return mg.cond(v > 0.3, lambda s: [mg.sin(each) for each in s], lambda s: s[:], state[1:] + state[:1]), 0.0
+
+        return mg.scan(step, heads, x)[0][0]
+
+    heads = [0.25, 0.5, 0.75][:length]
+    for rows in ROWS, ROWS + 2:
+        fast = mg.compile(mg.value_and_grad(function))
+        found, expected = fast(heads, numbers(rows)), mg.value_and_grad(function)(heads, numbers(rows))
+        assert (found[0], *found[1]) == pytest.approx((expected[0], *expected[1]), rel=1e-12)
 
 
 COPIES = {
@@ -173,7 +326,7 @@ def test_a_delay_line_of_copies(name):
 
 def test_programs_that_would_read_what_is_not_written_yet_or_not_there(monkeypatch):
     """They are found out even where nobody looks at what is handed on."""
-    monkeypatch.setattr("micrograd.compiler.tracing.delays._MOST", 0)
+    monkeypatch.setattr("micrograd.compiler.tracing.delays.goes_round", lambda *_: False)
 
     def delayed(x):
         line = [SCALE * x[i] for i in range(50)]
@@ -181,7 +334,7 @@ def test_programs_that_would_read_what_is_not_written_yet_or_not_there(monkeypat
             line = [*line[1:], mg.tanh(v + SCALE * line[0])]
         return sum(line)
 
-    def turned(heads, x):
+    def squared(heads, x):
         total = 0.0
         for v in x:
             heads = heads[1:] + heads[:1]
@@ -190,7 +343,13 @@ def test_programs_that_would_read_what_is_not_written_yet_or_not_there(monkeypat
 
     x = numbers(ROWS)
     check(slopes_of(mg.compile(delayed)(x)), slopes_of(delayed(x)))
-    assert mg.compile(turned)([1.0, 2.0, 3.0], x) == pytest.approx(turned([1.0, 2.0, 3.0], x), rel=1e-12)
+    assert mg.compile(squared)([1.0, 2.0, 3.0], x) == pytest.approx(squared([1.0, 2.0, 3.0], x), rel=1e-12)
+
+
+@pytest.mark.parametrize("limit", ["_MOST", "_MOST_BITS"])
+def test_where_there_is_too_much_to_look_at_all_rows_are_traced(limit, monkeypatch, caplog):
+    monkeypatch.setattr(f"micrograd.compiler.tracing.delays.{limit}", 0)
+    assert is_traced_in_full(caplog, mg.compile(lambda x: taking_turns(2, x)), numbers(ROWS))
 
 
 def test_sums_of_unlike_parts_of_states():

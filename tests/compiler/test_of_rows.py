@@ -1062,3 +1062,24 @@ class TestExtrapolated:
         assert not is_same(1, 1.0)
         assert is_same(math.nan, math.nan)
         assert is_same(len, len)
+
+
+THREE = np.array([1.0, 2.0, 3.0])
+AT_POSITIONS = {
+    "a table": lambda w, y: np.interp(300.5, np.arange(len(y)), y * w),
+    "an element": lambda w, y: np.take(y * w, 300, mode="clip"),
+    "an element by a method": lambda w, y: (y * w).take(300, mode="clip"),
+    "below a diagonal": lambda w, y: np.tril(np.outer(y * w, THREE), -60).sum(),
+    "above a diagonal": lambda w, y: np.triu(np.outer(THREE, y * w), k=np.int64(60)).sum(),
+    "a diagonal": lambda w, y: np.trace(np.outer(THREE, y * w), 60) + (y * y * w).sum(),
+    "a diagonal by a method": lambda w, y: np.outer(THREE, y * w).trace(offset=60) + (y * y * w).sum(),
+    "a wrapped end": lambda w, y: np.pad(y * w, (100, 0), mode="wrap")[0] + (y * y * w).sum(),
+    "a reflected end": lambda w, y: np.pad(y * w, [[75, 75]], mode="reflect")[0] + (y * y * w).sum(),
+    "a shift": lambda w, y: np.roll(y * w, 58)[0] + (y * y * w).sum(),
+}
+
+
+@pytest.mark.parametrize("name", AT_POSITIONS)
+def test_positions_beyond_the_few_rows_that_would_be_traced(name):
+    function, y = mg.value_and_grad(AT_POSITIONS[name]), np.linspace(0.0, 1.0, 1024)
+    assert mg.compile(function)(1.5, y) == pytest.approx(tuple(map(float, function(1.5, y))), rel=1e-12)

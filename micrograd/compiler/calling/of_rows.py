@@ -73,6 +73,10 @@ _BYTES_OF_A_MAPPED = 150  # for each number that iterations of mg.vmap read and 
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
 
 
+class _GoRoundError(UnlikeRowsError):
+    """Numbers that go round: another number of them is no better."""
+
+
 class _MemoryOfMapsError(UnlikeRowsError):
     """A program for which mg.vmap had better go through memory that is used again."""
 
@@ -326,7 +330,7 @@ class ManyRows:
                 return self._made_of_few(given, size, looked, traces)
             except UnlikeRowsError as error:
                 # Some loops are found only among more iterations. Where rows are few, all of them are traced as soon
-                if isinstance(error, _MemoryOfMapsError) or looked.sizes == other or size < FEWEST_ROWS:
+                if isinstance(error, _MemoryOfMapsError | _GoRoundError) or looked.sizes == other or size < FEWEST_ROWS:
                     raise
                 return self._made_of_few(given, size, self._looked(given, size, other, reached, answers), traces)
         except Exception as error:  # one of the function's own comes again
@@ -431,8 +435,10 @@ class ManyRows:
             special = _whole(self._make(given, in_lanes=True, answers=answers))
         if (found := tuple([question.answer for question in special.questions])) != answers:
             raise AskedError(found)  # more than the outline, which left it to the program, or less
-        if rows.sums_integers or rows.go_round:
-            raise UnlikeRowsError("sums of integers" if rows.sums_integers else "numbers that go round")
+        if rows.go_round:
+            raise _GoRoundError
+        if rows.sums_integers:
+            raise UnlikeRowsError("sums of integers")
         if not is_same(rows.known, known):
             raise UnlikeRowsError("other known numbers")
         return special
@@ -609,7 +615,7 @@ class _OtherRows(Rows):
         self._quick, self._asked = [] if quick is None else quick, 0
         self._size, self._count, self._looks, self._goes_in = size, count, looks, goes_in
         self.counts, self.chooses = counts, chooses
-        self.choosing, self.seen = {}, set()
+        self.choosing = {}
         self.known: list[tuple[Any, ...]] = []
         self._numbers: dict[range, Any] = {}
         self._stands: list[Any] = []
@@ -652,6 +658,10 @@ class _OtherRows(Rows):
     def is_near(self, counted: range) -> bool:
         """Whether there are about as many as rows."""
         return counted.step == 1 and abs(len(counted) - self._count) <= EDGE
+
+    def is_many(self, count: int) -> bool:
+        """Whether there are as many as rows, or more."""
+        return count >= self._count - EDGE
 
     def as_for_fewer(self, answer: bool) -> bool:
         """The answer that was given for the fewest rows, as programs of several sizes are to be alike."""

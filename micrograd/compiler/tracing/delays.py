@@ -1,20 +1,23 @@
-"""Delays: numbers that a loop hands on from variable to variable.
+"""Delays: numbers that a loop hands on, from variable to variable or from one to another that is computed from it.
 
     line = [*line[1:], tanh(x + w * line[0])]         # a delay line
-    heads = heads[1:] + heads[:1]                     # they take turns
+    a, b, c = sin(b), sin(c), sin(a)                  # they take turns
 
 A few iterations, of which the program for all is made, do not show what such a loop does: of a line of 30 numbers,
-the first 30 iterations read what was there before the loop. So one iteration is looked at: which number is where when
-it begins, and when the next one does, also in a sum or negated, as these add no level. Numbers may be handed on for as
-many iterations as are known to differ from the others, and take turns that come to an end in the same way for a few
-iterations and for all.
+the first 30 iterations read what was there before the loop; and how many sines a result is made of, depends on whether
+3 divides their number. So one iteration is looked at: what is each number computed from that is there when the next one
+begins? Most are computed from themselves. Others may lead from one to the next for as many iterations as are known to
+differ from the others, and take turns that come to an end in the same way for a few iterations and for all.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import deque
-from types import MethodType
+from functools import partial, reduce
+from operator import or_
+from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,107 +25,213 @@ import numpy as np
 from micrograd._support.checks import is_array
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.sources import observing, resting
-from micrograd.compiler.ir.entries import LITERAL
+from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Decided, made_at
 from micrograd.compiler.tracing.outline import EDGE
 from micrograd.compiler.tracing.symbols import Symbol
-from micrograd.engine import primitives
+from micrograd.compiler.tracing.variables import ITERATORS, content, in_slots
 from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from micrograd.loops import Rows
 
 LOOKED_AT = EDGE + 2  # the iteration that is looked at; the first ones may do something else
-_MOST = 100_000  # objects; of more, the others are not looked at
+_MOST = 1_000_000  # objects; of more, nobody knows
+_MOST_BITS = 1 << 34  # of sets of numbers
 _DEEPEST = 20  # containers in one another
-_MOST_TERMS = 100
-_SUMS = frozenset((primitives.add, primitives.sub, primitives.neg, primitives.identity, primitives.detach))
-_PRODUCTS = frozenset((primitives.mul, primitives.div))
-_PLAIN = frozenset((float, int, bool, str, bytes, type(None), np.float64))
+_PLAIN = frozenset((float, int, bool, str, bytes, type(None), np.float64, Value))
 
 
 def in_sight(iterations: Iterable[Any], rows: Rows) -> Iterator[Any]:
     """What a loop of a few iterations goes through, which stand for many: rows take note if its numbers go round."""
-    before: dict[Any, int] = {}
-    is_new = False
+    before: dict[Any, int] | None = {}
+    begin = 0
     for number, item in enumerate(iterations):
+        tape: Any = recorder_on_top()
         if number == LOOKED_AT:
-            frame = sys._getframe(1)
-            line = frame.f_code, frame.f_lasti
-            if is_new := line not in rows.seen:
-                rows.seen.add(line)
-                before = numbers_in(frame.f_locals)
-        elif number == LOOKED_AT + 1 and is_new:
-            rows.go_round |= goes_round(recorder_on_top(), before, numbers_in(sys._getframe(1).f_locals))
+            before, begin = numbers_in(sys._getframe(1).f_locals), len(tape.operations)
+        elif number == LOOKED_AT + 1:
+            rows.go_round |= goes_round(tape, begin, before, numbers_in(sys._getframe(1).f_locals))
         yield item
 
 
-def goes_round(tape: Any, before: Mapping[Any, int], after: Mapping[Any, int]) -> bool:
-    """Whether numbers are handed on from place to place for many iterations, or take turns in an unknown way.
+def goes_round(tape: Any, begin: int, before: Mapping[Any, int] | None, after: Mapping[Any, int] | None) -> bool:
+    """Whether numbers lead from place to place for many iterations, or take turns in an unknown way.
 
     Args:
         tape: the tape.
-        before: the position on the tape of the number at each place, when an iteration began.
+        begin: how many operations there were when an iteration began.
+        before: the position on the tape of the number at each place, when it began; None if nobody knows.
         after: those when the next one began.
     """
-    places: dict[int, Any] = {}
-    for place, number in before.items():
-        places.setdefault(number, place)
-    came_from: dict[Any, Any] = {}
-    for place, number in after.items():
-        sources = _sources(tape.operations, number, places)
-        if sources and before.get(place) not in sources:
-            came_from[place] = places[sources[0]]
-    for place in came_from:
-        passed: dict[Any, int] = {}  # each place, and after how many steps
-        while place in came_from and place not in passed:
-            passed[place] = len(passed)
-            place = came_from[place]
-        if len(passed) > EDGE or (place in passed and EDGE % (len(passed) - passed[place])):
-            return True
-    return False
+    if before is None or after is None:
+        return True
+    changing = [place for place, number in before.items() if after.get(place, number) != number]
+    if len(changing) * (len(tape.operations) - begin) > _MOST_BITS:
+        return True
+    known: dict[int, int] = {}
+    for number, place in enumerate(changing):
+        known[before[place]] = known.get(before[place], 0) | 1 << number
+    sources = _sources(tape, begin, known)
+    read = [sources.get(after[place], 0) for place in changing]
+    others = reduce(or_, (1 << number for number, each in enumerate(read) if not each >> number & 1), 0)
+    return _is_long_or_uneven({number: _members(read[number] & others) for number in _members(others)})
 
 
-def _sources(written: Any, number: int, known: Container[int]) -> list[int]:
-    """Which of the known numbers it is, or a sum or a negation of: no level of the program is between them."""
-    found, stack, seen = list[int](), [number], set[int]()
-    while stack and len(seen) < _MOST_TERMS:
-        if (position := stack.pop()) in seen:
+def _sources(written: Any, begin: int, known: Mapping[int, int]) -> dict[int, int]:
+    """What the operations of a tape or a trace are computed from, from a position on: a bit for each number.
+
+    Args:
+        written: the tape or the trace.
+        begin: the first position.
+        known: the bits of numbers by their positions.
+    """
+    found, entries, rows, tables = dict(known), written.operations, [*written.rows], [*written.tables]
+    of_rows: dict[int, int] = {}
+
+    def of(positions: Iterable[int]) -> int:
+        return reduce(or_, [found.get(position, 0) for position in positions], 0)
+
+    def of_row(number: int) -> int:
+        if number not in of_rows:
+            of_rows[number] = of(rows[number])
+        return of_rows[number]
+
+    for position in range(begin, len(entries)):
+        primitive = entries.primitives[position]
+        if primitive is LITERAL or position in known:
             continue
-        seen.add(position)
-        primitive = written.primitives[position]
-        if position in known:
-            found.append(position)
-        elif primitive in _SUMS or (primitive in _PRODUCTS and _is_by_one(written, position)):
-            stack += written.operands(position)
+        if primitive is INPUT:
+            made = made_at(written, position)
+            if isinstance(made, Decided) and not made.is_loop:
+                if position == made.begin:
+                    found.update(_sources_of_choice(made, of))
+                continue
+            bits = 0 if made is None else of(made.operands_of(position))
+        elif primitive is SUM_OF_PRODUCTS:
+            first, *factors = entries.operands(position)
+            bits = of((first,)) | of_row(factors[0]) | of_row(factors[1])
+        elif primitive is TAKE:
+            index, table = entries.operands(position)
+            bits = of((index, *tables[table]))
+        else:
+            bits = of(entries.operands(position))
+        if bits:
+            found[position] = bits
     return found
 
 
-def _is_by_one(written: Any, position: int) -> bool:
-    factors = [each for each in written.operands(position) if written.primitives[each] is LITERAL]
-    return any(written.numbers[written.first[each]] == 1.0 for each in factors)
+def _sources_of_choice(made: Decided, of: Callable[[Iterable[int]], int]) -> dict[int, int]:
+    """What the results of a choice are computed from: what decides, and what they are made of in each branch."""
+    inside = [
+        _sources(trace, 0, {number: of((position,)) for number, position in zip(trace.inputs[0], reads, strict=True)})
+        for trace, reads in zip(made.traces, map(np.ndarray.tolist, made.reads), strict=True)
+    ]
+    decides = of(made.predicate.tolist())
+    return {
+        position: reduce(
+            or_, [found.get(trace.outputs[n], 0) for found, trace in zip(inside, made.traces, strict=True)], decides
+        )
+        for n, position in enumerate(made.results.tolist())
+    }
 
 
-def numbers_in(nested: Any) -> dict[Any, int]:
-    """The positions on the tape of the numbers in variables, and in what these lead to, by where they are."""
+def _members(bits: int) -> list[int]:
+    """Which bits are set."""
+    digits, found = bin(bits)[:1:-1], list[int]()
+    at = digits.find("1")
+    while at >= 0:
+        found.append(at)
+        at = digits.find("1", at + 1)
+    return found
+
+
+def _is_long_or_uneven(reads: Mapping[int, list[int]]) -> bool:
+    """Whether a path through places that read others is long, or a circle of them comes to no end in EDGE iterations.
+
+    Args:
+        reads: which places each one reads.
+    """
+    lengths: dict[int, int] = {}  # of the longest path from a place on, through places that are in no circle
+    for part in _parts_that_read_each_other(reads):
+        further = [lengths[other] for place in part for other in reads[place] if other in lengths]
+        is_circle = len(part) > 1
+        length = max(further, default=-1) + (not is_circle)
+        if length > EDGE or (is_circle and EDGE % _period(part, reads)):
+            return True
+        lengths.update(dict.fromkeys(part, length))
+    return False
+
+
+def _period(part: list[int], reads: Mapping[int, list[int]]) -> int:
+    """The greatest number that divides the lengths of all circles among places that read each other."""
+    depth, waiting, period = {part[0]: 0}, [part[0]], 0
+    inside = set(part)
+    while waiting:
+        place = waiting.pop()
+        for other in inside.intersection(reads[place]):
+            if other not in depth:
+                depth[other] = depth[place] + 1
+                waiting.append(other)
+            period = math.gcd(period, depth[place] + 1 - depth[other])
+    return period
+
+
+def _parts_that_read_each_other(reads: Mapping[int, list[int]]) -> Iterator[list[int]]:
+    """The strongly connected components, each after those that it reads: the algorithm of Tarjan (1972)."""
+    number: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    path: list[int] = []
+    done: set[int] = set()
+    for root in reads:
+        stack = [] if root in number else [(root, iter(reads[root]))]
+        while stack:
+            place, others = stack[-1]
+            if place not in number:
+                number[place] = lowest[place] = len(number)
+                path.append(place)
+            for other in others:
+                if other not in number:
+                    stack.append((other, iter(reads[other])))
+                    break
+                if other not in done:
+                    lowest[place] = min(lowest[place], number[other])
+            else:
+                stack.pop()
+                if stack:
+                    above = stack[-1][0]
+                    lowest[above] = min(lowest[above], lowest[place])
+                if lowest[place] == number[place]:
+                    part = [path.pop()]
+                    while part[-1] != place:
+                        part.append(path.pop())
+                    done.update(part)
+                    yield part
+
+
+def numbers_in(nested: Any) -> dict[Any, int] | None:
+    """The positions on the tape of the numbers in variables, and in what these lead to, by where; None of too many."""
     found: dict[Any, int] = {}
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}
     stack: list[tuple[Any, Any, int]] = [((), nested, 0)]
     with resting(observing()):
-        while stack and len(seen) + len(found) < _MOST:
+        while stack:
             path, item, depth = stack.pop()
             if isinstance(item, Symbol):
                 found[path] = item._position
             elif id(item) not in seen and depth < _DEEPEST:
-                seen.add(id(item))
+                seen[id(item)] = item
                 parts = [(name, part) for name, part in _parts_of(item) if type(part) not in _PLAIN]
                 stack += [((path, name), part, depth + 1) for name, part in parts]
+            if len(seen) + len(found) > _MOST:
+                return None
     return found
 
 
 def _parts_of(item: Any) -> list[tuple[Any, Any]]:
-    """What is in a container, or in an object of a class of the user, by where."""
+    """What is in a container, in a function, or in an object of a class of the user, by where."""
     if is_array(item):
         return list(enumerate(item.ravel().tolist())) if item.dtype == object else []
     if isinstance(item, (list, tuple, deque)):
@@ -130,9 +239,16 @@ def _parts_of(item: Any) -> list[tuple[Any, Any]]:
     kind = type(item)
     parts = list(item.items()) if isinstance(item, dict) else []
     if kind is MethodType:
-        parts.append(("__self__", item.__self__))
-    elif not (isinstance(item, type) or is_foreign(kind.__module__)):
-        slots = [name for base in kind.__mro__ for name in vars(base).get("__slots__", ()) if name[:2] != "__"]
-        parts += [(name, getattr(item, name)) for name in slots if hasattr(item, name)]
+        return [(0, item.__self__), (1, item.__func__)]
+    if kind is FunctionType:
+        return list(enumerate((item.__closure__, item.__defaults__, item.__kwdefaults__, item.__dict__)))
+    if kind is CellType:
+        return [("content", content(item))]
+    if kind is partial:
+        return list(enumerate((item.func, item.args, item.keywords, vars(item))))
+    if kind in (enumerate, zip, *ITERATORS):
+        return list(enumerate(item.__reduce__()[1:]))
+    if not (isinstance(item, type) or is_foreign(kind.__module__)):
+        parts += [((base, name), part) for base, name, part in in_slots(item)]
         parts += getattr(item, "__dict__", {}).items()
     return parts

@@ -83,16 +83,16 @@ class TracedOnce(Iterations):
         def run(*given: Any) -> Any:
             nonlocal iterations
             begin, iterations, rows = len(tape.operations), iterations + 1, rows_in_use()
-            is_scan = rows is not None and not keeps_all and rows.is_near(range(count))
-            before = numbers_in(given[0]) if is_scan and iterations == LOOKED_AT else {}
+            is_looked_at = rows is not None and not keeps_all and iterations == LOOKED_AT and rows.is_many(count)
+            before = numbers_in(given[0]) if is_looked_at else {}
             with self._keeping_all(keeps_all):
                 result = function(*given)
             if iterations == 2:  # the first one may have written what all have in common
                 size = tape.size_from(begin)
                 what = f"{count:,} iterations of {size:,} operations each, traced one by one,"
                 check_memory(count * size * BYTES_OF_AN_OPERATION, self._memory, what)
-            if before and rows is not None:
-                rows.go_round |= goes_round(tape, before, numbers_in(result[0]))
+            if is_looked_at and rows is not None:
+                rows.go_round |= goes_round(tape, begin, before, numbers_in(result[0]))
             return result
 
         return run

@@ -68,12 +68,26 @@ _NAMES = """
 """  # NumPy 1 calls the last one trapz
 _FUNCTIONS: set[Any] = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}
 _FUNCTIONS |= {np.linalg.norm, np.linalg.multi_dot}
+# What these do with an integer that is larger than the few rows, no shape tells; nor where np.interp finds a number in
+# a table as long as these.
+_WITH_POSITIONS: set[Any] = {np.roll, np.tril, np.triu, np.trace, np.pad, np.take}
+_SHORTEST = 32  # elements of an array with a few less than the fewest rows that are traced
 _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results, without the numbers
     np.linalg.solve: lambda a, b: np.shape(b),
     np.linalg.inv: np.shape,
     np.linalg.cholesky: np.shape,
     np.linalg.det: lambda a: np.shape(a)[:-2],
 }
+
+
+def _largest_integer(nested: Any) -> int:
+    """The largest, by its size, of the plain integers among arguments."""
+    if isinstance(nested, dict):
+        return _largest_integer([*nested.values()])
+    if isinstance(nested, (tuple, list)):
+        return max(map(_largest_integer, nested), default=0)
+    is_known = isinstance(nested, (int, np.integer)) or (type(nested) is np.ndarray and nested.dtype.kind in "iu")
+    return int(np.max(np.abs(nested), initial=0)) if is_known else 0
 
 
 class OutlineError(Exception):
@@ -218,6 +232,10 @@ class OutlineTape(Tape):
             return self.made(function.__name__, arguments, _LINEAR[function](*_stand_in(arguments)))
         if function not in _FUNCTIONS:
             self.fail(f"np.{function.__name__}")
+        if function in _WITH_POSITIONS and _largest_integer((arguments, settings)) > _SHORTEST:
+            self.fail(f"a large integer in np.{function.__name__}")
+        if function is np.interp and max(map(np.size, _stand_in(arguments[1:]))) > _SHORTEST:
+            self.fail("np.interp in a table of many numbers")
         made = function(*_stand_in(arguments), **_stand_in(settings))
         if isinstance(made, (list, tuple)):
             self.fail(f"several arrays of np.{function.__name__}")

@@ -17,7 +17,7 @@ import inspect
 import operator
 import sys
 from abc import ABC
-from types import BuiltinFunctionType, MemberDescriptorType, ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
@@ -30,7 +30,7 @@ from micrograd.compiler.tracing.delays import in_sight
 from micrograd.compiler.tracing.growing import GrowingList
 from micrograd.compiler.tracing.outline import EDGE, FEW, Index, Outlined, OutlinedList, OutlineTape, unchanged
 from micrograd.compiler.tracing.symbols import Symbol
-from micrograd.compiler.tracing.variables import Look
+from micrograd.compiler.tracing.variables import Look, in_slots
 from micrograd.engine.copying import user_attributes
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import recorder_on_top
@@ -58,13 +58,13 @@ def through(function: Any, *given: Any, **settings: Any) -> Any:
         return _LongRows(tape, function, given, settings)
     if isinstance(tape, OutlineTape):
         return given[0] if function is None else function(*given, **settings)
-    is_near = any(isinstance(each, (range, list, np.ndarray)) and rows.is_near(range(len(each))) for each in given)
+    is_many = any(isinstance(each, (range, list, np.ndarray)) and rows.is_many(len(each)) for each in given)
     if rows.counts:
         given = tuple([counts_of(each) if type(each) is range and rows.is_near(each) else each for each in given])
         if function is enumerate and isinstance(given[0], (list, np.ndarray)):
             function = _enumerated
     found = given[0] if function is None else function(*given, **settings)
-    return in_sight(found, rows) if is_near else found
+    return in_sight(found, rows) if is_many else found
 
 
 def _enumerated(given: Any, start: int = 0) -> Any:
@@ -262,11 +262,8 @@ class _Variables(Look):
             return item
         if not all(each in _WITHOUT_STATE or self._is_watched(each) for each in kind.__mro__):
             self._tape.fail("an object in a variable")
-        members = [(base, member) for base in kind.__mro__ for member in vars(base).values()]
-        slots = [(base, slot) for base, slot in members if type(slot) is MemberDescriptorType]
-        held = tuple([(base, slot.__name__, slot.__get__(item)) for base, slot in slots if _has_value(slot, item)])
         attributes = tuple(getattr(item, "__dict__", {}).items())
-        return kind, self._number(item), self.at((held, attributes), depth + 1)
+        return kind, self._number(item), self.at((tuple(in_slots(item)), attributes), depth + 1)
 
     def _is_watched(self, kind: type) -> bool:
         """Whether what the class of an object holds is watched, and objects have no more than attributes and slots."""
@@ -280,11 +277,3 @@ def _is_of_library(item: Any) -> bool:
     if not isinstance(item, type) or not is_foreign(item.__module__):
         return False
     return getattr(sys.modules.get(item.__module__), item.__name__, None) is item
-
-
-def _has_value(slot: Any, item: Any) -> bool:
-    try:
-        slot.__get__(item)
-    except AttributeError:
-        return False
-    return True

@@ -6,8 +6,9 @@ what these lead to. Numbers of the trace are not looked at: the function cannot 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _DEEPEST = 50  # containers in one another
-_ITERATORS = tuple(map(type, (iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), reversed([]))))
+ITERATORS = tuple(map(type, (iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), reversed([]))))
 
 
 class Look:
@@ -78,13 +79,13 @@ class Look:
             return kind, self._number(item), tuple(map(inside, item))
         if kind is dict:
             return kind, self._number(item), tuple((inside(name), inside(part)) for name, part in item.items())
-        if kind in (enumerate, zip, *_ITERATORS):
+        if kind in (enumerate, zip, *ITERATORS):
             return kind, inside(item.__reduce__()[1:])
         if kind is FunctionType:
             reads = item.__closure__, item.__defaults__, item.__kwdefaults__, item.__dict__
             return kind, item.__code__, *map(inside, reads)
         if kind is CellType:
-            return kind, inside(_content(item))
+            return kind, inside(content(item))
         if kind is MethodType:
             return kind, inside(item.__func__), inside(item.__self__)
         if kind is partial:
@@ -114,8 +115,19 @@ class Look:
 _PLAIN = frozenset((int, bool, str, bytes, complex, type(None), range, slice, CodeType))
 
 
-def _content(cell: CellType) -> Any:
+def content(cell: CellType) -> Any:
+    """What is in a cell; of an empty one, something that is in no other."""
     try:
         return cell.cell_contents
     except ValueError:
-        return _content
+        return content
+
+
+def in_slots(item: Any) -> list[tuple[type, str, Any]]:
+    """What is in the slots of an object: the class that has each, its name, and what it holds."""
+    found = []
+    for base in type(item).__mro__:
+        for slot in [each for each in vars(base).values() if type(each) is MemberDescriptorType]:
+            with suppress(AttributeError):  # it is empty
+                found.append((base, slot.__name__, slot.__get__(item)))
+    return found
