@@ -100,7 +100,7 @@ def test_a_table_gives_the_same_bits_as_a_function_for_each_kernel(seed, compile
         assert bits(table.buffer) == bits(functions.buffer)
 
 
-@pytest.mark.parametrize("count", [1, 2, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, 2, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.unmeasured])])
 def test_programs_of_any_length_take_no_function_for_a_kernel(count, new_machine, monkeypatch):
     """x, x - x / 2, ...: each number is half of the one before; signs change, as do patterns."""
     new_machine()
