@@ -12,7 +12,6 @@ differ from the others, and take turns that come to an end in the same way for a
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import deque
 from functools import partial, reduce
@@ -26,6 +25,7 @@ from micrograd._support.checks import is_array
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.sources import observing, resting
 from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Decided, made_at
+from micrograd.compiler.tracing.circles import is_long_or_uneven, members
 from micrograd.compiler.tracing.outline import EDGE
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.variables import ITERATORS, content, in_slots
@@ -77,7 +77,7 @@ def goes_round(tape: Any, begin: int, before: Mapping[Any, int] | None, after: M
     sources = _sources(tape, begin, known)
     read = [sources.get(after[place], 0) for place in changing]
     others = reduce(or_, (1 << number for number, each in enumerate(read) if not each >> number & 1), 0)
-    return _is_long_or_uneven({number: _members(read[number] & others) for number in _members(others)})
+    return is_long_or_uneven({number: members(read[number] & others) for number in members(others)}, EDGE)
 
 
 def _sources(written: Any, begin: int, known: Mapping[int, int]) -> dict[int, int]:
@@ -136,79 +136,6 @@ def _sources_of_choice(made: Decided, of: Callable[[Iterable[int]], int]) -> dic
         )
         for n, position in enumerate(made.results.tolist())
     }
-
-
-def _members(bits: int) -> list[int]:
-    """Which bits are set."""
-    digits, found = bin(bits)[:1:-1], list[int]()
-    at = digits.find("1")
-    while at >= 0:
-        found.append(at)
-        at = digits.find("1", at + 1)
-    return found
-
-
-def _is_long_or_uneven(reads: Mapping[int, list[int]]) -> bool:
-    """Whether a path through places that read others is long, or a circle of them comes to no end in EDGE iterations.
-
-    Args:
-        reads: which places each one reads.
-    """
-    lengths: dict[int, int] = {}  # of the longest path from a place on, through places that are in no circle
-    for part in _parts_that_read_each_other(reads):
-        further = [lengths[other] for place in part for other in reads[place] if other in lengths]
-        is_circle = len(part) > 1
-        length = max(further, default=-1) + (not is_circle)
-        if length > EDGE or (is_circle and EDGE % _period(part, reads)):
-            return True
-        lengths.update(dict.fromkeys(part, length))
-    return False
-
-
-def _period(part: list[int], reads: Mapping[int, list[int]]) -> int:
-    """The greatest number that divides the lengths of all circles among places that read each other."""
-    depth, waiting, period = {part[0]: 0}, [part[0]], 0
-    inside = set(part)
-    while waiting:
-        place = waiting.pop()
-        for other in inside.intersection(reads[place]):
-            if other not in depth:
-                depth[other] = depth[place] + 1
-                waiting.append(other)
-            period = math.gcd(period, depth[place] + 1 - depth[other])
-    return period
-
-
-def _parts_that_read_each_other(reads: Mapping[int, list[int]]) -> Iterator[list[int]]:
-    """The strongly connected components, each after those that it reads: the algorithm of Tarjan (1972)."""
-    number: dict[int, int] = {}
-    lowest: dict[int, int] = {}
-    path: list[int] = []
-    done: set[int] = set()
-    for root in reads:
-        stack = [] if root in number else [(root, iter(reads[root]))]
-        while stack:
-            place, others = stack[-1]
-            if place not in number:
-                number[place] = lowest[place] = len(number)
-                path.append(place)
-            for other in others:
-                if other not in number:
-                    stack.append((other, iter(reads[other])))
-                    break
-                if other not in done:
-                    lowest[place] = min(lowest[place], number[other])
-            else:
-                stack.pop()
-                if stack:
-                    above = stack[-1][0]
-                    lowest[above] = min(lowest[above], lowest[place])
-                if lowest[place] == number[place]:
-                    part = [path.pop()]
-                    while part[-1] != place:
-                        part.append(path.pop())
-                    done.update(part)
-                    yield part
 
 
 def numbers_in(nested: Any) -> dict[Any, int] | None:
