@@ -420,10 +420,13 @@ class Rows(ContextEntry):
         counts: whether the numbers of iterations are computed with.
         chooses: whether iterations ask for the truth of numbers.
         choosing: what selects among branches then, by their code.
-        go_round: whether numbers lead to others for many iterations, or in turns.
+        count: how many rows there are.
+        needed: how many show what loops do, however many iterations they have; see delays.py.
     """
 
-    sums_integers = counts = chooses = go_round = False
+    sums_integers = counts = chooses = False
+    count = 0
+    needed: float = 0
     choosing: dict[Any, Any]
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
@@ -441,7 +444,7 @@ class Rows(ContextEntry):
 
     def is_near(self, counted: range) -> bool:
         """Whether there are about as many as rows, of which few are traced."""
-        return False
+        raise NotImplementedError
 
     def is_many(self, count: int) -> bool:
         """Whether so many iterations may stand for more of them."""
@@ -456,7 +459,7 @@ class Rows(ContextEntry):
 
     def as_for_fewer(self, answer: bool) -> bool:
         """The answer to a question of quickness, which is the one that was given for the fewest rows."""
-        return answer
+        raise NotImplementedError
 
     def goes_into_loops(self, reached: Any) -> bool:
         """Whether this stands for rows that loops in Python go through, too, in a function that reaches all this."""

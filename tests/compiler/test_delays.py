@@ -284,19 +284,120 @@ def test_a_loop_that_runs_twice(length):
         check(slopes_of(found), slopes_of(a_loop_that_runs_twice(length, numbers(rows))))
 
 
-@pytest.mark.parametrize("length", [2, 3])
-def test_turns_of_a_choice(length):
+def test_turns_of_a_choice():
     def function(heads, x):
-        def step(state, v):
-            return mg.cond(v > 0.3, lambda s: [mg.sin(each) for each in s], lambda s: s[:], state[1:] + state[:1]), 0.0
+        for v in x:
+            heads = mg.cond(v > 0.3, lambda s: [mg.sin(each) for each in s], lambda s: s[:], heads[1:] + heads[:1])
+        return heads[0]
 
-        return mg.scan(step, heads, x)[0][0]
+    heads, x = [0.25, 0.5], numbers(ROWS)
+    assert mg.compile(function)(heads, x) == pytest.approx(function(heads, x), rel=1e-12)
 
-    heads = [0.25, 0.5, 0.75][:length]
-    for rows in ROWS, ROWS + 2:
-        fast = mg.compile(mg.value_and_grad(function))
-        found, expected = fast(heads, numbers(rows)), mg.value_and_grad(function)(heads, numbers(rows))
-        assert (found[0], *found[1]) == pytest.approx((expected[0], *expected[1]), rel=1e-12)
+
+def iterations_inside(w, x, indices):
+    total = 0.0
+    for v in x:
+        total = total * 0.5 + np.sum(mg.vmap(lambda k, v=v: mg.sin(k * w[0]) * v)(np.arange(40.0)))
+    return total
+
+
+def iterators_beside(w, x, indices):
+    spare, twice, total = iter([w[0], w[1]]), [[w[2]]] * 2, 0.0
+    for v in x:
+        total = total * 0.5 + v * w[0]
+    return total + next(spare) + twice[1][0]
+
+
+def elements_of_a_table(w, x, indices):
+    return mg.scan(lambda total, row: (np.tanh(0.5 * total + w[row[0]] * row[1]), 0.0), 0.0, (indices, x))[0]
+
+
+@pytest.mark.parametrize("function", [iterations_inside, iterators_beside, elements_of_a_table])
+def test_what_iterations_read(function, caplog):
+    given = np.array([0.5, 0.75, 1.25]), np.array(numbers(ROWS)), np.arange(ROWS) % 3
+    with caplog.at_level("DEBUG", logger="micrograd"):
+        assert float(mg.compile(function)(*given)) == pytest.approx(float(function(*given)), rel=1e-12)
+    assert "is traced for all" not in caplog.text
+
+
+def line_of_zeros(length, at):
+    """Its first numbers are known, until others have come to them."""
+
+    def function(w, x):
+        def step(line, v):
+            return np.concatenate([line[1:], np.array([mg.tanh(v + w * line[0])])]), 0.0
+
+        return mg.scan(step, np.zeros(length), x)[0][at]
+
+    return function
+
+
+def through_neighbours(w, x):
+    """It takes 70 iterations until w comes to the first number."""
+    heat = x[:70] * 1.0
+    for v in x:
+        heat = 0.5 * heat + 0.5 * np.concatenate([heat[1:], np.array([w * v])])
+    return heat[0] + mg.detach(np.sum(heat))
+
+
+def few_neighbours(w, x):
+    heat = x[:30] * 1.0
+    for v in x:
+        heat = 0.5 * heat + 0.5 * np.concatenate([heat[1:], np.array([w * v])])
+    return heat[0] + mg.detach(np.sum(heat))
+
+
+def counted_in_a_state(w, x):
+    def step(state, v):
+        count, total = state
+        return (count + 1, total * 0.9 + v * w * np.minimum(count[0], 100.0)), 0.0
+
+    return mg.scan(step, (np.zeros(1), w * 1.0), x)[0][1]
+
+
+def counted_beside_others(w, x):
+    state, total = np.concatenate([x[:1], np.zeros(1)]), w
+    for v in x:
+        state = state * np.array([0.9, 1.0]) + np.array([v * w, 1.0])
+        total = total * 0.9 + state[0] * np.minimum(state, 150.0)[1]
+    return total
+
+
+def counted_in_a_list(w, x):
+    ones, total = [], w
+    for v in x:
+        total = total * 0.9 + v * w
+        ones.append(1.0)
+    return total * np.minimum(np.sum(np.array(ones)), 99.0)
+
+
+LATE = {
+    "a line of 20": line_of_zeros(20, -1),
+    "a line of 63": line_of_zeros(63, 0),
+    "neighbours": through_neighbours,
+    "few neighbours": few_neighbours,
+    "a count in a state": counted_in_a_state,
+    "a count beside others": counted_beside_others,
+    "a count in a list": counted_in_a_list,
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.unmeasured) if "neighbours" in name else name for name in LATE]
+)
+def test_what_few_iterations_do_not_show(name):
+    function = mg.value_and_grad(LATE[name])
+    for rows in ROWS, ROWS + 3:
+        x = 0.2 + 0.8 * np.abs(np.array(numbers(rows)))
+        found, expected = mg.compile(function)(0.7, x), function(0.7, x)
+        assert tuple(map(float, found)) == pytest.approx(tuple(map(float, expected)), rel=1e-11)
+
+
+def test_neighbours_that_more_iterations_show_stay_a_loop(caplog):
+    fast, x = mg.compile(lambda w, x: few_neighbours(w, x)), np.abs(np.array(numbers(ROWS)))
+    with caplog.at_level("DEBUG", logger="micrograd"):
+        assert float(fast(0.7, x)) == pytest.approx(float(few_neighbours(0.7, x)), rel=1e-12)
+    assert "is traced for all" not in caplog.text
 
 
 COPIES = {
@@ -326,7 +427,7 @@ def test_a_delay_line_of_copies(name):
 
 def test_programs_that_would_read_what_is_not_written_yet_or_not_there(monkeypatch):
     """They are found out even where nobody looks at what is handed on."""
-    monkeypatch.setattr("micrograd.compiler.tracing.delays.goes_round", lambda *_: False)
+    monkeypatch.setattr("micrograd.compiler.tracing.delays.iterations_needed", lambda *_: 0)
 
     def delayed(x):
         line = [SCALE * x[i] for i in range(50)]
@@ -346,7 +447,7 @@ def test_programs_that_would_read_what_is_not_written_yet_or_not_there(monkeypat
     assert mg.compile(squared)([1.0, 2.0, 3.0], x) == pytest.approx(squared([1.0, 2.0, 3.0], x), rel=1e-12)
 
 
-@pytest.mark.parametrize("limit", ["_MOST", "_MOST_BITS"])
+@pytest.mark.parametrize("limit", ["_MOST", "_MOST_BITS", "_MOST_PAIRS", "_MOST_ITERATIONS"])
 def test_where_there_is_too_much_to_look_at_all_rows_are_traced(limit, monkeypatch, caplog):
     monkeypatch.setattr(f"micrograd.compiler.tracing.delays.{limit}", 0)
     assert is_traced_in_full(caplog, mg.compile(lambda x: taking_turns(2, x)), numbers(ROWS))

@@ -1083,3 +1083,47 @@ AT_POSITIONS = {
 def test_positions_beyond_the_few_rows_that_would_be_traced(name):
     function, y = mg.value_and_grad(AT_POSITIONS[name]), np.linspace(0.0, 1.0, 1024)
     assert mg.compile(function)(1.5, y) == pytest.approx(tuple(map(float, function(1.5, y))), rel=1e-12)
+
+
+def shifted(a):
+    return np.concatenate([np.zeros(30), a[:-30]])
+
+
+def shifted_often(a):
+    for _ in range(25):
+        a = np.pad(a, (5, 0))[:-5]
+    return a
+
+
+COUNTED = {
+    "ones": lambda w, x: np.minimum(np.sum(np.ones_like(x)), 100.0) * np.sum(x * w),
+    "parts of ones": lambda w, x: np.minimum(np.sum(np.ones_like(x)[1:]), 100.0) * np.sum(x * w),
+    "ones so far": lambda w, x: np.sum(np.where(np.cumsum(np.full_like(x, 1.0)) > 100, x * w, x)),
+    "ones of iterations": lambda w, x: np.sum(np.minimum(np.cumsum(mg.vmap(lambda v: 1.0)(x)), 100.0) * x * w),
+    "like a number": lambda w, x: np.minimum(np.sum(np.full_like(x, w, dtype=object)), 100.0) * np.sum(x),
+    "four shifts": lambda w, x: np.sum(shifted(shifted(shifted(shifted(x * w)))) * x),
+    "many shifts": lambda w, x: np.sum(shifted_often(x * w) * x) + np.sum(x * w),
+    "a float for a diagonal": lambda w, x: np.sum(np.tril(np.outer(THREE * w, x), 100.0)),
+    "elements of a list": lambda w, x: np.sum(np.take(x * w, [0, 1, 2]) + np.take(x * w, np.array([5, 6, 7]))),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_known_numbers_that_depend_on_how_many_rows_there_are(name):
+    function, x = mg.value_and_grad(COUNTED[name]), np.linspace(0.2, 1.0, 1035)
+    found, expected = mg.compile(function)(0.7, x), function(0.7, x)
+    assert tuple(map(float, found)) == pytest.approx(tuple(map(float, expected)), rel=1e-11)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_functions_of_arrays_that_are_called_in_each_iteration(caplog):
+    def function(w, x):
+        total = 0.0
+        for v in x:
+            total = total + np.sort(np.array([v * w, w, v]))[1]
+        return total
+
+    x = numbers(450)
+    with caplog.at_level(logging.DEBUG, logger="micrograd"):
+        assert mg.compile(function)(0.7, x) == pytest.approx(float(function(0.7, x)), rel=1e-12)
+    assert "is traced for all" not in caplog.text

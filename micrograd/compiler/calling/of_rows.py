@@ -67,14 +67,23 @@ FEWEST_ROWS, FEWEST_ITERATIONS = 1024, 256
 # like rows. So 1 / rows is no power of two, by which a product is no quotient, and there are more than 32 iterations,
 # which some passes look for.
 _FEW, _MORE, _STEP = 40, 72, 8
+_MORE_THAN_NEEDED = 4  # times as many rows: of fewer, all are traced as soon
 _MOST_PARTS = 1000  # of a list or a dict among the arguments
 _BYTES_OF_AN_INPUT = 24  # beside its number: positions, and a copy
 _BYTES_OF_A_MAPPED = 150  # for each number that iterations of mg.vmap read and give
 _MOST_NUMBERS = 1 << 27  # of a program; of a larger one, iterations of mg.vmap go through memory that is used again
 
 
-class _GoRoundError(UnlikeRowsError):
-    """Numbers that go round: another number of them is no better."""
+class _NeededError(UnlikeRowsError):
+    """More rows are needed to show what loops do.
+
+    Args:
+        rows: how many, or infinity.
+    """
+
+    def __init__(self, rows: float) -> None:
+        super().__init__(f"{rows} rows are needed")
+        self.rows = rows
 
 
 class _MemoryOfMapsError(UnlikeRowsError):
@@ -316,23 +325,27 @@ class ManyRows:
         chosen, other = _sizes(_FEW + size % _STEP), _sizes(_MORE + size % _STEP)
         if not set(chosen).isdisjoint(_lengths(given.nested)):
             chosen, other = other, chosen
+        sizes = chosen
         try:
-            try:
-                looked = self._looked(given, size, chosen, reached, answers)
-            except (OutlineError, UnlikeRowsError):
-                if not reached.is_current():
-                    raise
-                looked = self._looked(given, size, other, reached, answers)
-            try:
-                return self._made_of_few(given, size, looked, traces)
-            except AskedError as error:
-                looked = self._looked(given, size, looked.sizes, reached, *error.args)
-                return self._made_of_few(given, size, looked, traces)
-            except UnlikeRowsError as error:
-                # Some loops are found only among more iterations. Where rows are few, all of them are traced as soon
-                if isinstance(error, _MemoryOfMapsError | _GoRoundError) or looked.sizes == other or size < FEWEST_ROWS:
-                    raise
-                return self._made_of_few(given, size, self._looked(given, size, other, reached, answers), traces)
+            while True:
+                looked = None
+                try:
+                    looked = self._looked(given, size, sizes, reached, answers)
+                    try:
+                        return self._made_of_few(given, size, looked, traces)
+                    except AskedError as error:
+                        looked = self._looked(given, size, sizes, reached, *error.args)
+                        return self._made_of_few(given, size, looked, traces)
+                except _NeededError as error:
+                    if _MORE_THAN_NEEDED * error.rows > size or not reached.is_current():
+                        raise
+                    sizes = _sizes(int(error.rows) + (size - int(error.rows)) % _STEP)
+                except (OutlineError, UnlikeRowsError) as error:
+                    # Some loops are found only among more iterations. Where rows are few, all are traced as soon
+                    of_traces = looked is not None and (isinstance(error, _MemoryOfMapsError) or size < FEWEST_ROWS)
+                    if sizes is not chosen or of_traces or not reached.is_current():
+                        raise
+                    sizes = other
         except Exception as error:  # one of the function's own comes again
             if is_of_handler(error) or isinstance(error, MemoryError):
                 raise
@@ -422,6 +435,8 @@ class ManyRows:
                     outlines.append(outline(self._function, *each, rows=count, reached=reached, answers=answers))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
+        if every[0].needed > min(sizes):
+            raise _NeededError(every[0].needed)
         return every[0], outlines
 
     def _special(self, rows: _OtherRows, given: Structure, known: list[Any], answers: tuple[float, ...]) -> Specialised:
@@ -435,8 +450,8 @@ class ManyRows:
             special = _whole(self._make(given, in_lanes=True, answers=answers))
         if (found := tuple([question.answer for question in special.questions])) != answers:
             raise AskedError(found)  # more than the outline, which left it to the program, or less
-        if rows.go_round:
-            raise _GoRoundError
+        if rows.needed > rows.count:
+            raise _NeededError(rows.needed)
         if rows.sums_integers:
             raise UnlikeRowsError("sums of integers")
         if not is_same(rows.known, known):
@@ -599,6 +614,7 @@ class _OtherRows(Rows):
         quick: the answers to questions of quickness that were given for fewer rows, which this adds to.
 
     Attributes:
+        count: how many there are to be.
         known: what was found of the known numbers that were met, each once, with all of their rows.
     """
 
@@ -613,7 +629,7 @@ class _OtherRows(Rows):
         quick: list[bool] | None = None,
     ) -> None:
         self._quick, self._asked = [] if quick is None else quick, 0
-        self._size, self._count, self._looks, self._goes_in = size, count, looks, goes_in
+        self._size, self.count, self._looks, self._goes_in = size, count, looks, goes_in
         self.counts, self.chooses = counts, chooses
         self.choosing = {}
         self.known: list[tuple[Any, ...]] = []
@@ -624,7 +640,7 @@ class _OtherRows(Rows):
         """What stands for known numbers, or a range, that are as many as the rows, or a few more or fewer."""
         if type(known) is range:
             is_near = known.step == 1 and abs(len(known) - self._size) <= EDGE
-            return known[: len(known) - self._size + self._count] if is_near else known
+            return known[: len(known) - self._size + self.count] if is_near else known
         tape = tracer_on_top()
         if self._looks is None or not isinstance(tape, Tape) or not (found := self._looks.at(known)):
             return known
@@ -633,14 +649,14 @@ class _OtherRows(Rows):
         numbers = found[-1]
         near = [abs(length - self._size) <= EDGE for length in numbers.shape]
         if any(length >= FEWEST_ROWS and not is_near for length, is_near in zip(numbers.shape, near, strict=True)):
-            if self._count == self._size:  # if they are as many as the rows of the arguments are, they become fewer
+            if self.count == self._size:  # if they are as many as the rows of the arguments are, they become fewer
                 return known
             raise UnlikeRowsError(f"known numbers of the shape {numbers.shape}")
         if not any(near):
             return known
         position = next((n for n, before in enumerate(self.known) if is_same(before, found)), len(self.known))
         if position == len(self.known):
-            less = self._size - self._count
+            less = self._size - self.count
             counts = [length - less * is_near for length, is_near in zip(numbers.shape, near, strict=True)]
             rows = known[: counts[0]] if type(known) is list else known[tuple(map(slice, counts))]
             self.known.append(found)
@@ -651,17 +667,17 @@ class _OtherRows(Rows):
         """What stands for the numbers of iterations where these are computed with."""
         if counted not in self._numbers:
             self.counts = True
-            whole = range(counted.start, counted.stop - self._count + self._size)
+            whole = range(counted.start, counted.stop - self.count + self._size)
             self._numbers[counted] = self.given([*whole])
         return self._numbers[counted]
 
     def is_near(self, counted: range) -> bool:
         """Whether there are about as many as rows."""
-        return counted.step == 1 and abs(len(counted) - self._count) <= EDGE
+        return counted.step == 1 and abs(len(counted) - self.count) <= EDGE
 
     def is_many(self, count: int) -> bool:
         """Whether there are as many as rows, or more."""
-        return count >= self._count - EDGE
+        return count >= self.count - EDGE
 
     def as_for_fewer(self, answer: bool) -> bool:
         """The answer that was given for the fewest rows, as programs of several sizes are to be alike."""

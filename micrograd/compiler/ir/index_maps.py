@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -109,10 +109,11 @@ def blocks_of(factors: list[Positions], runs: list[tuple[int, int]]) -> list[Pos
     The runs are like the iterations of a loop.
     """
     length = runs[0][1]
-    if any(factor.steps is None or end - begin != length for factor in factors for begin, end in runs):
-        return None
-    steps = [cast("Integers", factor.steps).reshape(-1, length) for factor in factors]
-    if any((each - each[:, :1] != each[0]).any() or not are_even(each[:, 0]) for each in steps):
+    are_alike = all(end - begin == length for begin, end in runs)
+    steps = [each.steps.reshape(-1, length) for each in factors if are_alike and each.steps is not None]
+    if len(steps) < len(factors) or any(
+        (each - each[:, :1] != each[0]).any() or not are_even(each[:, 0]) for each in steps
+    ):
         return None
     return [
         Positions(factor.starts, each[0], None, step(each[:, 0])) for factor, each in zip(factors, steps, strict=True)

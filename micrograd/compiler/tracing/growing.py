@@ -81,6 +81,8 @@ class GrowingList(list[Any]):
         row = shape_of_item(tape, self.last()[-1])
         if any(shape_of_item(tape, item) != row for item in self):
             tape.fail("a list of several kinds of items")
+        if type(self.last()[-1]) is float:
+            tape.fail("a list of known numbers")
         by = "grown", tape.told(list(self.last())), len(tape.operations)
         self.__class__ = OutlinedList  # type: ignore[assignment]  # they are lists with attributes, both
         OutlinedList.__init__(self, by, length, row, tape.nothing)  # type: ignore[arg-type]

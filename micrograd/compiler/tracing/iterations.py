@@ -25,7 +25,7 @@ from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, filled, plain_rows, told
 from micrograd.compiler.tracing.choices import FEWEST_CHOOSING, are_rounded_alike
 from micrograd.compiler.tracing.decisions import Deciding, choosing_on, in_blocks, may_be_in_blocks
-from micrograd.compiler.tracing.delays import LOOKED_AT, goes_round, numbers_in
+from micrograd.compiler.tracing.delays import iterations_needed, looked_at, numbers_in
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.engine.recorder import recorder_on_top
@@ -83,16 +83,17 @@ class TracedOnce(Iterations):
         def run(*given: Any) -> Any:
             nonlocal iterations
             begin, iterations, rows = len(tape.operations), iterations + 1, rows_in_use()
-            is_looked_at = rows is not None and not keeps_all and iterations == LOOKED_AT and rows.is_many(count)
-            before = numbers_in(given[0]) if is_looked_at else {}
+            looks = rows is not None and not keeps_all and rows.is_many(count) and iterations == looked_at(rows)
+            before = numbers_in(given[0]) if looks else {}
             with self._keeping_all(keeps_all):
                 result = function(*given)
             if iterations == 2:  # the first one may have written what all have in common
                 size = tape.size_from(begin)
                 what = f"{count:,} iterations of {size:,} operations each, traced one by one,"
                 check_memory(count * size * BYTES_OF_AN_OPERATION, self._memory, what)
-            if is_looked_at and rows is not None:
-                rows.go_round |= goes_round(tape, begin, before, numbers_in(result[0]))
+            if looks and rows is not None:
+                needed = iterations_needed(rows, tape, begin, before, numbers_in(result[0]))
+                rows.needed = max(rows.needed, needed)
             return result
 
         return run

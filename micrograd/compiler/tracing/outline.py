@@ -68,10 +68,11 @@ _NAMES = """
 """  # NumPy 1 calls the last one trapz
 _FUNCTIONS: set[Any] = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}
 _FUNCTIONS |= {np.linalg.norm, np.linalg.multi_dot}
-# What these do with an integer that is larger than the few rows, no shape tells; nor where np.interp finds a number in
-# a table as long as these.
-_WITH_POSITIONS: set[Any] = {np.roll, np.tril, np.triu, np.trace, np.pad, np.take}
-_SHORTEST = 32  # elements of an array with a few less than the fewest rows that are traced
+_LIKE = {np.ones_like, np.zeros_like, np.full_like}
+# Where these put an element, or whether, depends on the numbers and the short arrays that they are given.
+_MOVING = {np.roll, np.tril, np.triu, np.trace, np.pad, np.take, np.concatenate, np.append, np.insert, np.delete}
+_MOVING |= {np.hstack, np.vstack, np.convolve, np.diff, np.ediff1d, np.diag}
+_LARGEST_TABLE = 32  # for np.interp, which finds a number at any position: all few rows have as many
 _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results, without the numbers
     np.linalg.solve: lambda a, b: np.shape(b),
     np.linalg.inv: np.shape,
@@ -80,14 +81,16 @@ _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results,
 }
 
 
-def _largest_integer(nested: Any) -> int:
-    """The largest, by its size, of the plain integers among arguments."""
+def _arrays_in(nested: Any) -> tuple[list[int], bool]:
+    """The positions of the arrays of an outline among operands, and whether there are numbers of it among them."""
     if isinstance(nested, dict):
-        return _largest_integer([*nested.values()])
-    if isinstance(nested, (tuple, list)):
-        return max(map(_largest_integer, nested), default=0)
-    is_known = isinstance(nested, (int, np.integer)) or (type(nested) is np.ndarray and nested.dtype.kind in "iu")
-    return int(np.max(np.abs(nested), initial=0)) if is_known else 0
+        return _arrays_in([*nested.values()])
+    if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
+        found = list(map(_arrays_in, nested))
+        return [each for arrays, _ in found for each in arrays], any(has_numbers for _, has_numbers in found)
+    if isinstance(nested, Outlined):
+        return ([], True) if nested.position is None else ([nested.position], False)
+    return [], isinstance(nested, (Value, OutlinedList)) or (is_array(nested) and nested.dtype == object)
 
 
 class OutlineError(Exception):
@@ -110,6 +113,7 @@ class OutlineTape(Tape):
         nothing: what is in the place of elements.
         taken: rows that were taken from lists, each with its elements.
         growing: lists that loops append to.
+        known_arrays: the positions of arrays of known numbers, which are folded where the function is traced.
     """
 
     has_failed = False
@@ -119,6 +123,8 @@ class OutlineTape(Tape):
         self.count, self.reached = rows, reached
         self.taken: list[tuple[Sequence[Any], tuple[Any, ...]]] = []
         self.growing: list[Any] = []
+        self.known_arrays: set[int] = set()
+        self._distances: dict[int, int] = {}
         self.nothing = _Nothing(self)._symbol(0, Symbol)
 
     def fail(self, what: str) -> NoReturn:
@@ -148,10 +154,25 @@ class OutlineTape(Tape):
             self.fail("an element")
         return super().position(operand, primitive, index)
 
-    def made(self, by: Any, operands: Any, shape: tuple[int, ...]) -> Any:
-        """What an operation makes: an array, or one number."""
+    def made(self, by: Any, operands: Any, shape: tuple[int, ...], distance: int = 0) -> Any:
+        """What an operation makes: an array, or one number.
+
+        Args:
+            by: what says which operation it is.
+            operands: of the operation.
+            shape: of what it makes.
+            distance: how far on the elements are that one is made of.
+        """
         self._check_length()
         position = self.operations.append_input((by, self.told(operands), shape))
+        arrays, has_numbers = _arrays_in(operands)
+        self._distances[position] = distance = distance + max(map(self._distances.__getitem__, arrays), default=0)
+        if arrays and not has_numbers and self.known_arrays.issuperset(arrays):
+            if by != "[]":
+                self.fail("what is computed of as many known numbers as there are rows")
+            self.known_arrays.add(position)
+        if (rows := rows_in_use()) is not None:
+            rows.needed = max(rows.needed, distance + 2 * EDGE)
         symbol = self._symbol(position, Symbol)
         if not shape:
             return symbol
@@ -160,6 +181,25 @@ class OutlineTape(Tape):
         made: Any = np.broadcast_to(array, shape).view(Outlined)
         made.position = position
         return made
+
+    def _distance(self, nested: Any) -> int:
+        """The sum of the numbers, and of the lengths of short arrays, among operands.
+
+        Numbers count from the nearer end: all but the last 30 elements are 30 away from all of them.
+        """
+        if isinstance(nested, slice):
+            return self._distance([nested.start, nested.stop])
+        if isinstance(nested, dict):
+            return self._distance([*nested.values()])
+        if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
+            return sum(map(self._distance, nested))
+        if type(nested) in (int, float) or isinstance(nested, np.number):
+            number = abs(float(nested))
+            return int(min(number, abs(self.count - number))) if number < self.count else self.count
+        if isinstance(nested, np.ndarray) and nested.ndim:
+            far = self._distance(int(np.max(np.abs(nested), initial=0))) if nested.dtype.kind in "iu" else 0
+            return far + (len(nested) if 2 * len(nested) < self.count else 0)
+        return 0
 
     def standing_for(self, number: int, rows: Any, bounds: Any) -> Any:
         """What stands for an array or a list of known numbers; see Tape."""
@@ -232,14 +272,21 @@ class OutlineTape(Tape):
             return self.made(function.__name__, arguments, _LINEAR[function](*_stand_in(arguments)))
         if function not in _FUNCTIONS:
             self.fail(f"np.{function.__name__}")
-        if function in _WITH_POSITIONS and _largest_integer((arguments, settings)) > _SHORTEST:
-            self.fail(f"a large integer in np.{function.__name__}")
-        if function is np.interp and max(map(np.size, _stand_in(arguments[1:]))) > _SHORTEST:
+        if function is np.interp and max(map(np.size, _stand_in(arguments[1:]))) > _LARGEST_TABLE:
             self.fail("np.interp in a table of many numbers")
         made = function(*_stand_in(arguments), **_stand_in(settings))
         if isinstance(made, (list, tuple)):
             self.fail(f"several arrays of np.{function.__name__}")
-        return self.made(function.__name__, (arguments, settings), np.shape(made))
+        given = arguments, settings
+        if function in _LIKE and not _arrays_in((arguments[1:], settings))[1]:
+            return self.known_array((function.__name__, self.told(given)), np.shape(made))
+        return self.made(function.__name__, given, np.shape(made), self._distance(given) * (function in _MOVING))
+
+    def known_array(self, by: Any, shape: tuple[int, ...]) -> Any:
+        """An array of known numbers, of which there are as many as rows."""
+        made = self.made(by, None, shape)
+        self.known_arrays.add(made.position)
+        return made
 
     def transformed(self, name: str, f: Any, arguments: tuple[Any, ...], settings: dict[str, Any], by: Any) -> Any:
         """Derivatives, which follow from what the function does: they have a shape, and say of what they are."""
@@ -390,7 +437,9 @@ class Outlined(SymbolArray):
             tape.fail("an index of this kind")
         first = _first(parts[0], len(self)), *parts[1:]
         some = tuple([np.zeros(np.shape(one), int) if _is_unknown_index(one) else one for one in first])
-        return tape.made("[]", (self, index), np.shape(_stand_in(self)[some]))
+        # This library takes the items of vmap and scan, from any position
+        chosen = [] if is_seen_by_library() else [part for part in parts if type(part) in (int, slice)]
+        return tape.made("[]", (self, index), np.shape(_stand_in(self)[some]), tape._distance(chosen))
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Give up: arrays in an outline do not change."""
@@ -692,8 +741,8 @@ class _OneIteration(Iterations):
             return remade(nested, [self._again(*parts, by) for parts in zip(nested, before, strict=True)])
         if isinstance(nested, dict):
             return remade(nested, [self._again(part, before[name], by) for name, part in nested.items()])
-        if not isinstance(nested, Value) and not is_array(nested):
-            return nested if nested == before else _tape().fail("a state that counts")
+        if not isinstance(nested, Value) and not (is_array(nested) and nested.dtype == object):
+            return nested if np.array_equal(nested, before) else _tape().fail("a state that counts")
         return _tape().made(by, nested, np.shape(nested) if is_array(nested) else ())
 
     def _stacked(self, nested: Any, by: Any, count: int, axis: Any) -> Any:
@@ -703,9 +752,9 @@ class _OneIteration(Iterations):
         if isinstance(nested, (tuple, dict)):
             return _in_each(nested, lambda part: self._stacked(part, by, count, axis))
         shape = np.shape(nested) if is_array(nested) else ()
-        if type(nested) in (int, float):
-            by = (by, nested)
-        elif not (isinstance(nested, Value) or is_array(nested)) or not isinstance(axis, int):
+        if type(nested) in (int, float) and isinstance(axis, int):
+            return _tape().known_array((by, nested, axis), (count,))
+        if not (isinstance(nested, Value) or is_array(nested)) or not isinstance(axis, int):
             return _tape().fail("an iteration that gives no number or array")
         end = axis + len(shape) + 1 if axis < 0 else axis
         return _tape().made((by, axis), nested, (*shape[:end], count, *shape[end:]))
