@@ -8,6 +8,7 @@ import random
 import re
 import signal
 from collections import namedtuple
+from dataclasses import dataclass
 from functools import partial
 from unittest.mock import Mock
 
@@ -1127,3 +1128,16 @@ def test_functions_of_arrays_that_are_called_in_each_iteration(caplog):
     with caplog.at_level(logging.DEBUG, logger="micrograd"):
         assert mg.compile(function)(0.7, x) == pytest.approx(float(function(0.7, x)), rel=1e-12)
     assert "is traced for all" not in caplog.text
+
+
+@dataclass(frozen=True)
+class Part:
+    first: int
+    second: int
+
+
+def test_lists_that_grow_may_have_objects_in_them():
+    def made(count):
+        return [Part(number, 2 * count - number) for number in range(count)]
+
+    assert extrapolated([40, 48, 56], [made(40), made(48), made(56)], 100, {}) == made(100)

@@ -171,8 +171,8 @@ class OutlineTape(Tape):
             if by != "[]":
                 self.fail("what is computed of as many known numbers as there are rows")
             self.known_arrays.add(position)
-        if (rows := rows_in_use()) is not None:
-            rows.needed = max(rows.needed, distance + 2 * EDGE)
+        rows: Any = rows_in_use()
+        rows.needed = max(rows.needed, distance + 2 * EDGE)
         symbol = self._symbol(position, Symbol)
         if not shape:
             return symbol
