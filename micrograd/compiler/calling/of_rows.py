@@ -331,11 +331,7 @@ class ManyRows:
                 looked = None
                 try:
                     looked = self._looked(given, size, sizes, reached, answers)
-                    try:
-                        return self._made_of_few(given, size, looked, traces)
-                    except AskedError as error:
-                        looked = self._looked(given, size, sizes, reached, *error.args)
-                        return self._made_of_few(given, size, looked, traces)
+                    return self._made_as_asked(given, size, looked, reached, traces)
                 except _NeededError as error:
                     if _MORE_THAN_NEEDED * error.rows > size or not reached.is_current():
                         raise
@@ -354,6 +350,16 @@ class ManyRows:
         finally:
             if not reached.is_current():
                 reached.put_back(whole=True)
+
+    def _made_as_asked(
+        self, given: Structure, size: int, looked: _Looked, reached: ClosedOver, traces: Callable[[], None]
+    ) -> Specialised:
+        """The programs for so many rows, with a second look if few rows have other answers than the outline."""
+        try:
+            return self._made_of_few(given, size, looked, traces)
+        except AskedError as error:
+            looked = self._looked(given, size, looked.sizes, reached, *error.args)
+            return self._made_of_few(given, size, looked, traces)
 
     def _made_of_few(self, given: Structure, size: int, looked: _Looked, traces: Callable[[], None]) -> Specialised:
         """The programs for so many rows, made of those for three sizes.
@@ -681,7 +687,8 @@ class _OtherRows(Rows):
 
     def as_for_fewer(self, answer: bool) -> bool:
         """The answer that was given for the fewest rows, as programs of several sizes are to be alike."""
-        self._quick += [answer][: self._asked == len(self._quick)]
+        if self._asked == len(self._quick):
+            self._quick.append(answer)
         self._asked += 1
         return self._quick[self._asked - 1]
 

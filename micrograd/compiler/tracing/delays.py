@@ -56,15 +56,16 @@ def looked_at(rows: Rows) -> int:
 
 def in_sight(iterations: Iterable[Any], rows: Rows) -> Iterator[Any]:
     """What a loop of a few iterations goes through, which stand for many: rows take note of how many it takes."""
+    first = looked_at(rows)
     before: dict[Any, Any] | None = {}
     begin = 0
     for number, item in enumerate(iterations):
-        tape: Any = recorder_on_top()
-        if number == looked_at(rows):
-            before, begin = numbers_in(sys._getframe(1).f_locals), len(tape.operations)
-        elif number == looked_at(rows) + 1:
-            after = numbers_in(sys._getframe(1).f_locals)
-            rows.needed = max(rows.needed, iterations_needed(rows, tape, begin, before, after))
+        if first <= number <= first + 1:
+            tape: Any = recorder_on_top()
+            found = numbers_in(sys._getframe(1).f_locals)
+            if number > first:
+                rows.needed = max(rows.needed, iterations_needed(rows, tape, begin, before, found))
+            before, begin = found, len(tape.operations)
         yield item
 
 

@@ -272,7 +272,10 @@ class OutlineTape(Tape):
             return self.made(function.__name__, arguments, _LINEAR[function](*_stand_in(arguments)))
         if function not in _FUNCTIONS:
             self.fail(f"np.{function.__name__}")
-        if function is np.interp and max(map(np.size, _stand_in(arguments[1:]))) > _LARGEST_TABLE:
+        if (
+            function is np.interp
+            and max(map(np.size, _stand_in([*arguments[1:], *settings.values()]))) > _LARGEST_TABLE
+        ):
             self.fail("np.interp in a table of many numbers")
         made = function(*_stand_in(arguments), **_stand_in(settings))
         if isinstance(made, (list, tuple)):
@@ -280,7 +283,8 @@ class OutlineTape(Tape):
         given = arguments, settings
         if function in _LIKE and not _arrays_in((arguments[1:], settings))[1]:
             return self.known_array((function.__name__, self.told(given)), np.shape(made))
-        return self.made(function.__name__, given, np.shape(made), self._distance(given) * (function in _MOVING))
+        distance = self._distance(given) if function in _MOVING else 0
+        return self.made(function.__name__, given, np.shape(made), distance)
 
     def known_array(self, by: Any, shape: tuple[int, ...]) -> Any:
         """An array of known numbers, of which there are as many as rows."""
