@@ -457,6 +457,15 @@ class Rows(ContextEntry):
             count: how many iterations it has.
         """
 
+    def moved(self, made: int, arrays: Sequence[int], distances: Sequence[tuple[int, int]]) -> None:
+        """Notice an operation on arrays, which moves elements along axes.
+
+        Args:
+            made: the position of what it makes.
+            arrays: the positions of its operands.
+            distances: how far along which axes, by their lengths.
+        """
+
     def as_for_fewer(self, answer: bool) -> bool:
         """The answer to a question of quickness, which is the one that was given for the fewest rows."""
         raise NotImplementedError

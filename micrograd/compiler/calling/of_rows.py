@@ -46,7 +46,7 @@ from micrograd.compiler.passes.transposing import has_samples
 from micrograd.compiler.tracing import promotion
 from micrograd.compiler.tracing.indexing import with_indices
 from micrograd.compiler.tracing.iterations import BYTES_OF_AN_OPERATION
-from micrograd.compiler.tracing.outline import EDGE, AskedError, OutlineError, outline
+from micrograd.compiler.tracing.outline import EDGE, AskedError, OutlineError, farthest, outline
 from micrograd.compiler.tracing.tape import Tape
 from micrograd.compiler.tracing.trace import AbandonedError
 from micrograd.engine.tracer import tracer_on_top
@@ -441,8 +441,9 @@ class ManyRows:
                     outlines.append(outline(self._function, *each, rows=count, reached=reached, answers=answers))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
-        if every[0].needed > min(sizes):
-            raise _NeededError(every[0].needed)
+        needed = max(every[0].needed, farthest(every[0].moves, every[1].moves) + 2 * EDGE)
+        if needed > min(sizes):
+            raise _NeededError(needed)
         return every[0], outlines
 
     def _special(self, rows: _OtherRows, given: Structure, known: list[Any], answers: tuple[float, ...]) -> Specialised:
@@ -622,6 +623,7 @@ class _OtherRows(Rows):
     Attributes:
         count: how many there are to be.
         known: what was found of the known numbers that were met, each once, with all of their rows.
+        moves: the operations on arrays that an outline has; see farthest.
     """
 
     def __init__(
@@ -641,6 +643,7 @@ class _OtherRows(Rows):
         self.known: list[tuple[Any, ...]] = []
         self._numbers: dict[range, Any] = {}
         self._stands: list[Any] = []
+        self.moves: list[tuple[int, Sequence[int], Sequence[tuple[int, int]]]] = []
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for known numbers, or a range, that are as many as the rows, or a few more or fewer."""
@@ -684,6 +687,10 @@ class _OtherRows(Rows):
     def is_many(self, count: int) -> bool:
         """Whether there are as many as rows, or more."""
         return count >= self.count - EDGE
+
+    def moved(self, made: int, arrays: Sequence[int], distances: Sequence[tuple[int, int]]) -> None:
+        """Take a note of it."""
+        self.moves.append((made, arrays, distances))
 
     def as_for_fewer(self, answer: bool) -> bool:
         """The answer that was given for the fewest rows, as programs of several sizes are to be alike."""

@@ -124,7 +124,6 @@ class OutlineTape(Tape):
         self.taken: list[tuple[Sequence[Any], tuple[Any, ...]]] = []
         self.growing: list[Any] = []
         self.known_arrays: set[int] = set()
-        self._distances: dict[int, int] = {}
         self.nothing = _Nothing(self)._symbol(0, Symbol)
 
     def fail(self, what: str) -> NoReturn:
@@ -154,25 +153,24 @@ class OutlineTape(Tape):
             self.fail("an element")
         return super().position(operand, primitive, index)
 
-    def made(self, by: Any, operands: Any, shape: tuple[int, ...], distance: int = 0) -> Any:
+    def made(self, by: Any, operands: Any, shape: tuple[int, ...], distances: Sequence[tuple[int, int]] = ()) -> Any:
         """What an operation makes: an array, or one number.
 
         Args:
             by: what says which operation it is.
             operands: of the operation.
             shape: of what it makes.
-            distance: how far on the elements are that one is made of.
+            distances: how far on the elements are that one is made of, and how long the axis is.
         """
         self._check_length()
         position = self.operations.append_input((by, self.told(operands), shape))
         arrays, has_numbers = _arrays_in(operands)
-        self._distances[position] = distance = distance + max(map(self._distances.__getitem__, arrays), default=0)
+        rows: Any = rows_in_use()
+        rows.moved(position, arrays, distances)
         if arrays and not has_numbers and self.known_arrays.issuperset(arrays):
             if by != "[]":
                 self.fail("what is computed of as many known numbers as there are rows")
             self.known_arrays.add(position)
-        rows: Any = rows_in_use()
-        rows.needed = max(rows.needed, distance + 2 * EDGE)
         symbol = self._symbol(position, Symbol)
         if not shape:
             return symbol
@@ -283,8 +281,8 @@ class OutlineTape(Tape):
         given = arguments, settings
         if function in _LIKE and not _arrays_in((arguments[1:], settings))[1]:
             return self.known_array((function.__name__, self.told(given)), np.shape(made))
-        distance = self._distance(given) if function in _MOVING else 0
-        return self.made(function.__name__, given, np.shape(made), distance)
+        distances = [(self._distance(given), max(_longest(given), *np.shape(made), 0))] if function in _MOVING else ()
+        return self.made(function.__name__, given, np.shape(made), distances)
 
     def known_array(self, by: Any, shape: tuple[int, ...]) -> Any:
         """An array of known numbers, of which there are as many as rows."""
@@ -442,8 +440,10 @@ class Outlined(SymbolArray):
         first = _first(parts[0], len(self)), *parts[1:]
         some = tuple([np.zeros(np.shape(one), int) if _is_unknown_index(one) else one for one in first])
         # This library takes the items of vmap and scan, from any position
-        chosen = [] if is_seen_by_library() else [part for part in parts if type(part) in (int, slice)]
-        return tape.made("[]", (self, index), np.shape(_stand_in(self)[some]), tape._distance(chosen))
+        chosen = [] if is_seen_by_library() else [n for n, part in enumerate(parts) if type(part) in (int, slice)]
+        axes = self.shape if len(chosen) == len(parts) else (max(self.shape),) * len(parts)
+        distances = [(tape._distance(parts[n]), axes[n]) for n in chosen]
+        return tape.made("[]", (self, index), np.shape(_stand_in(self)[some]), distances)
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Give up: arrays in an outline do not change."""
@@ -689,6 +689,15 @@ def _tape() -> OutlineTape:
     return tape
 
 
+def _longest(nested: Any) -> int:
+    """The longest axis of the arrays, and the length of the longest list of rows, among operands."""
+    if isinstance(nested, dict):
+        return _longest([*nested.values()])
+    if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
+        return max(map(_longest, nested), default=0)
+    return len(nested) if isinstance(nested, OutlinedList) else max(np.shape(_stand_in(nested)), default=0)
+
+
 def _stand_in(x: Any) -> Any:
     """Numbers in the place of symbols, in nested lists, tuples and dicts."""
     if isinstance(x, (list, tuple, dict)):
@@ -829,6 +838,20 @@ def _unknown(nested: Any, count: int) -> Any:
     if nested is not None and not isinstance(nested, (Value, Outlined)):
         _tape().fail("a loop over known numbers")
     return nested
+
+
+def farthest(moves: Sequence[tuple[Any, ...]], of_fewer: Sequence[tuple[Any, ...]]) -> int:
+    """How far on elements are, along axes that get longer with the rows, that others are made of.
+
+    Args:
+        moves: the operations of an outline: position, operands, and how far each is along which axes.
+        of_fewer: those of an outline of fewer rows; if it has others, nobody asks.
+    """
+    found: dict[int, int] = {}
+    for (position, arrays, distances), (*_, others) in zip(moves, of_fewer, strict=False):
+        own = sum(far for (far, length), (_, less) in zip(distances, others, strict=False) if length != less)
+        found[position] = own + max([found.get(array, 0) for array in arrays], default=0)
+    return max(found.values(), default=0)
 
 
 def outline(
