@@ -421,7 +421,7 @@ class Rows(ContextEntry):
         chooses: whether iterations ask for the truth of numbers.
         choosing: what selects among branches then, by their code.
         count: how many rows there are.
-        needed: how many show what loops do, however many iterations they have; see delays.py.
+        needed: how many rows show what loops do, however many iterations they have; see delays.py.
     """
 
     sums_integers = counts = chooses = False
@@ -446,15 +446,20 @@ class Rows(ContextEntry):
         """Whether there are about as many as rows, of which few are traced."""
         raise NotImplementedError
 
-    def is_many(self, count: int) -> bool:
+    def grows(self, count: int) -> bool:
         """Whether so many iterations may stand for more of them."""
         return False
 
-    def goes_through(self, count: int) -> None:
+    def needs(self, iterations: float, count: int) -> None:
+        """Notice that so many iterations show what a loop does that has another number of them now."""
+        if iterations > count:
+            self.needed = max(self.needed, iterations * self.count / count)
+
+    def goes_through(self, *counts: int) -> None:
         """Notice that a loop begins, each of whose iterations is traced by itself.
 
         Args:
-            count: how many iterations it has.
+            counts: how many iterations it has; of zip, how many each of the things has that it goes through.
         """
 
     def moved(self, made: int, arrays: Sequence[int], distances: Sequence[tuple[int, int]]) -> None:

@@ -18,6 +18,7 @@ them. Their numbers are constants of the program.
 from __future__ import annotations
 
 import logging
+import math
 import operator
 from collections import OrderedDict
 from contextlib import suppress
@@ -335,7 +336,8 @@ class ManyRows:
                 except _NeededError as error:
                     if _MORE_THAN_NEEDED * error.rows > size or not reached.is_current():
                         raise
-                    sizes = _sizes(int(error.rows) + (size - int(error.rows)) % _STEP)
+                    few = math.ceil(error.rows)
+                    sizes = _sizes(few + (size - few) % _STEP)
                 except (OutlineError, UnlikeRowsError) as error:
                     # Some loops are found only among more iterations. Where rows are few, all are traced as soon
                     of_traces = looked is not None and (isinstance(error, _MemoryOfMapsError) or size < FEWEST_ROWS)
@@ -376,7 +378,8 @@ class ManyRows:
             seen = looked.looks if known else None
             does = looked.goes_in, looked.counts, looked.chooses
             quick = list[bool]()
-            others = [_OtherRows(size, count, seen, *does, quick) for count in sizes]
+            both = zip(sizes, looked.growing, strict=True)
+            others = [_OtherRows(size, count, seen, *does, quick, growing) for count, growing in both]
             programs = [
                 self._special(rows, each, known, looked.answers) for rows, each in zip(others, cut, strict=True)
             ]
@@ -401,7 +404,7 @@ class ManyRows:
         looks = _Looks(reached)
         goes_in = looks.may_go_into_loops()
 
-        def outlines_of(answers: Sequence[float]) -> tuple[_OtherRows, list[Any]]:
+        def outlines_of(answers: Sequence[float]) -> tuple[_OtherRows, list[Any], list[set[int]]]:
             run = partial(self._outlines, size, sizes, arguments, looks, answers)
             with reached.sources.restored():
                 if goes_in:
@@ -409,19 +412,19 @@ class ManyRows:
                 return run()
 
         try:
-            rows, outlines = outlines_of(answers)
+            rows, outlines, growing = outlines_of(answers)
         except AskedError:  # few rows answer; if all rows have other answers, the program will say so
             few = _OtherRows(size, sizes[-1], looks, goes_in, counts=goes_in, chooses=goes_in)
             with taking_rows(few):
                 special = self._make(Structure(arguments[-1]), in_lanes=True, answers=answers)
             answers = [question.answer for question in special.questions]
-            rows, outlines = outlines_of(answers)
+            rows, outlines, growing = outlines_of(answers)
         whole, *parts = outlines
         floats = floats_of(parts, whole)
         if not is_same(extrapolated(sizes, parts, size, floats), whole) or not reached.is_current():
             raise OutlineError("another number of rows is another program")
         does = goes_in, rows.counts, rows.chooses
-        return _Looked(sizes, arguments, looks, *does, rows.known, parts, floats, tuple(answers))
+        return _Looked(sizes, arguments, looks, *does, rows.known, parts, growing, floats, tuple(answers))
 
     def _outlines(
         self,
@@ -431,8 +434,11 @@ class ManyRows:
         looks: _Looks,
         answers: Sequence[float],
         reached: ClosedOver | None = None,
-    ) -> tuple[_OtherRows, list[Any]]:
-        """What stood for all rows, with the known numbers that were met, and an outline for all and for each size."""
+    ) -> tuple[_OtherRows, list[Any], list[set[int]]]:
+        """What stood for all rows, with the known numbers that were met, and an outline for all and for each size.
+
+        And how many iterations the loops have, for each size, that have more for all rows.
+        """
         for looking in (looks, None):  # pragma: no branch  # without a look, no numbers are known
             every, outlines = [], []
             for count, each in zip((size, *sizes), arguments, strict=True):
@@ -444,7 +450,8 @@ class ManyRows:
         needed = max(every[0].needed, farthest(every[0].moves, every[1].moves) + 2 * EDGE)
         if needed > min(sizes):
             raise _NeededError(needed)
-        return every[0], outlines
+        growing = [{n for n, more in zip(each.loops, every[0].loops, strict=False) if n != more} for each in every[1:]]
+        return every[0], outlines, growing
 
     def _special(self, rows: _OtherRows, given: Structure, known: list[Any], answers: tuple[float, ...]) -> Specialised:
         """The programs for fewer rows, which meet the same known numbers, for answers to what the function asks.
@@ -477,6 +484,7 @@ class _Looked(NamedTuple):
         counts, chooses: see Rows.
         known: the known numbers that are as many as the rows.
         outlines: of the sizes.
+        growing: for each size, how many iterations the loops have that have more for all rows.
         floats: which float stands for three that depend on the number of rows; see floats_of.
         answers: to what the function asks of numbers.
     """
@@ -489,6 +497,7 @@ class _Looked(NamedTuple):
     chooses: bool
     known: list[Any]
     outlines: list[Any]
+    growing: list[set[int]]
     floats: dict[tuple[float, ...], float]
     answers: tuple[float, ...]
 
@@ -554,9 +563,9 @@ class _Refusing(Rows):
             self._end(length)
         return known
 
-    def goes_through(self, count: int) -> None:
+    def goes_through(self, *counts: int) -> None:
         """Give up if a loop has many iterations."""
-        if count >= FEWEST_ITERATIONS:
+        if (count := max(counts, default=0)) >= FEWEST_ITERATIONS:
             self._end(count)
 
     def _end(self, count: int) -> NoReturn:
@@ -619,11 +628,13 @@ class _OtherRows(Rows):
         goes_in: whether loops in Python are looked into.
         counts, chooses: see Rows.
         quick: the answers to questions of quickness that were given for fewer rows, which this adds to.
+        growing: how many iterations those loops have that have more for more rows; None if nobody knows.
 
     Attributes:
         count: how many there are to be.
         known: what was found of the known numbers that were met, each once, with all of their rows.
         moves: the operations on arrays that an outline has; see farthest.
+        loops: how many iterations the loops have that were met.
     """
 
     def __init__(
@@ -635,8 +646,9 @@ class _OtherRows(Rows):
         counts: bool = False,
         chooses: bool = False,
         quick: list[bool] | None = None,
+        growing: set[int] | None = None,
     ) -> None:
-        self._quick, self._asked = [] if quick is None else quick, 0
+        self._quick, self._asked, self._growing = [] if quick is None else quick, 0, growing
         self._size, self.count, self._looks, self._goes_in = size, count, looks, goes_in
         self.counts, self.chooses = counts, chooses
         self.choosing = {}
@@ -644,6 +656,7 @@ class _OtherRows(Rows):
         self._numbers: dict[range, Any] = {}
         self._stands: list[Any] = []
         self.moves: list[tuple[int, Sequence[int], Sequence[tuple[int, int]]]] = []
+        self.loops: list[int] = []
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
         """What stands for known numbers, or a range, that are as many as the rows, or a few more or fewer."""
@@ -684,9 +697,13 @@ class _OtherRows(Rows):
         """Whether there are about as many as rows."""
         return counted.step == 1 and abs(len(counted) - self.count) <= EDGE
 
-    def is_many(self, count: int) -> bool:
-        """Whether there are as many as rows, or more."""
-        return count >= self.count - EDGE
+    def goes_through(self, *counts: int) -> None:
+        """Take a note of it."""
+        self.loops += counts
+
+    def grows(self, count: int) -> bool:
+        """Whether a loop of so many iterations has more of them for more rows; as long as nobody knows, a long one."""
+        return count >= self.count - EDGE if self._growing is None else count in self._growing
 
     def moved(self, made: int, arrays: Sequence[int], distances: Sequence[tuple[int, int]]) -> None:
         """Take a note of it."""

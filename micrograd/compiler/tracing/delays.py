@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from micrograd.loops import Rows
 
+_FEWEST = 5 * EDGE  # iterations
 _MOST = 1_000_000  # objects; of more, nobody knows
 _MOST_BITS = 1 << 34  # of sets of numbers
 _MOST_PAIRS = 1 << 29  # of numbers that are computed from others
@@ -49,14 +50,19 @@ _NUMBERS = frozenset((float, int, np.float64))
 _PLAIN = _NUMBERS | {bool, str, bytes, type(None), Value}
 
 
-def looked_at(rows: Rows) -> int:
-    """The iteration that is looked at: a late one, as the first ones may do something else."""
-    return rows.count - 2 * EDGE
+def looked_at(rows: Rows, count: int) -> int:
+    """The iteration of a loop that is looked at: a late one, as the first ones may do something else.
+
+    Where there are too few of them, rows take note of it.
+    """
+    if count <= 2 * EDGE:
+        rows.needs(_FEWEST, count)
+    return count - 2 * EDGE
 
 
-def in_sight(iterations: Iterable[Any], rows: Rows) -> Iterator[Any]:
+def in_sight(iterations: Iterable[Any], rows: Rows, count: int) -> Iterator[Any]:
     """What a loop of a few iterations goes through, which stand for many: rows take note of how many it takes."""
-    first = looked_at(rows)
+    first = looked_at(rows, count)
     before: dict[Any, Any] | None = {}
     begin = 0
     for number, item in enumerate(iterations):
@@ -64,18 +70,18 @@ def in_sight(iterations: Iterable[Any], rows: Rows) -> Iterator[Any]:
             tape: Any = recorder_on_top()
             found = numbers_in(sys._getframe(1).f_locals)
             if number > first:
-                rows.needed = max(rows.needed, iterations_needed(rows, tape, begin, before, found))
+                rows.needs(iterations_needed(count, tape, begin, before, found), count)
             before, begin = found, len(tape.operations)
         yield item
 
 
 def iterations_needed(
-    rows: Rows, tape: Any, begin: int, before: Mapping[Any, Any] | None, after: Mapping[Any, Any] | None
+    count: int, tape: Any, begin: int, before: Mapping[Any, Any] | None, after: Mapping[Any, Any] | None
 ) -> float:
     """How many iterations show what a loop does, however many it has; infinity where no number of them does.
 
     Args:
-        rows: what stands for the rows.
+        count: how many it has now.
         tape: the tape.
         begin: how many operations there were when an iteration began.
         before: the position on the tape of the number at each place, when it began; of an element that is
@@ -87,7 +93,7 @@ def iterations_needed(
     changing = [place for place, number in before.items() if after.get(place, number) != number]
     if any(isinstance(before[place], tuple) for place in changing):  # the number was known
         counts = any(isinstance(after[place], tuple) for place in changing)
-        return math.inf if counts else 2 * rows.count
+        return math.inf if counts else 2 * count
     if len(changing) * (len(tape.operations) - begin) > _MOST_BITS:
         return math.inf
     known: dict[int, int] = {}

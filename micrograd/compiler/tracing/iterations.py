@@ -76,24 +76,24 @@ class TracedOnce(Iterations):
 
     def of(self, function: Callable[..., Any], count: int, keeps_all: bool = False) -> Callable[..., Any]:
         """The function, which after its second iteration refuses a loop that does not fit into memory."""
-        tape, iterations = recorder_on_top(), 0
+        tape, iterations, rows = recorder_on_top(), 0, rows_in_use()
         if not isinstance(tape, Tape):
             return function
+        is_seen = rows is not None and not keeps_all and rows.grows(count)
+        seen = looked_at(rows, count) if rows is not None and is_seen else -1
 
         def run(*given: Any) -> Any:
             nonlocal iterations
-            begin, iterations, rows = len(tape.operations), iterations + 1, rows_in_use()
-            looks = rows is not None and not keeps_all and rows.is_many(count) and iterations == looked_at(rows)
-            before = numbers_in(given[0]) if looks else {}
+            begin, iterations = len(tape.operations), iterations + 1
+            before = numbers_in(given[0]) if iterations == seen else {}
             with self._keeping_all(keeps_all):
                 result = function(*given)
             if iterations == 2:  # the first one may have written what all have in common
                 size = tape.size_from(begin)
                 what = f"{count:,} iterations of {size:,} operations each, traced one by one,"
                 check_memory(count * size * BYTES_OF_AN_OPERATION, self._memory, what)
-            if looks and rows is not None:
-                needed = iterations_needed(rows, tape, begin, before, numbers_in(result[0]))
-                rows.needed = max(rows.needed, needed)
+            if rows is not None and iterations == seen:
+                rows.needs(iterations_needed(count, tape, begin, before, numbers_in(result[0])), count)
             return result
 
         return run

@@ -53,18 +53,18 @@ def through(function: Any, *given: Any, **settings: Any) -> Any:
     if function is range:
         function, given = None, (range(*given),)
     given = tuple(map(rows.given, given))
-    rows.goes_through(max((len(each) for each in given if isinstance(each, (range, list, np.ndarray))), default=0))
+    counts = [len(each) for each in given if isinstance(each, (range, list, np.ndarray))]
+    rows.goes_through(*counts)
     if isinstance(tape, OutlineTape) and any(_is_long(tape, each) for each in given):
         return _LongRows(tape, function, given, settings)
     if isinstance(tape, OutlineTape):
         return given[0] if function is None else function(*given, **settings)
-    is_many = any(isinstance(each, (range, list, np.ndarray)) and rows.is_many(len(each)) for each in given)
     if rows.counts:
         given = tuple([counts_of(each) if type(each) is range and rows.is_near(each) else each for each in given])
         if function is enumerate and isinstance(given[0], (list, np.ndarray)):
             function = _enumerated
     found = given[0] if function is None else function(*given, **settings)
-    return in_sight(found, rows) if is_many else found
+    return in_sight(found, rows, min(counts)) if any(map(rows.grows, counts)) else found
 
 
 def _enumerated(given: Any, start: int = 0) -> Any:
