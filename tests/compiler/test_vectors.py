@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 def _few_are_many(monkeypatch):
     """Keep dot products whole however few there are, and short ones, too: the numbers here are small integers."""
     monkeypatch.setattr(stage, "MANY", 0)
+    monkeypatch.setattr(stage, "MANY_ON_A_LEVEL", 0)
     monkeypatch.setattr(stage, "IN_ORDER", 1)
 
 
@@ -72,7 +74,7 @@ def assert_equal(function, leaves, backend):
     assert (found[1], found[2]) == (found[0], found[3])
 
 
-def test_a_recurrent_network_is_a_loop_and_has_nothing_whole():
+def test_a_recurrent_network_is_a_loop():
     w = matrix(1, 4, 4)
 
     def f(h):
@@ -80,7 +82,7 @@ def test_a_recurrent_network_is_a_loop_and_has_nothing_whole():
             h = [mg.tanh(s) for s in layer(w, h)]
         return h
 
-    assert graph_of(f, [0.5] * 4).whole == ()
+    assert len(graph_of(f, [0.5] * 4).whole) == 1
     kernels = mg.compile(f, backend="numpy").program([0.5] * 4).program.kernels
     assert [kernel.iterations for kernel in kernels if isinstance(kernel, Loop)] == [20, 19]
 
@@ -205,3 +207,71 @@ def test_random_programs_are_equal_bit_for_bit(backend, program):
         assert_equal(function, leaves, backend)
     except OverflowError:
         reject()
+
+
+def clipped(x):
+    """Small integers stay small integers."""
+    return np.minimum(np.maximum(x, -3.0), 3.0)
+
+
+RECURRENCES = {
+    "one product": lambda h, x, w, u: clipped(h @ w + x),
+    "two products in a sum": lambda h, x, w, u: clipped(h @ w + x @ u),
+    "two products, one after the other": lambda h, x, w, u: clipped(clipped(h @ w) @ u - x),
+    "from the left": lambda h, x, w, u: clipped(w.T @ h.T).T + x,
+    "the same matrix twice": lambda h, x, w, u: clipped(clipped(h @ w + x) @ w),
+    "with itself": lambda h, x, w, u: clipped(h @ h.T) @ x,
+    "gates": lambda h, x, w, u: clipped((h @ w) * (x @ u) + h),
+    "columns apart": lambda h, x, w, u: clipped(np.concatenate([h[:, 1:], h[:, :1]], axis=1) @ w),
+    "a part stays": lambda h, x, w, u: np.concatenate([h[:1], clipped(h[1:] @ w)], axis=0),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("step", RECURRENCES.values(), ids=RECURRENCES)
+@settings(max_examples=3)
+@given(st.integers(0, 99), st.integers(8, 20), st.sampled_from([(2, 3), (3, 3), (4, 2)]), st.booleans(), st.booleans())
+def test_products_of_matrices_in_loops(backend, step, seed, iterations, shape, is_scan, has_gradient):
+    rows, columns = shape
+    rng = np.random.default_rng(seed)
+    sizes = [(columns, columns), (columns, columns), (rows, columns), (iterations, rows, columns)]
+    numbers = [rng.integers(-1, 2, size).astype(float) for size in sizes]
+
+    def f(w, u, h, xs):
+        if is_scan:
+            h, sums = mg.scan(lambda h, x: ((h := step(h, x, w, u)), h.sum()), h, xs)
+            return (h * h).sum() + sum(sums)
+        for x in xs:
+            h = step(h, x, w, u)
+        return (h * h).sum()
+
+    derivative = mg.value_and_grad(f, argnums=(0, 1, 2, 3)) if has_gradient else f
+    found, eager = mg.compile(derivative, backend=backend)(*numbers), derivative(*numbers)
+    if not has_gradient:
+        assert found == eager
+    elif max(float(np.abs(np.asarray(each, dtype=float)).max()) for each in eager[1]) < 2**52:  # else nothing is exact
+        assert found[0] == eager[0]
+        assert all(map(np.array_equal, found[1], eager[1]))
+
+
+def test_kernels_of_products_that_stay_whole_are_those_of_their_terms(monkeypatch):
+    """And far fewer numbers are looked at to find them: two matrices, not all products of their elements."""
+    rng = np.random.default_rng(0)
+
+    def loss(w, h, xs):
+        h, _ = mg.scan(lambda h, x: (np.tanh(h @ w + x), 0.0), h, xs)
+        return (h * h).sum()
+
+    def kernels_of():
+        fast = mg.compile(mg.value_and_grad(loss))
+        result = fast(rng.normal(size=(4, 4)), rng.normal(size=(3, 4)), rng.normal(size=(20, 3, 4)))
+        assert np.isfinite(result[1]).all()
+        return [
+            (type(kernel).__name__, kernel.iterations if isinstance(kernel, Loop) else 1)
+            for kernel in fast.program().program.kernels
+        ]
+
+    whole = kernels_of()
+    monkeypatch.setattr(stage, "MANY_ON_A_LEVEL", 1 << 60)
+    assert kernels_of() == whole
+    assert [iterations for kind, iterations in whole if kind == "Loop"] == [20, 19]

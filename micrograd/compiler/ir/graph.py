@@ -23,12 +23,13 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.traversals import Edges, Rows
+from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.numbers import distinct, no_integers, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from micrograd.compiler.ir.vectors import Combinations, Dots
+    from micrograd.compiler.ir.vectors import Combinations
     from micrograd.compiler.numbers import Booleans, Floats, Integers, Kinds
     from micrograd.engine.primitive import Primitive
 
@@ -201,6 +202,25 @@ class Graph:
         parts = [Terms.one_by_one(part) for part in self.whole if not any(part is one for one in kept)]
         terms = Terms.sorted([self.terms, *parts]) if parts else self.terms
         return replace(self, terms=terms, whole=tuple(kept))
+
+    def with_products_of(self, levels: Integers) -> Terms:
+        """The terms, and one product of each dot product that is whole: on a level, each is of other elements.
+
+        Args:
+            levels: of the nodes.
+        """
+        parts = [self.terms]
+        for part in self.whole:
+            if isinstance(part, Dots):
+                factors = []
+                for vectors in (part.first, part.second):
+                    uses = levels[part.owner] * len(part.elements) + vectors
+                    order = np.argsort(uses, kind="stable")
+                    number = np.empty(len(order), dtype=np.int64)
+                    number[order] = np.arange(len(order)) - np.searchsorted(uses[order], uses[order])
+                    factors.append(part.elements[vectors, number % part.length])
+                parts.append(Terms(part.owner, np.ones(len(part.owner)), *factors))
+        return Terms.sorted(parts) if len(parts) > 1 else self.terms
 
     def levels(self, calls: Sequence[tuple[Integers, Integers]] = ()) -> Integers:
         """For each node, how many steps it is from what is given.

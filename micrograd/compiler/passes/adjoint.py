@@ -28,7 +28,7 @@ from micrograd.compiler.ir.vectors import Combinations, Dots
 from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.checks import may_raise
-from micrograd.compiler.passes.normalise import ARITHMETIC, flatten
+from micrograd.compiler.passes.normalise import ARITHMETIC, flatten, term_by_term
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine.tracer import Tracer
@@ -115,6 +115,7 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     """
     if not len(wanted):
         return graph
+    graph = term_by_term(graph)
     made = flatten(_with_adjoints(graph, wanted), first=graph.size)
     return replace(made, terms=Terms.joined([graph.terms, made.terms]))
 

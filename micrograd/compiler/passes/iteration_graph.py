@@ -15,16 +15,19 @@ Every operand of every iteration is looked at. Iterations at the begin or at the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from micrograd.compiler.ir.graph import ONE, OTHER, Applications, Graph, Terms
+from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS, OUTSIDE, numbered
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.compiler.passes.repeats import Repeat
 
@@ -67,6 +70,40 @@ class IterationGraph:
     given_owners: Integers
 
 
+class _Vectors(NamedTuple):
+    """The vectors that the dot products of iterations are of, if these stay whole.
+
+    Attributes:
+        elements: of each vector of each iteration, of shape (iterations, vectors, length).
+        first, second: which vectors those of an iteration are of.
+        fits: which iterations are alike in this.
+    """
+
+    elements: Integers
+    first: Integers
+    second: Integers
+    fits: Booleans
+
+
+def _dots_of(graph: Graph, repeat: Repeat) -> list[tuple[Dots, Integers]]:
+    """The dot products that iterations have, and which rows of each are theirs."""
+    parts = zip(graph.whole, repeat.dots, strict=True)
+    return [(part, rows) for part, rows in parts if isinstance(part, Dots) and rows.size]
+
+
+def _vectors_of(graph: Graph, repeat: Repeat) -> list[_Vectors]:
+    """Those of each part of a graph."""
+    found = []
+    for dots, rows in _dots_of(graph, repeat):
+        which = np.concatenate([dots.first[rows], dots.second[rows]], axis=1)
+        _, examples, number = np.unique(which[repeat.iterations // 2], return_index=True, return_inverse=True)
+        vectors = which[:, examples]
+        fits = (which == vectors[:, number]).all(axis=1)
+        first, second = number.reshape(2, -1)
+        found.append(_Vectors(dots.elements[vectors], first, second, fits))
+    return found
+
+
 class _Operands:
     """All operands of all iterations, side by side: a row for each iteration.
 
@@ -76,6 +113,7 @@ class _Operands:
         owners: of nodes of an iteration, which one.
         lags: how many iterations before.
         steps: how far they move at each iteration.
+        vectors: those that dot products are of; their elements come last among the operands.
     """
 
     def __init__(self, graph: Graph, repeat: Repeat, position: Integers) -> None:
@@ -84,7 +122,9 @@ class _Operands:
             application.operands[rows].reshape(repeat.iterations, -1)
             for application, rows in zip(graph.applications, repeat.applications, strict=True)
         ]
-        self.nodes = nodes = np.concatenate([*terms, *applied], axis=1)
+        self.vectors = _vectors_of(graph, repeat)
+        elements = [each.elements.reshape(repeat.iterations, -1) for each in self.vectors]
+        self.nodes = nodes = np.concatenate([*terms, *applied, *elements], axis=1)
         iterations, own = repeat.nodes.shape
         numbers = numbered(repeat.nodes, graph.size)[nodes]
         self.outside = numbers == OUTSIDE
@@ -126,7 +166,7 @@ class _Operands:
         self.fits[:, uneven] = self.in_a_table[:, uneven]
 
 
-def _read_alike(graph: Graph, repeat: Repeat, groups: Integers) -> Integers:
+def _read_alike(graph: Graph, repeat: Repeat, vectors: Sequence[_Vectors], groups: Integers) -> Integers:
     """For each operand of an iteration a number, the same for those that one kernel may read."""
     index_of = np.zeros(graph.size, dtype=np.int64)
     index_of[repeat.nodes[0]] = np.arange(repeat.nodes.shape[1])
@@ -136,6 +176,8 @@ def _read_alike(graph: Graph, repeat: Repeat, groups: Integers) -> Integers:
     for application, rows in zip(graph.applications, repeat.applications, strict=True):
         nodes, count = index_of[application.nodes[rows[0]]], application.operands.shape[1]
         parts.append(np.stack([np.repeat(repeat.alike[nodes], count), np.tile(np.arange(count), len(nodes))]))
+    for number, each in enumerate(vectors):
+        parts.append(np.broadcast_to([[-1 - number], [0]], (2, each.elements[0].size)))
     return different_rows(np.append(np.concatenate(parts, axis=1), groups[None, :], axis=0).T)[1]
 
 
@@ -164,9 +206,10 @@ def iteration_graph_of(
     steps = results[middle + 1] - results[middle]
     evenly = results == results[middle] + (np.arange(repeat.iterations)[:, None] - middle) * steps
     others_fit = (coefficients == coefficients[middle]).all(axis=1) & evenly.all(axis=1)
+    others_fit &= np.logical_and.reduce([np.ones(repeat.iterations, dtype=bool), *(v.fits for v in operands.vectors)])
     begin, end = _longest(operands.fits.all(axis=1) & others_fit)
     if end - begin < repeat.iterations - _LEFT_OUT:
-        operands.with_tables(_read_alike(graph, repeat, group[operands.nodes[middle]]))
+        operands.with_tables(_read_alike(graph, repeat, operands.vectors, group[operands.nodes[middle]]))
         begin, end = _longest(operands.fits.all(axis=1) & others_fit)
     # What stands for nodes of an iteration before the first may be several things: then these iterations are no part
     # of the loop.
@@ -222,17 +265,20 @@ def _iteration_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: i
     first, which = different_rows(described)
     number[is_read] = repeat.nodes.shape[1] + which
     sources, iteration_steps, owners, lags, columns = described[first].T
-    made = _graph(graph, repeat, number, sources, (owners >= 0) | (columns >= 0))
+    made = _graph(graph, repeat, operands.vectors, number, sources, (owners >= 0) | (columns >= 0))
     before = {"given": given[:, 2], "given_iterations": given[:, 0], "given_owners": given[:, 1]}
     return IterationGraph(repeat, made, sources, iteration_steps, owners, lags, columns, found[:, order], **before)
 
 
-def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers, moves: Booleans) -> Graph:
+def _graph(
+    graph: Graph, repeat: Repeat, vectors: Sequence[_Vectors], number: Integers, sources: Integers, moves: Booleans
+) -> Graph:
     """The graph of the first iteration.
 
     Args:
         graph: the whole graph.
         repeat: the iterations of the loop.
+        vectors: of their dot products.
         number: which node of the new graph each operand is.
         sources: which nodes of the whole graph those are that come after the iteration's own.
         moves: which of them are something else at each iteration, and so no constants.
@@ -252,6 +298,12 @@ def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers, mo
             nodes = index_of[application.nodes[chosen]]
             applications.append(Applications(application.primitive, nodes, number[begin:end].reshape(operands.shape)))
         begin = end
+    whole = list[Dots]()
+    for each, (part, (chosen, *_)) in zip(vectors, _dots_of(graph, repeat), strict=True):
+        end = begin + each.elements[0].size
+        elements = number[begin:end].reshape(each.elements[0].shape)
+        whole.append(Dots(elements, index_of[part.owner[chosen]], each.first, each.second))
+        begin = end
 
     def of_own(marks: Booleans) -> Booleans:
         return np.append(marks[own], np.zeros(len(sources), dtype=bool))
@@ -269,4 +321,5 @@ def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers, mo
         differentiable=np.zeros(size, dtype=bool),
         unordered=of_own(graph.unordered),
         from_zero=of_own(graph.from_zero),
+        whole=tuple(whole),
     )

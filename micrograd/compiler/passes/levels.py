@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from micrograd.compiler.ir.graph import ONE
+from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.repeats import Operands, Stretches, better, counted, numbered, repeats, same_operands
 
@@ -50,10 +51,10 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
     """The levels of all nodes, where some are late, and the stretches that repeat then, which begin and end together.
 
     Args:
-        graph: in normal form, with no terms that stay whole.
+        graph: in normal form, in which no more stays whole than dot products.
         levels: of its nodes; 0 for what is given.
     """
-    operands = Operands.of(graph)
+    operands = Operands.of(graph, levels)
     stretches = _same(graph, levels, operands)
     if stretches is None or 2 * stretches.of_iterations() < graph.is_made().sum():
         moved = _after_the_longest(graph, levels, operands)
@@ -68,7 +69,9 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
         if part is None:
             break
         tried.add(part)
-        levels, stretches = better(graph, (levels, stretches), _delayed(graph, levels, operands, *part), operands)
+        late = _delayed(graph, levels, operands, *part)
+        if not graph.whole or _is_order(graph, late):
+            levels, stretches = better(graph, (levels, stretches), late, operands)
     found = _aligned(graph, levels, stretches, operands)
     short = _without_multiples(stretches)
     if len(short.found) < len(stretches.found):
@@ -168,7 +171,7 @@ def _aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Ope
     """The levels of all nodes, where iterations begin and end together, and the stretches that repeat then.
 
     Args:
-        graph: in normal form, with no terms that stay whole.
+        graph: in normal form, in which no more stays whole than dot products.
         levels: of its nodes; 0 for what is given.
         stretches: of these levels.
         operands: of its nodes.
@@ -395,6 +398,11 @@ def _is_order(graph: Graph, levels: Integers) -> bool:
     terms = graph.terms
     owners = levels[terms.owner]
     highest = np.array([below[table].max(initial=0) for table in graph.tables])
+    for part in graph.whole:
+        assert isinstance(part, Dots)  # combinations are on no levels but their own
+        of_vectors = levels[part.elements].max(axis=1)
+        if (np.maximum(of_vectors[part.first], of_vectors[part.second]) >= levels[part.owner]).any():
+            return False
     return (
         bool((below[terms.first] < owners).all() and (below[terms.second] < owners).all())
         and all(bool((below[each.operands] < levels[each.nodes, None]).all()) for each in graph.applications)

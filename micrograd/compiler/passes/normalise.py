@@ -46,6 +46,7 @@ ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
 }
 
 MANY = 1 << 17  # fewer terms of long dot products are taken one by one
+MANY_ON_A_LEVEL = 1 << 10  # fewer terms of long dot products in each iteration of a loop, too
 
 
 def normalise(columns: Columns) -> Graph:
@@ -53,7 +54,7 @@ def normalise(columns: Columns) -> Graph:
     graph = flatten(_in_terms(columns)).without_the_unused()  # flat, it is not as deep, and quicker to walk through
     unreached = graph.operands(differentiable=True).out_of_reach(graph.differentiated)
     graph = flatten(_with_maxima(replace(graph, differentiable=~unreached))).without_the_unused()
-    return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
+    return graph.expanded() if graph.whole and _have_few_terms(graph) else graph
 
 
 def _in_terms(columns: Columns) -> Graph:
@@ -115,16 +116,32 @@ def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
     ]
 
 
-def _comes_level_after_level(graph: Graph) -> bool:
+def term_by_term(graph: Graph) -> Graph:
+    """The graph without dot products that are whole and may be parts of a loop: no adjoint of theirs would be."""
+    return graph.expanded() if graph.whole and are_in_loops(graph) else graph
+
+
+def are_in_loops(graph: Graph) -> bool:
     """Whether there is a vector whose dot products are on so many levels that they may be parts of a loop."""
     levels = graph.levels()
     for dots in graph.whole:
-        assert isinstance(dots, Dots)  # there are no others yet
-        of_level = levels[dots.owner] * len(dots.elements)
-        uses = distinct(np.concatenate([of_level + dots.first, of_level + dots.second]))
-        if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_ITERATIONS:
-            return True
+        if isinstance(dots, Dots):
+            of_level = levels[dots.owner] * len(dots.elements)
+            uses = distinct(np.concatenate([of_level + dots.first, of_level + dots.second]))
+            if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_ITERATIONS:
+                return True
     return False
+
+
+def _have_few_terms(graph: Graph) -> bool:
+    """Whether dot products that are on many levels have few terms on each of them."""
+    if not are_in_loops(graph):
+        return False
+    levels = graph.levels()
+    terms = np.zeros(graph.size, dtype=np.int64)
+    for dots in graph.whole:
+        terms += dots.length * np.bincount(levels[dots.nodes[:, 0]], minlength=graph.size)
+    return int(terms.max()) < MANY_ON_A_LEVEL
 
 
 def _with_maxima(graph: Graph) -> Graph:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
+from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.passes.alike import different_rows
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Repeat:
         alike: for each node of a turn a number: the same for nodes of one level that are made in the same way.
         terms: which terms of the graph are theirs, of shape (iterations, terms of an iteration).
         applications: for each of the graph's applications, which of its rows are theirs, in the same way.
+        dots: for each part of the graph that is whole, which of its dot products are theirs, in the same way.
     """
 
     first: int
@@ -59,6 +61,7 @@ class Repeat:
     alike: Integers
     terms: Integers
     applications: tuple[Integers, ...]
+    dots: tuple[Integers, ...]
 
     @property
     def iterations(self) -> int:
@@ -79,15 +82,16 @@ class Repeat:
             self.alike,
             self.terms[begin:end],
             tuple(rows[begin:end] for rows in self.applications),
+            tuple(rows[begin:end] for rows in self.dots),
         )
 
 
 @dataclass(frozen=True)
 class Operands:
-    """The operands of all nodes.
+    """The operands of all nodes; of a dot product that is whole only two, an element of each vector.
 
     Attributes:
-        numbers: those of a node lie side by side: two of each term, or those of a primitive.
+        numbers: those of a node lie side by side: two of each term, and of a dot product; or those of a primitive.
         starts: where those of each node begin.
         counts: how many each node has.
         is_given: which nodes are given, and no constants.
@@ -99,9 +103,9 @@ class Operands:
     is_given: Booleans
 
     @staticmethod
-    def of(graph: Graph) -> Operands:
-        """Those of a graph."""
-        terms = graph.terms
+    def of(graph: Graph, levels: Integers) -> Operands:
+        """Those of a graph, given the levels of its nodes."""
+        terms = graph.with_products_of(levels)
         counts = 2 * np.bincount(terms.owner, minlength=graph.size)
         starts, end = np.cumsum(counts) - counts, 2 * len(terms.owner)
         parts = [np.stack([terms.first, terms.second], axis=1).ravel()]
@@ -160,6 +164,7 @@ def repeats(graph: Graph, levels: Integers, stretches: Stretches) -> list[Repeat
     """The iterations of stretches of levels that repeat, from the first to the last."""
     order, starts, kinds = stretches.order, stretches.starts, stretches.kinds
     made_by, row = _made_by(graph)
+    part, row_of_dots = _parts_of(graph)
     counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side
     first_terms = np.cumsum(counts) - counts
     found = []
@@ -169,7 +174,8 @@ def repeats(graph: Graph, levels: Integers, stretches: Stretches) -> list[Repeat
         of_iteration = counts[of_iterations[0]]
         terms = np.repeat(first_terms[of_iterations], of_iteration, axis=1) + counted(of_iteration)
         rows = [row[of_iterations[:, made_by[of_iterations[0]] == number]] for number in range(len(graph.applications))]
-        found.append(Repeat(first, period, of_iterations, alike, terms, tuple(rows)))
+        dots = [row_of_dots[of_iterations[:, part[of_iterations[0]] == n]] for n in range(1, 1 + len(graph.whole))]
+        found.append(Repeat(first, period, of_iterations, alike, terms, tuple(rows), tuple(dots)))
     return found
 
 
@@ -243,15 +249,25 @@ def _made_by(graph: Graph) -> tuple[Integers, Integers]:
     return made_by, row
 
 
+def _parts_of(graph: Graph) -> tuple[Integers, Integers]:
+    """For each node the number of the part with its dot product, from 1 on, and the row there; 0 if it has none."""
+    part, row = np.zeros(graph.size, dtype=np.int64), np.zeros(graph.size, dtype=np.int64)
+    for number, dots in enumerate(graph.whole, 1):
+        if isinstance(dots, Dots):
+            part[dots.owner], row[dots.owner] = number, np.arange(len(dots.owner))
+    return part, row
+
+
 def _kinds(graph: Graph, made_by: Integers, counts: Integers) -> Integers:
     """For each node a number that says how it is made, and from how many terms; nodes of one number may be alike."""
     kinds = made_by.copy()
-    for numbers in (graph.kind, counts, graph.from_zero, graph.unordered):
+    for numbers in (graph.kind, counts, graph.from_zero, graph.unordered, _parts_of(graph)[0]):
         if numbers.any():
             kinds = kinds * (int(numbers.max()) + 1) + numbers
     takes = [application.nodes for application in graph.applications if application.primitive is TAKE]
     end = int(kinds.max(initial=0)) + 1
-    for nodes in (*takes, *(part.nodes for part in graph.whole)):  # they are not rolled: each is a kind of its own
+    combinations = [part.nodes for part in graph.whole if not isinstance(part, Dots)]
+    for nodes in (*takes, *combinations):  # they are not rolled: each is a kind of its own
         kinds[nodes] = end + np.arange(nodes.size).reshape(nodes.shape)
         end += nodes.size
     return kinds

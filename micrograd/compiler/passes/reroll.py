@@ -30,11 +30,13 @@ from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, are_even, step, stretches
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
+from micrograd.compiler.ir.vectors import Combinations
 from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
 from micrograd.compiler.passes.iteration_graph import iteration_graph_of
 from micrograd.compiler.passes.levels import with_late
+from micrograd.compiler.passes.normalise import are_in_loops
 from micrograd.compiler.passes.placing import CONSTANTS
 from micrograd.compiler.passes.repeats import Stretches, repeats
 from micrograd.compiler.passes.sums import Owners, Sums
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.compiler.ir.graph import Applications, Graph
-    from micrograd.compiler.ir.vectors import Combinations, Dots
+    from micrograd.compiler.ir.vectors import Dots
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.passes.alone import Made
     from micrograd.compiler.passes.iteration_graph import IterationGraph
@@ -69,13 +71,11 @@ def reroll(graph: Graph, start: int, calls: Sequence[tuple[Integers, Integers]] 
     Returns:
         The program. The inputs lie in its buffer in order, and the gradients one after the other.
     """
-    rolling = _Rolling(graph, Layout(), numbers())
-    rolling.calls = calls
-    for nodes in (*graph.inputs, graph.seeds):
-        rolling.lay_out(nodes)
-        rolling.layout.end = max(rolling.layout.end, start)
-    gradients = rolling.reserve(graph.gradients)
-    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=True)
+    with_loops = os.environ.get("MICROGRAD_LOOPS") != "0"
+    rolling, gradients = _rolled(graph, start, calls, with_loops)
+    if with_loops and graph.whole and are_in_loops(graph) and not any(type(each) is Loop for each in rolling.kernels):
+        graph = graph.expanded()
+        rolling, gradients = _rolled(graph, start, calls, with_loops)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs, count = rolling.outputs(graph.outputs), len(graph.outputs) - graph.answers - graph.read
     outputs = np.append(rolling.with_checks(outputs[:count], to_look_at(graph)), outputs[count:])
@@ -91,6 +91,20 @@ def reroll(graph: Graph, start: int, calls: Sequence[tuple[Integers, Integers]] 
         constants=tuple(rolling.layout.constants),
         arrays=np.array(rolling.layout.arrays).reshape(-1, 2),
     )
+
+
+def _rolled(
+    graph: Graph, start: int, calls: Sequence[tuple[Integers, Integers]], with_loops: bool
+) -> tuple[_Rolling, slice]:
+    """What is rolled of a graph, and where the gradients are."""
+    rolling = _Rolling(graph, Layout(), numbers())
+    rolling.calls = calls
+    for nodes in (*graph.inputs, graph.seeds):
+        rolling.lay_out(nodes)
+        rolling.layout.end = max(rolling.layout.end, start)
+    gradients = rolling.reserve(graph.gradients)
+    rolling.roll(with_loops, with_singles=True)
+    return rolling, gradients
 
 
 class _ByLevel(NamedTuple):
@@ -143,7 +157,7 @@ class _Rolling(Sums):
         self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []
         levels = given * self.graph.is_made()
         stretches: Stretches | None = None
-        if with_loops and not len(self.calls) and not self.graph.whole:
+        if with_loops and not len(self.calls) and not any(isinstance(part, Combinations) for part in self.graph.whole):
             levels, stretches = with_late(self.graph, levels)
         elif with_loops:
             stretches = Stretches.of(self.graph, levels)

@@ -51,33 +51,59 @@ _MANY_BLOCKS = 32  # runs of terms, as the states of a loop are; the sum of each
 def in_pieces(graph: Graph) -> Graph:
     """The graph in which what is whole is of one piece: a sum has one dot product, and a row of results is made alike.
 
-    Where it is not, terms are taken one by one.
+    Several dot products of a sum become a longer one, and rows that are not made alike are taken term by term.
     """
     if not graph.whole:
         return graph
-    # Terms, and what is whole, of each node
-    times = np.bincount(
-        np.concatenate([graph.terms.owner, *(part.nodes.ravel() for part in graph.whole)]), minlength=graph.size
-    )
-    dots_of = np.bincount(
-        np.concatenate([no_integers(), *(part.owner for part in graph.whole if isinstance(part, Dots))]),
-        minlength=graph.size,
-    )
+    dots, others = [part for part in graph.whole if isinstance(part, Dots)], list[Dots | Combinations]()
+    in_terms = np.bincount(graph.terms.owner, minlength=graph.size)
     is_gradient = np.zeros(graph.size, dtype=bool)
     is_gradient[graph.gradients] = True
     marks = np.stack([is_gradient, graph.from_zero])
-    kept: list[Dots | Combinations] = []
-    others: list[Dots | Combinations] = []
+    in_whole = np.bincount(np.concatenate([part.nodes.ravel() for part in graph.whole]), minlength=graph.size)
+    in_dots = np.bincount(np.concatenate([no_integers(), *(part.owner for part in dots)]), minlength=graph.size)
+    whole_dots = [*_of_one_piece(dots, in_dots)]
+    kept: list[Dots | Combinations] = [*whole_dots]
     for part in graph.whole:
-        if isinstance(part, Dots):
-            even = dots_of[part.owner] == 1
-        else:
-            even = (times[part.nodes] == 1).all(axis=1)
+        if isinstance(part, Combinations):
+            even = (in_terms[part.nodes] + in_whole[part.nodes] == 1).all(axis=1)
             even &= (marks[:, part.nodes] == marks[:, part.nodes[:, :1]]).all(axis=(0, 2))
-        for parts, rows in ((kept, even), (others, ~even)):
-            if rows.any():
-                parts.append(part.chosen(np.flatnonzero(rows)))
+            for parts, rows in ((kept, even), (others, ~even)):
+                if rows.any():
+                    parts.append(part.chosen(np.flatnonzero(rows)))
+    stays = np.zeros(graph.size, dtype=bool)
+    for part in whole_dots:
+        stays[part.owner] = True
+    others += [part.chosen(np.flatnonzero(~stays[part.owner])) for part in dots if not stays[part.owner].all()]
     return replace(graph, whole=(*kept, *others)).expanded(kept)
+
+
+def _of_one_piece(parts: list[Dots], in_dots: Integers) -> Iterator[Dots]:
+    """The dot products of sums that have one, and longer ones for those of several, if these have vectors in common.
+
+    Args:
+        parts: the dot products.
+        in_dots: how many each node has.
+    """
+    for part in parts:
+        if (rows := np.flatnonzero(in_dots[part.owner] == 1)).size:
+            yield part.chosen(rows)
+    number = np.repeat(np.arange(len(parts)), [len(part.owner) for part in parts])
+    owner, first, second = (
+        np.concatenate([no_integers(), *(getattr(part, name) for part in parts)])
+        for name in ("owner", "first", "second")
+    )
+    several: Integers = np.flatnonzero(in_dots[owner] > 1)
+    several = several[np.argsort(owner[several], kind="stable")]
+    for (count,), chosen in alike_rows(in_dots[owner[several]][:, None]) if several.size else ():
+        together = several[chosen].reshape(-1, count)
+        for of_parts, alike in alike_rows(number[together]):
+            vectors = np.concatenate([first[together[alike]], second[together[alike]]])
+            examples, which = different_rows(vectors)
+            columns = zip(of_parts.tolist(), vectors[examples].T, strict=True)
+            elements = np.concatenate([parts[part].elements[column] for part, column in columns], axis=1)
+            if 2 * elements.size <= len(alike) * elements.shape[1]:
+                yield Dots(elements, owner[together[alike, 0]], *which.reshape(2, -1))
 
 
 class _Run(NamedTuple):
@@ -281,8 +307,8 @@ class Sums(Placing):
         positions: list[Positions] = []
         for which in (first, second):
             used, rows = np.unique(which, return_inverse=True)
-            matrix = self.positions(vectors[used], across=bool(positions) and positions[0].lie_apart())
-            positions.append(Positions.of(matrix).rows(rows.ravel()))
+            found = self.operand(vectors[used], across=bool(positions) and positions[0].lie_apart())
+            positions.append(found.rows(rows.ravel()))
         return positions
 
     def _combinations(self, part: Combinations) -> Iterator[_Alike]:
