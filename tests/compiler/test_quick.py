@@ -208,11 +208,13 @@ class TestNative:
             return len(gc.get_objects()), sys.getrefcount(x), sys.getrefcount(None)
 
         call()
-        before = count()
-        call()
-        objects, of_x, of_none = (abs(now - then) for now, then in zip(count(), before, strict=True))
-        assert of_x == 0
-        assert max(objects, of_none) < 100
+        found = []
+        for _ in range(3):  # objects of other tests may come and go meanwhile
+            before = count()
+            call()
+            found.append([abs(now - then) for now, then in zip(count(), before, strict=True)])
+        assert min(of_x for _, of_x, _ in found) == 0
+        assert min(max(objects, of_none) for objects, _, of_none in found) < 100
 
     def test_threads_whose_calls_are_of_other_kinds(self, weights):
         fast = mg.compile(lambda x, y: weights[0] * x + mg.sin(y))
