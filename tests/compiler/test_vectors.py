@@ -254,6 +254,22 @@ def test_products_of_matrices_in_loops(backend, step, seed, iterations, shape, i
         assert all(map(np.array_equal, found[1], eager[1]))
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_backward_through_products_in_loops(backend):
+    w, u, h = matrix(1, 3, 3), matrix(2, 3, 3), numbers(3, 3)
+
+    def f():
+        state = h
+        for _ in range(12):
+            sums = [s + t for s, t in zip(layer(w, state), layer(u, state[::-1]), strict=True)]
+            state = [mg.minimum(mg.maximum(s, -3.0), 3.0) for s in sums]
+        return state
+
+    kernels = mg.compile(lambda: total(f()), backend=backend).program().program.kernels
+    assert [kernel.iterations for kernel in kernels if isinstance(kernel, Loop)][:2] == [12, 11]
+    assert_equal(f, [*h, *(value for row in (*w, *u) for value in row)], backend)
+
+
 def test_kernels_of_products_that_stay_whole_are_those_of_their_terms(monkeypatch):
     """And far fewer numbers are looked at to find them: two matrices, not all products of their elements."""
     rng = np.random.default_rng(0)

@@ -23,13 +23,12 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.traversals import Edges, Rows
-from micrograd.compiler.ir.vectors import Dots
-from micrograd.compiler.numbers import distinct, no_integers, order_of
+from micrograd.compiler.numbers import no_integers, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from micrograd.compiler.ir.vectors import Combinations
+    from micrograd.compiler.ir.vectors import Dots
     from micrograd.compiler.numbers import Booleans, Floats, Integers, Kinds
     from micrograd.engine.primitive import Primitive
 
@@ -59,7 +58,7 @@ class Terms:
         return Rows(self.owner, [self.first, self.second])
 
     @staticmethod
-    def one_by_one(part: Dots | Combinations) -> Terms:
+    def one_by_one(part: Dots) -> Terms:
         """Those of what is whole."""
         owner, first, second = part.terms()
         return Terms(owner, np.ones(len(owner)), first, second)
@@ -141,7 +140,7 @@ class Graph:
     checked: Integers = field(default_factory=no_integers)
     seeds: Integers = field(default_factory=no_integers)
     gradients: Integers = field(default_factory=no_integers)
-    whole: tuple[Dots | Combinations, ...] = ()
+    whole: tuple[Dots, ...] = ()
     answers: int = 0
     read: int = 0
 
@@ -168,7 +167,7 @@ class Graph:
             self,
             terms=self.terms.kept(needed[self.terms.owner]),
             applications=tuple(a.chosen(needed[a.nodes]) for a in self.applications if needed[a.nodes].any()),
-            whole=tuple(part.chosen(distinct(np.nonzero(needed[part.nodes])[0])) for part in self.whole),
+            whole=tuple(part.chosen(np.flatnonzero(needed[part.owner])) for part in self.whole),
         )
 
     def of_nodes(self, chosen: Booleans) -> Graph:
@@ -194,10 +193,10 @@ class Graph:
         """How many terms each node has."""
         counts = np.bincount(self.terms.owner, minlength=self.size)
         for part in self.whole:
-            counts += part.length * np.bincount(part.nodes.ravel(), minlength=self.size)
+            counts += part.length * np.bincount(part.owner, minlength=self.size)
         return counts
 
-    def expanded(self, kept: Sequence[Dots | Combinations] = ()) -> Graph:
+    def expanded(self, kept: Sequence[Dots] = ()) -> Graph:
         """The graph with all terms one by one, but for those that are kept whole."""
         parts = [Terms.one_by_one(part) for part in self.whole if not any(part is one for one in kept)]
         terms = Terms.sorted([self.terms, *parts]) if parts else self.terms
@@ -211,15 +210,14 @@ class Graph:
         """
         parts = [self.terms]
         for part in self.whole:
-            if isinstance(part, Dots):
-                factors = []
-                for vectors in (part.first, part.second):
-                    uses = levels[part.owner] * len(part.elements) + vectors
-                    order = np.argsort(uses, kind="stable")
-                    number = np.empty(len(order), dtype=np.int64)
-                    number[order] = np.arange(len(order)) - np.searchsorted(uses[order], uses[order])
-                    factors.append(part.elements[vectors, number % part.length])
-                parts.append(Terms(part.owner, np.ones(len(part.owner)), *factors))
+            factors = []
+            for vectors in (part.first, part.second):
+                uses = levels[part.owner] * len(part.elements) + vectors
+                order = np.argsort(uses, kind="stable")
+                number = np.empty(len(order), dtype=np.int64)
+                number[order] = np.arange(len(order)) - np.searchsorted(uses[order], uses[order])
+                factors.append(part.elements[vectors, number % part.length])
+            parts.append(Terms(part.owner, np.ones(len(part.owner)), *factors))
         return Terms.sorted(parts) if len(parts) > 1 else self.terms
 
     def levels(self, calls: Sequence[tuple[Integers, Integers]] = ()) -> Integers:
@@ -248,7 +246,11 @@ class Graph:
     def is_made(self) -> Booleans:
         """Which nodes are computed from others; all others are given."""
         made = np.zeros(self.size, dtype=bool)
-        for nodes in (self.terms.owner, *(part.nodes for part in (*self.applications, *self.whole))):
+        for nodes in (
+            self.terms.owner,
+            *(part.owner for part in self.whole),
+            *(each.nodes for each in self.applications),
+        ):
             made[nodes] = True
         return made
 

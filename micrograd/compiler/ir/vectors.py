@@ -8,8 +8,8 @@ A layer of 256 neurons that sees 32 images of 784 numbers is 6 million products,
     first      0   1
     second     2   2
 
-The adjoint of such a vector is a linear combination of others: of x it is adjoint(s) * w + adjoint(t) * v. It
-stays whole, too, as one row of nodes with its scalars and its vectors.
+The adjoint of such a vector is a linear combination of others: of x it is adjoint(s) * w + adjoint(t) * v. Each of its
+elements is a dot product, too: of (adjoint(s), adjoint(t)) and (w0, v0), of the former and (w1, v1), and so on.
 
 Edges would be as many as the products. They lead through a stand-in for each vector instead: a dot product is computed
 from two stand-ins, and each of these from the elements of its vector.
@@ -65,11 +65,6 @@ class Dots:
         return self.elements.shape[1]
 
     @property
-    def nodes(self) -> Integers:
-        """The sums that they are parts of: a row of one for each."""
-        return self.owner[:, None]
-
-    @property
     def used(self) -> Integers:
         """All nodes that they are computed from, most of them once."""
         return self.elements.ravel()
@@ -97,58 +92,3 @@ class Dots:
         vectors = np.repeat(np.arange(start, start + count), self.length)
         users, used = [self.owner, self.owner, vectors], [start + self.first, start + self.second, self.used]
         return np.concatenate(users), np.concatenate(used), count
-
-
-@dataclass(frozen=True)
-class Combinations:
-    """Linear combinations of equally many vectors of one length.
-
-    Attributes:
-        elements: the nodes of each vector, a row for each, of shape (vectors, length).
-        nodes: the elements of each result, of shape (results, length).
-        scalars: what the vectors are multiplied by, of shape (results, terms).
-        vectors: which vectors they are, of the same shape.
-    """
-
-    elements: Integers
-    nodes: Integers
-    scalars: Integers
-    vectors: Integers
-
-    @property
-    def length(self) -> int:
-        """How many terms each node has."""
-        return self.scalars.shape[1]
-
-    @property
-    def used(self) -> Integers:
-        """All nodes that they are computed from, most of them once."""
-        return np.concatenate([self.scalars.ravel(), self.elements.ravel()])
-
-    def chosen(self, rows: Integers) -> Combinations:
-        """Some of them."""
-        return replace(self, nodes=self.nodes[rows], scalars=self.scalars[rows], vectors=self.vectors[rows])
-
-    def reading(self, operands: Integers) -> Combinations:
-        """The same of other nodes: those that each operand gives way to."""
-        return replace(self, elements=operands[self.elements], scalars=operands[self.scalars])
-
-    def merged(self, owners: Integers) -> Combinations:
-        """The same as parts of other sums: those that each owner gives way to."""
-        return replace(self, nodes=owners[self.nodes])
-
-    def terms(self) -> tuple[Integers, Integers, Integers]:
-        """Their terms one by one: owners, first factors and second factors."""
-        owner = np.repeat(self.nodes.ravel(), self.length)
-        scalars = np.repeat(self.scalars, self.nodes.shape[1], axis=0)
-        return owner, scalars.ravel(), self.elements[self.vectors].transpose(0, 2, 1).ravel()
-
-    def edges(self, start: int) -> tuple[Integers, Integers, int]:
-        """The edges to what they are computed from, given the first stand-in; and how many stand-ins there are."""
-        count, results = len(self.elements), len(self.nodes)
-        vectors = np.repeat(np.arange(start, start + count), self.elements.shape[1])
-        rows = np.arange(start + count, start + count + results)
-        terms = np.repeat(rows, self.length)
-        users = [self.nodes.ravel(), terms, terms, vectors]
-        used = [np.repeat(rows, self.nodes.shape[1]), self.scalars.ravel(), start + self.vectors.ravel()]
-        return np.concatenate(users), np.concatenate([*used, self.elements.ravel()]), count + results

@@ -24,11 +24,11 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, EqualsInOrder
 from micrograd.compiler.ir.graph import ONE, OTHER, SUM, Applications, Graph, Terms
-from micrograd.compiler.ir.vectors import Combinations, Dots
+from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.checks import may_raise
-from micrograd.compiler.passes.normalise import ARITHMETIC, flatten, term_by_term
+from micrograd.compiler.passes.normalise import ARITHMETIC, flatten
 from micrograd.compiler.tracing.symbols import Symbol
 from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.engine.tracer import Tracer
@@ -63,7 +63,7 @@ class _Builder:
     constants: list[Floats] = field(default_factory=list)
     terms: list[Terms] = field(default_factory=list)
     applications: list[Applications] = field(default_factory=list)
-    whole: list[Combinations] = field(default_factory=list)
+    whole: list[Dots] = field(default_factory=list)
     constant_nodes: dict[float, int] = field(default_factory=dict)
     size: int = field(init=False)
 
@@ -115,7 +115,6 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     """
     if not len(wanted):
         return graph
-    graph = term_by_term(graph)
     made = flatten(_with_adjoints(graph, wanted), first=graph.size)
     return replace(made, terms=Terms.joined([graph.terms, made.terms]))
 
@@ -134,7 +133,6 @@ def _with_adjoints(graph: Graph, wanted: Integers) -> Graph:
     builder.add(adjoints[graph.differentiated[flowing]], seeds[flowing])
     _through_terms(graph.terms, needed, adjoints, builder)
     for part in graph.whole:
-        assert isinstance(part, Dots)  # there are no others yet
         _through_dots(part, needed, adjoints, builder)
     for application in graph.applications:
         if application.primitive is TAKE:
@@ -156,7 +154,7 @@ def _with_gradients(graph: Graph, builder: _Builder, adjoints: Integers, seeds: 
     unordered = np.zeros(builder.size, dtype=bool)
     unordered[adjoints] = True
     for part in builder.whole:
-        unordered[part.nodes] = True
+        unordered[part.owner] = True
     new_constants = np.concatenate(builder.constants)
     is_new_constant = np.zeros(len(new_constants), dtype=bool)
     is_new_constant[[node - graph.size for node in builder.constant_nodes.values()]] = True
@@ -225,7 +223,22 @@ def _through_dots(dots: Dots, needed: Any, adjoints: Integers, builder: _Builder
     for count in distinct(uses[found]).tolist():
         alike = np.flatnonzero(uses[found] == count)
         chosen = rows[starts[alike][:, None] + np.arange(count)]
-        builder.whole.append(Combinations(dots.elements, nodes[alike], scalars[chosen], others[chosen]))
+        builder.whole.append(_combined(dots.elements, nodes[alike], scalars[chosen], others[chosen]))
+
+
+def _combined(elements: Integers, nodes: Integers, scalars: Integers, vectors: Integers) -> Dots:
+    """Linear combinations of vectors as dot products: of the scalars, and what the vectors have in one position.
+
+    Args:
+        elements: the nodes of each vector.
+        nodes: the elements of each result, of shape (results, length).
+        scalars: what the vectors are multiplied by, of shape (results, terms).
+        vectors: which vectors they are, of the same shape.
+    """
+    (results, length), (examples, which) = nodes.shape, different_rows(vectors)
+    columns = elements[vectors[examples]].transpose(0, 2, 1).reshape(-1, vectors.shape[1])
+    second = results + (which[:, None] * length + np.arange(length)).ravel()
+    return Dots(np.concatenate([scalars, columns]), nodes.ravel(), np.repeat(np.arange(results), length), second)
 
 
 def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder) -> None:

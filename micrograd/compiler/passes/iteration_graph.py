@@ -88,7 +88,7 @@ class _Vectors(NamedTuple):
 def _dots_of(graph: Graph, repeat: Repeat) -> list[tuple[Dots, Integers]]:
     """The dot products that iterations have, and which rows of each are theirs."""
     parts = zip(graph.whole, repeat.dots, strict=True)
-    return [(part, rows) for part, rows in parts if isinstance(part, Dots) and rows.size]
+    return [(part, rows) for part, rows in parts if rows.size]
 
 
 def _vectors_of(graph: Graph, repeat: Repeat) -> list[_Vectors]:

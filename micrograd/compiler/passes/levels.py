@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from micrograd.compiler.ir.graph import ONE
-from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.numbers import distinct
 from micrograd.compiler.passes.repeats import Operands, Stretches, better, counted, numbered, repeats, same_operands
 
@@ -51,7 +50,7 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
     """The levels of all nodes, where some are late, and the stretches that repeat then, which begin and end together.
 
     Args:
-        graph: in normal form, in which no more stays whole than dot products.
+        graph: in normal form, in which dot products may be whole.
         levels: of its nodes; 0 for what is given.
     """
     operands = Operands.of(graph, levels)
@@ -171,7 +170,7 @@ def _aligned(graph: Graph, levels: Integers, stretches: Stretches, operands: Ope
     """The levels of all nodes, where iterations begin and end together, and the stretches that repeat then.
 
     Args:
-        graph: in normal form, in which no more stays whole than dot products.
+        graph: in normal form, in which dot products may be whole.
         levels: of its nodes; 0 for what is given.
         stretches: of these levels.
         operands: of its nodes.
@@ -399,7 +398,6 @@ def _is_order(graph: Graph, levels: Integers) -> bool:
     owners = levels[terms.owner]
     highest = np.array([below[table].max(initial=0) for table in graph.tables])
     for part in graph.whole:
-        assert isinstance(part, Dots)  # combinations are on no levels but their own
         of_vectors = levels[part.elements].max(axis=1)
         if (np.maximum(of_vectors[part.first], of_vectors[part.second]) >= levels[part.owner]).any():
             return False

@@ -106,7 +106,7 @@ def effect_of(thing: Any) -> Effect | None:
     if isinstance(thing, Columns):
         return Effect(thing.nodes, len(thing.operations), thing.size, 8 * thing.size)
     if isinstance(thing, Graph):
-        terms = len(thing.terms.owner) + sum(part.length * part.nodes.size for part in thing.whole)
+        terms = len(thing.terms.owner) + sum(part.length * len(part.owner) for part in thing.whole)
         made = terms + sum(len(part.nodes) for part in thing.applications)
         return Effect(made, len(thing.applications) + len(thing.whole) + 1, thing.size, 8 * thing.size)
     if isinstance(thing, Program):

@@ -116,20 +116,14 @@ def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
     ]
 
 
-def term_by_term(graph: Graph) -> Graph:
-    """The graph without dot products that are whole and may be parts of a loop: no adjoint of theirs would be."""
-    return graph.expanded() if graph.whole and are_in_loops(graph) else graph
-
-
 def are_in_loops(graph: Graph) -> bool:
     """Whether there is a vector whose dot products are on so many levels that they may be parts of a loop."""
     levels = graph.levels()
     for dots in graph.whole:
-        if isinstance(dots, Dots):
-            of_level = levels[dots.owner] * len(dots.elements)
-            uses = distinct(np.concatenate([of_level + dots.first, of_level + dots.second]))
-            if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_ITERATIONS:
-                return True
+        of_level = levels[dots.owner] * len(dots.elements)
+        uses = distinct(np.concatenate([of_level + dots.first, of_level + dots.second]))
+        if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_ITERATIONS:
+            return True
     return False
 
 
@@ -140,7 +134,7 @@ def _have_few_terms(graph: Graph) -> bool:
     levels = graph.levels()
     terms = np.zeros(graph.size, dtype=np.int64)
     for dots in graph.whole:
-        terms += dots.length * np.bincount(levels[dots.nodes[:, 0]], minlength=graph.size)
+        terms += dots.length * np.bincount(levels[dots.owner], minlength=graph.size)
     return int(terms.max()) < MANY_ON_A_LEVEL
 
 

@@ -22,7 +22,6 @@ from micrograd.compiler.ir.graph import ONE, Applications, Terms
 from micrograd.compiler.ir.program import Singles
 from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.numbers import distinct
-from micrograd.compiler.passes.normalise import term_by_term
 from micrograd.compiler.passes.reroll import reroll
 from micrograd.compiler.passes.sums import in_pieces
 
@@ -79,7 +78,6 @@ def packed(graph: Graph, examples: int, packing: Packing) -> Graph:
     """
     if size_of_pack(examples, packing.largest) == 1:
         return graph
-    graph = term_by_term(graph)
     own = ~graph.users().out_of_reach(graph.inputs[-1])
     copied = int(own.sum() + own[graph.terms.owner].sum()) + _taken_from(graph, own)
     size = size_of_pack(examples, packing.largest, copied)
@@ -160,8 +158,7 @@ class _Packed:
             tables,
         )
 
-    def _dots(self, dots: Any) -> Dots:
-        assert isinstance(dots, Dots)  # combinations are made by the adjoint stage
+    def _dots(self, dots: Dots) -> Dots:
         is_own = np.any(self._own[dots.elements], axis=1)
         own, vectors = dots.chosen(np.flatnonzero(self._own[dots.owner])), _numbers(is_own, self._size)
         copies = list(zip(self._nodes, vectors, strict=True))[1:]

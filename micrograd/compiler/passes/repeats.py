@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
-from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.passes.alike import different_rows
 
 if TYPE_CHECKING:
@@ -253,8 +252,7 @@ def _parts_of(graph: Graph) -> tuple[Integers, Integers]:
     """For each node the number of the part with its dot product, from 1 on, and the row there; 0 if it has none."""
     part, row = np.zeros(graph.size, dtype=np.int64), np.zeros(graph.size, dtype=np.int64)
     for number, dots in enumerate(graph.whole, 1):
-        if isinstance(dots, Dots):
-            part[dots.owner], row[dots.owner] = number, np.arange(len(dots.owner))
+        part[dots.owner], row[dots.owner] = number, np.arange(len(dots.owner))
     return part, row
 
 
@@ -266,9 +264,8 @@ def _kinds(graph: Graph, made_by: Integers, counts: Integers) -> Integers:
             kinds = kinds * (int(numbers.max()) + 1) + numbers
     takes = [application.nodes for application in graph.applications if application.primitive is TAKE]
     end = int(kinds.max(initial=0)) + 1
-    combinations = [part.nodes for part in graph.whole if not isinstance(part, Dots)]
-    for nodes in (*takes, *combinations):  # they are not rolled: each is a kind of its own
-        kinds[nodes] = end + np.arange(nodes.size).reshape(nodes.shape)
+    for nodes in takes:  # they are not rolled: each is a kind of its own
+        kinds[nodes] = end + np.arange(nodes.size)
         end += nodes.size
     return kinds
 

@@ -30,7 +30,6 @@ from micrograd.compiler.ir.graph import ONE
 from micrograd.compiler.ir.index_maps import Positions, access_of_one, accesses, are_even, step, stretches
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
-from micrograd.compiler.ir.vectors import Combinations
 from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
@@ -113,14 +112,14 @@ class _ByLevel(NamedTuple):
     Attributes:
         owners: the nodes with terms one by one.
         sums: which of them are on each level.
-        whole: the graph's whole terms, and which of their rows are on each level.
+        whole: the graph's whole dot products, and which of their rows are on each level.
         applications: the graph's applications, and which of their rows are on each level.
         is_busy: on which levels there is anything.
     """
 
     owners: Owners
     sums: RowsByLevel
-    whole: list[tuple[Dots | Combinations, RowsByLevel]]
+    whole: list[tuple[Dots, RowsByLevel]]
     applications: list[tuple[Applications, RowsByLevel]]
     is_busy: list[bool]
 
@@ -157,7 +156,7 @@ class _Rolling(Sums):
         self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []
         levels = given * self.graph.is_made()
         stretches: Stretches | None = None
-        if with_loops and not len(self.calls) and not any(isinstance(part, Combinations) for part in self.graph.whole):
+        if with_loops and not len(self.calls):
             levels, stretches = with_late(self.graph, levels)
         elif with_loops:
             stretches = Stretches.of(self.graph, levels)
@@ -182,12 +181,12 @@ class _Rolling(Sums):
     def _by_level(self, owners: Owners, applications: Sequence[Applications]) -> _ByLevel:
         levels, whole = self.levels, self.graph.whole
         is_busy = np.zeros(int(levels.max(initial=-1)) + 1, dtype=bool)
-        for nodes in (owners.nodes, *(part.nodes for part in (*whole, *applications))):
+        for nodes in (owners.nodes, *(part.owner for part in whole), *(each.nodes for each in applications)):
             is_busy[levels[nodes]] = True
         return _ByLevel(
             owners,
             RowsByLevel(levels[owners.nodes], owners.keys),
-            [(part, RowsByLevel(levels[part.nodes[:, 0]])) for part in whole],
+            [(part, RowsByLevel(levels[part.owner])) for part in whole],
             [(application, RowsByLevel(levels[application.nodes])) for application in applications],
             is_busy.tolist(),
         )

@@ -1,8 +1,8 @@
 """Sums: the sums and maxima of a level that are alike become one kernel.
 
 In ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]`` for three o, all y have two terms, with first factors from the group of w
-and second ones from that of x. Terms may stand one by one in the graph, or be whole dot products and linear
-combinations (see vectors.py); what is alike is found in the same way, of vectors by the groups of their elements.
+and second ones from that of x. Terms may stand one by one in the graph, or be whole dot products (see vectors.py);
+what is alike is found in the same way, of vectors by the groups of their elements.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from micrograd.compiler.ir.index_maps import (
     stretches,
 )
 from micrograd.compiler.ir.program import IN_ORDER, Loop, Reduction, Segment
-from micrograd.compiler.ir.vectors import Combinations, Dots
-from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.passes.alike import alike_rows, different_rows
 from micrograd.compiler.passes.placing import CONSTANTS, NOTHING, Placing
 
@@ -49,61 +48,18 @@ _MANY_BLOCKS = 32  # runs of terms, as the states of a loop are; the sum of each
 
 
 def in_pieces(graph: Graph) -> Graph:
-    """The graph in which what is whole is of one piece: a sum has one dot product, and a row of results is made alike.
-
-    Several dot products of a sum become a longer one, and rows that are not made alike are taken term by term.
-    """
+    """The graph in which no sum has more than one dot product that is whole; where one has, they are taken apart."""
     if not graph.whole:
         return graph
-    dots, others = [part for part in graph.whole if isinstance(part, Dots)], list[Dots | Combinations]()
-    in_terms = np.bincount(graph.terms.owner, minlength=graph.size)
-    is_gradient = np.zeros(graph.size, dtype=bool)
-    is_gradient[graph.gradients] = True
-    marks = np.stack([is_gradient, graph.from_zero])
-    in_whole = np.bincount(np.concatenate([part.nodes.ravel() for part in graph.whole]), minlength=graph.size)
-    in_dots = np.bincount(np.concatenate([no_integers(), *(part.owner for part in dots)]), minlength=graph.size)
-    whole_dots = [*_of_one_piece(dots, in_dots)]
-    kept: list[Dots | Combinations] = [*whole_dots]
+    in_dots = np.bincount(np.concatenate([part.owner for part in graph.whole]), minlength=graph.size)
+    kept: list[Dots] = []
+    others: list[Dots] = []
     for part in graph.whole:
-        if isinstance(part, Combinations):
-            even = (in_terms[part.nodes] + in_whole[part.nodes] == 1).all(axis=1)
-            even &= (marks[:, part.nodes] == marks[:, part.nodes[:, :1]]).all(axis=(0, 2))
-            for parts, rows in ((kept, even), (others, ~even)):
-                if rows.any():
-                    parts.append(part.chosen(np.flatnonzero(rows)))
-    stays = np.zeros(graph.size, dtype=bool)
-    for part in whole_dots:
-        stays[part.owner] = True
-    others += [part.chosen(np.flatnonzero(~stays[part.owner])) for part in dots if not stays[part.owner].all()]
+        is_one = in_dots[part.owner] == 1
+        for parts, rows in ((kept, is_one), (others, ~is_one)):
+            if rows.any():
+                parts.append(part.chosen(np.flatnonzero(rows)))
     return replace(graph, whole=(*kept, *others)).expanded(kept)
-
-
-def _of_one_piece(parts: list[Dots], in_dots: Integers) -> Iterator[Dots]:
-    """The dot products of sums that have one, and longer ones for those of several, if these have vectors in common.
-
-    Args:
-        parts: the dot products.
-        in_dots: how many each node has.
-    """
-    for part in parts:
-        if (rows := np.flatnonzero(in_dots[part.owner] == 1)).size:
-            yield part.chosen(rows)
-    number = np.repeat(np.arange(len(parts)), [len(part.owner) for part in parts])
-    owner, first, second = (
-        np.concatenate([no_integers(), *(getattr(part, name) for part in parts)])
-        for name in ("owner", "first", "second")
-    )
-    several: Integers = np.flatnonzero(in_dots[owner] > 1)
-    several = several[np.argsort(owner[several], kind="stable")]
-    for (count,), chosen in alike_rows(in_dots[owner[several]][:, None]) if several.size else ():
-        together = several[chosen].reshape(-1, count)
-        for of_parts, alike in alike_rows(number[together]):
-            vectors = np.concatenate([first[together[alike]], second[together[alike]]])
-            examples, which = different_rows(vectors)
-            columns = zip(of_parts.tolist(), vectors[examples].T, strict=True)
-            elements = np.concatenate([parts[part].elements[column] for part, column in columns], axis=1)
-            if 2 * elements.size <= len(alike) * elements.shape[1]:
-                yield Dots(elements, owner[together[alike, 0]], *which.reshape(2, -1))
 
 
 class _Run(NamedTuple):
@@ -167,7 +123,7 @@ class Sums(Placing):
         is_first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]  # they are sorted by their owners
         starts = np.flatnonzero(is_first)
         nodes, counts = owner[starts], np.diff(starts, append=len(owner))
-        of_dots = [part.owner for part in graph.whole if isinstance(part, Dots)]  # they roll their other terms, too
+        of_dots = [part.owner for part in graph.whole]  # they roll their other terms, too
         if of_dots:
             is_alone = np.ones(graph.size, dtype=bool)
             is_alone[np.concatenate(of_dots)] = False
@@ -181,7 +137,7 @@ class Sums(Placing):
             keys = keys * (int(numbers.max(initial=0)) + 1) + numbers
         return Owners(nodes, starts, counts, in_order, keys)
 
-    def reductions(self, owners: Owners, keyed: list[Integers], whole: list[Dots | Combinations]) -> None:
+    def reductions(self, owners: Owners, keyed: list[Integers], whole: list[Dots]) -> None:
         """Roll the sums and maxima of a level.
 
         Sums over the same groups become one group even if they differ in length, as those of causal
@@ -194,7 +150,7 @@ class Sums(Placing):
         """
         found = [alike for rows in keyed for alike in self._one_by_one(owners, rows)]
         for part in whole:
-            found += self._dots(part) if isinstance(part, Dots) else self._combinations(part)
+            found += self._dots(part)
         together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
         for alike in found:
             together[alike.described].append(alike)
@@ -310,45 +266,6 @@ class Sums(Placing):
             found = self.operand(vectors[used], across=bool(positions) and positions[0].lie_apart())
             positions.append(found.rows(rows.ravel()))
         return positions
-
-    def _combinations(self, part: Combinations) -> Iterator[_Alike]:
-        """Linear combinations, whose elements are made alike."""
-        vectors, patterns, which, pattern = self._patterns(part.elements, part.vectors)
-        scalars, group = part.scalars, self.group[part.scalars]
-        positions = self.position[vectors[:, 0]][which], self.position[scalars]
-        order = np.lexsort((*positions, pattern, group))  # the same for all, and as they lie in the buffer
-        scalars, group, which, pattern = (
-            np.take_along_axis(matrix, order, axis=1) for matrix in (scalars, group, which, pattern)
-        )
-        owners = part.nodes[:, 0]
-        keys = np.stack([self.reserved[owners], self.graph.from_zero[owners]], axis=1)
-        for row, alike in alike_rows(keys, group, pattern):
-            of_terms = row[2:].reshape(2, -1).T
-            runs, groups = [], set()
-            for (number, of_vector), columns in _pieces(of_terms):
-                in_front = number <= patterns[of_vector, 0]
-                factors = scalars[alike][:, columns], vectors, which[alike][:, columns]
-                runs.append(_Run(1.0, partial(self._columns, *factors, scalars_first=bool(in_front))))
-                groups |= {(*sorted((number, other)), _ONCE) for other in set(patterns[of_vector].tolist())}
-            nodes = part.nodes[alike].ravel()
-            reserved, from_zero = int(row[0]), bool(row[1])
-            described = SUM, reserved, from_zero, frozenset(groups)
-            yield _Alike(nodes, described, partial(self._reduction, nodes, runs, False, from_zero))
-
-    def _columns(self, scalars: Integers, vectors: Integers, which: Integers, scalars_first: bool) -> list[Positions]:
-        """Where the factors of linear combinations lie, given the scalars and which vectors they are."""
-        results, terms = scalars.shape
-        length = vectors.shape[1]
-        used, rows = np.unique(which, return_inverse=True)
-        of_vectors = Positions.of(self.positions(vectors[used]))
-        rows = rows.reshape(results, terms)
-        bases = Positions.of(of_vectors.starts[rows])
-        if of_vectors.steps is None or bases.steps is None:
-            elements = Positions.of(of_vectors.positions()[rows].transpose(0, 2, 1).reshape(-1, terms))
-        else:
-            elements = Positions((bases.starts[:, None] + of_vectors.steps).ravel(), bases.steps)
-        repeated = Positions.of(self.positions(scalars)).rows(np.repeat(np.arange(results), length))
-        return [repeated, elements] if scalars_first else [elements, repeated]
 
     def _patterns(self, elements: Integers, which: Integers) -> tuple[Integers, Integers, Integers, Integers]:
         """The vectors that are used, and which patterns of groups they have; and for each use, the number of both."""
