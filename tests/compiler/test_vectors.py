@@ -255,6 +255,47 @@ def test_products_of_matrices_in_loops(backend, step, seed, iterations, shape, i
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_matrices_in_any_order(backend):
+    rng = np.random.default_rng(0)
+    order = [3, 1, 4, 1, 5, 0, 2, 0, 5, 3, 5, 2, 4, 3, 1]
+
+    def f(ws, h, xs):
+        for i in order:
+            h = clipped(h @ ws[i] + xs[i])
+        return (h * h).sum()
+
+    numbers = [rng.integers(-1, 2, size).astype(float) for size in [(6, 3, 3), (2, 3), (6, 2, 3)]]
+    derivative = mg.value_and_grad(f, argnums=(0, 1, 2))
+    fast = mg.compile(derivative, backend=backend)
+    found, eager = fast(*numbers), derivative(*numbers)
+    assert found[0] == eager[0]
+    assert all(map(np.array_equal, found[1], eager[1]))
+    assert any(isinstance(kernel, Loop) for kernel in fast.program().program.kernels)
+
+
+def test_layers_that_are_unlike_make_no_loop(backend):
+    w, h = matrix(1, 3, 3), numbers(2, 3)
+    functions = [mg.relu, abs, lambda s: s + 1.0, lambda s: mg.minimum(s, 3.0), lambda s: mg.maximum(s, -2.0)]
+    functions += [
+        lambda s: -s,
+        lambda s: mg.minimum(s, h[0]),
+        lambda s: mg.maximum(s, h[1]),
+        mg.relu,
+        lambda s: s * h[2],
+    ]
+
+    def f():
+        state = h
+        for function in functions:
+            state = [function(s) for s in layer(w, [mg.minimum(mg.maximum(s, -3.0), 3.0) for s in state])]
+        return state
+
+    kernels = mg.compile(f, backend="numpy").program().program.kernels
+    assert not any(isinstance(kernel, Loop) for kernel in kernels)
+    assert_equal(f, [*h, *(value for row in w for value in row)], backend)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_backward_through_products_in_loops(backend):
     w, u, h = matrix(1, 3, 3), matrix(2, 3, 3), numbers(3, 3)
 

@@ -81,6 +81,11 @@ class Dots:
         """The same as parts of other sums: those that each owner gives way to."""
         return replace(self, owner=owners[self.owner])
 
+    def highest(self, levels: Integers) -> Integers:
+        """The highest level of what each dot product is computed from."""
+        of_vectors = levels[self.elements].max(axis=1)
+        return np.maximum(of_vectors[self.first], of_vectors[self.second])
+
     def terms(self) -> tuple[Integers, Integers, Integers]:
         """Their terms one by one: owners, first factors and second factors."""
         owner = np.repeat(self.owner, self.length)

@@ -68,9 +68,8 @@ def with_late(graph: Graph, levels: Integers) -> tuple[Integers, Stretches | Non
         if part is None:
             break
         tried.add(part)
-        late = _delayed(graph, levels, operands, *part)
-        if not graph.whole or _is_order(graph, late):
-            levels, stretches = better(graph, (levels, stretches), late, operands)
+        late, known = _delayed(graph, levels, operands, *part), (levels, stretches)
+        levels, stretches = better(graph, known, late, operands) if _is_order(graph, late) else known
     found = _aligned(graph, levels, stretches, operands)
     short = _without_multiples(stretches)
     if len(short.found) < len(stretches.found):
@@ -397,10 +396,6 @@ def _is_order(graph: Graph, levels: Integers) -> bool:
     terms = graph.terms
     owners = levels[terms.owner]
     highest = np.array([below[table].max(initial=0) for table in graph.tables])
-    for part in graph.whole:
-        of_vectors = levels[part.elements].max(axis=1)
-        if (np.maximum(of_vectors[part.first], of_vectors[part.second]) >= levels[part.owner]).any():
-            return False
     return (
         bool((below[terms.first] < owners).all() and (below[terms.second] < owners).all())
         and all(bool((below[each.operands] < levels[each.nodes, None]).all()) for each in graph.applications)
@@ -409,6 +404,7 @@ def _is_order(graph: Graph, levels: Integers) -> bool:
             for each in graph.applications
             if each.tables is not None
         )
+        and all(bool((part.highest(levels) < levels[part.owner]).all()) for part in graph.whole)
     )
 
 

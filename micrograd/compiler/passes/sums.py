@@ -27,7 +27,6 @@ from micrograd.compiler.ir.index_maps import (
     stretches,
 )
 from micrograd.compiler.ir.program import IN_ORDER, Loop, Reduction, Segment
-from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.passes.alike import alike_rows, different_rows
 from micrograd.compiler.passes.placing import CONSTANTS, NOTHING, Placing
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from micrograd.compiler.ir.graph import Graph
+    from micrograd.compiler.ir.vectors import Dots
     from micrograd.compiler.numbers import Booleans, Integers
 
 _Piece: TypeAlias = "tuple[tuple[int, ...], slice]"  # what some rows beside each other are, and which they are
