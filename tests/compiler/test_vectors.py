@@ -230,7 +230,13 @@ RECURRENCES = {
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("step", RECURRENCES.values(), ids=RECURRENCES)
 @settings(max_examples=3)
-@given(st.integers(0, 99), st.integers(8, 20), st.sampled_from([(2, 3), (3, 3), (4, 2)]), st.booleans(), st.booleans())
+@given(
+    st.integers(0, 99),
+    st.integers(8, 20),
+    st.sampled_from([(2, 3), (3, 4), (4, 4), (4, 5)]),
+    st.booleans(),
+    st.booleans(),
+)
 def test_products_of_matrices_in_loops(backend, step, seed, iterations, shape, is_scan, has_gradient):
     rows, columns = shape
     rng = np.random.default_rng(seed)
@@ -264,7 +270,7 @@ def test_matrices_in_any_order(backend):
             h = clipped(h @ ws[i] + xs[i])
         return (h * h).sum()
 
-    numbers = [rng.integers(-1, 2, size).astype(float) for size in [(6, 3, 3), (2, 3), (6, 2, 3)]]
+    numbers = [rng.integers(-1, 2, size).astype(float) for size in [(6, 4, 4), (4, 4), (6, 4, 4)]]
     derivative = mg.value_and_grad(f, argnums=(0, 1, 2))
     fast = mg.compile(derivative, backend=backend)
     found, eager = fast(*numbers), derivative(*numbers)
@@ -321,7 +327,7 @@ def test_kernels_of_products_that_stay_whole_are_those_of_their_terms(monkeypatc
 
     def kernels_of():
         fast = mg.compile(mg.value_and_grad(loss))
-        result = fast(rng.normal(size=(4, 4)), rng.normal(size=(3, 4)), rng.normal(size=(20, 3, 4)))
+        result = fast(rng.normal(size=(5, 5)), rng.normal(size=(4, 5)), rng.normal(size=(20, 4, 5)))
         assert np.isfinite(result[1]).all()
         return [
             (type(kernel).__name__, kernel.iterations if isinstance(kernel, Loop) else 1)
