@@ -21,7 +21,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd._support.checks import Operand, check_type, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
@@ -412,6 +412,10 @@ def taking(iterations: Iterations) -> Iterator[None]:
     yield from holding(_iterations, iterations)
 
 
+Distance: TypeAlias = "tuple[int, tuple[int, ...]]"
+Move: TypeAlias = "tuple[int, Sequence[int], Sequence[Distance]]"
+
+
 class Rows(ContextEntry):
     """What stands for the rows of arrays while a function is traced for another number of them.
 
@@ -462,13 +466,13 @@ class Rows(ContextEntry):
             counts: how many iterations it has; of zip, how many each of the things has that it goes through.
         """
 
-    def moved(self, made: int, arrays: Sequence[int], distances: Sequence[tuple[int, int]]) -> None:
+    def moved(self, made: int, arrays: Sequence[int], distances: Sequence[Distance]) -> None:
         """Notice an operation on arrays, which moves elements along axes.
 
         Args:
             made: the position of what it makes.
             arrays: the positions of its operands.
-            distances: how far along which axes, by their lengths.
+            distances: how far, and how long the axes are along which that may be.
         """
 
     def as_for_fewer(self, answer: bool) -> bool:

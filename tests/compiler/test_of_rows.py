@@ -1077,13 +1077,30 @@ AT_POSITIONS = {
     "a wrapped end": lambda w, y: np.pad(y * w, (100, 0), mode="wrap")[0] + (y * y * w).sum(),
     "a reflected end": lambda w, y: np.pad(y * w, [[75, 75]], mode="reflect")[0] + (y * y * w).sum(),
     "a shift": lambda w, y: np.roll(y * w, 58)[0] + (y * y * w).sum(),
+    "a clipped position beside a longer axis": lambda w, y: (
+        np.take(np.pad(np.outer(y * w, THREE), ((0, 0), (0, 1200))), [60, 200], axis=0, mode="clip").sum()
+        + (y * y * w).sum()
+    ),
+    "a diagonal of blocks": lambda w, y: np.tril((y * w).reshape(-1, 8), -100).sum() + (y * y * w).sum(),
+    "a trace of blocks": lambda w, y: np.trace((y * w).reshape(-1, 8), -100) + (y * y * w).sum(),
+    "a clipped position in every eighth": lambda w, y: (
+        np.take((y * w)[::8], [100], mode="clip").sum() + (y * y * w).sum()
+    ),
+    "the largest of moving sums": lambda w, y: (lambda c: (c[60:] - c[:-60]).max())(np.cumsum(np.sin(50.0 * y) * w)),
+    "squares of moving sums": lambda w, y: (lambda c: ((c[100:] - c[:-100]) ** 2).sum())(np.cumsum(y * w)),
+    "moving products": lambda w, y: (lambda c: (c[60:] * c[:-60]).sum())(np.cumprod(1.0 + 0.01 * y * w)),
+    "averages with a lag": lambda w, y: (lambda c: (c[60:] * c[:-60]).sum())(
+        mg.scan(lambda s, v: (0.9 * s + v * w, s * s), 0.0, y)[1]
+    ),
 }
 
 
 @pytest.mark.parametrize("name", AT_POSITIONS)
 def test_positions_beyond_the_few_rows_that_would_be_traced(name):
-    function, y = mg.value_and_grad(AT_POSITIONS[name]), np.linspace(0.0, 1.0, 1024)
-    assert mg.compile(function)(1.5, y) == pytest.approx(tuple(map(float, function(1.5, y))), rel=1e-12)
+    function = mg.value_and_grad(AT_POSITIONS[name])
+    for rows in (1024, 2000) if "moving" in name else (1024,):
+        y = np.linspace(0.0, 1.0, rows)
+        assert mg.compile(function)(1.5, y) == pytest.approx(tuple(map(float, function(1.5, y))), rel=1e-11)
 
 
 def shifted(a):
@@ -1141,3 +1158,18 @@ def test_lists_that_grow_may_have_objects_in_them():
         return [Part(number, 2 * count - number) for number in range(count)]
 
     assert extrapolated([40, 48, 56], [made(40), made(48), made(56)], 100, {}) == made(100)
+
+
+def test_cells_that_are_fewer_than_the_steps_take_no_more_rows(caplog):
+    """What moves from cell to cell does so in arrays that do not get longer with the steps."""
+
+    def heated(w):
+        def step(u, _):
+            return u + w * (np.roll(u, 1) - 2.0 * u + np.roll(u, -1)), None
+
+        return np.sum(mg.scan(step, np.linspace(0.0, 1.0, 30) * w, length=600)[0] ** 2)
+
+    with caplog.at_level(logging.DEBUG, logger="micrograd"):
+        assert mg.compile(heated)(0.1) == pytest.approx(float(heated(0.1)), rel=1e-12)
+    assert "is traced for all" not in caplog.text
+    assert "is traced for 40 of 600 rows" in caplog.text

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.ir.regions import Region
     from micrograd.compiler.numbers import Floats
+    from micrograd.loops import Distance, Move
 
 _LOG = logging.getLogger("micrograd")
 # Of fewer, one trace takes no longer than three. An iteration of mg.scan, or of a loop in Python, is traced by itself;
@@ -447,7 +448,8 @@ class ManyRows:
                     outlines.append(outline(self._function, *each, rows=count, reached=reached, answers=answers))
             if not every[0].known or every[1].known:  # or they are as many as the rows of the arguments are
                 break
-        needed = max(every[0].needed, farthest(every[0].moves, every[1].moves) + 2 * EDGE)
+        # What is so far from both ends is to be in the middle, too
+        needed = max(every[0].needed, 2 * farthest(size, every[0].moves, every[1].moves) + 2 * EDGE)
         if needed > min(sizes):
             raise _NeededError(needed)
         growing = [{n for n, more in zip(each.loops, every[0].loops, strict=False) if n != more} for each in every[1:]]
@@ -655,7 +657,7 @@ class _OtherRows(Rows):
         self.known: list[tuple[Any, ...]] = []
         self._numbers: dict[range, Any] = {}
         self._stands: list[Any] = []
-        self.moves: list[tuple[int, Sequence[int], Sequence[tuple[int, int]]]] = []
+        self.moves: list[Move] = []
         self.loops: list[int] = []
 
     def given(self, known: Any, of_iterations: bool = False) -> Any:
@@ -705,7 +707,7 @@ class _OtherRows(Rows):
         """Whether a loop of so many iterations has more of them for more rows; as long as nobody knows, a long one."""
         return count >= self.count - EDGE if self._growing is None else count in self._growing
 
-    def moved(self, made: int, arrays: Sequence[int], distances: Sequence[tuple[int, int]]) -> None:
+    def moved(self, made: int, arrays: Sequence[int], distances: Sequence[Distance]) -> None:
         """Take a note of it."""
         self.moves.append((made, arrays, distances))
 

@@ -156,7 +156,7 @@ class _Rolling(Sums):
         self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []
         levels = given * self.graph.is_made()
         stretches: Stretches | None = None
-        if with_loops and not len(self.calls):
+        if with_loops and not len(self.calls) and (not self.graph.whole or are_in_loops(self.graph)):
             levels, stretches = with_late(self.graph, levels)
         elif with_loops:
             stretches = Stretches.of(self.graph, levels)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from operator import is_not
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from micrograd.engine.primitive import Primitive
+    from micrograd.loops import Distance, Move
 
 EDGE = 8  # iterations, or elements of an array, more or fewer than there are rows
 FEW = 64  # elements that are looked at one by one
@@ -153,14 +155,14 @@ class OutlineTape(Tape):
             self.fail("an element")
         return super().position(operand, primitive, index)
 
-    def made(self, by: Any, operands: Any, shape: tuple[int, ...], distances: Sequence[tuple[int, int]] = ()) -> Any:
+    def made(self, by: Any, operands: Any, shape: tuple[int, ...], distances: Sequence[Distance] = ()) -> Any:
         """What an operation makes: an array, or one number.
 
         Args:
             by: what says which operation it is.
             operands: of the operation.
             shape: of what it makes.
-            distances: how far on the elements are that one is made of, and how long the axis is.
+            distances: how far on the elements are that one is made of, and how long the axes are where that may be.
         """
         self._check_length()
         position = self.operations.append_input((by, self.told(operands), shape))
@@ -281,7 +283,7 @@ class OutlineTape(Tape):
         given = arguments, settings
         if function in _LIKE and not _arrays_in((arguments[1:], settings))[1]:
             return self.known_array((function.__name__, self.told(given)), np.shape(made))
-        distances = [(self._distance(given), max(_longest(given), *np.shape(made), 0))] if function in _MOVING else ()
+        distances = [(self._distance(given), (*np.shape(made), *_lengths(given)))] if function in _MOVING else ()
         return self.made(function.__name__, given, np.shape(made), distances)
 
     def known_array(self, by: Any, shape: tuple[int, ...]) -> Any:
@@ -441,8 +443,8 @@ class Outlined(SymbolArray):
         some = tuple([np.zeros(np.shape(one), int) if _is_unknown_index(one) else one for one in first])
         # This library takes the items of vmap and scan, from any position
         chosen = [] if is_seen_by_library() else [n for n, part in enumerate(parts) if type(part) in (int, slice)]
-        axes = self.shape if len(chosen) == len(parts) else (max(self.shape),) * len(parts)
-        distances = [(tape._distance(parts[n]), axes[n]) for n in chosen]
+        are_all = len(chosen) == len(parts)  # else nobody knows which axis each is of
+        distances = [(tape._distance(parts[n]), self.shape[n : n + 1] if are_all else self.shape) for n in chosen]
         return tape.made("[]", (self, index), np.shape(_stand_in(self)[some]), distances)
 
     def __setitem__(self, index: Any, item: Any) -> None:
@@ -689,13 +691,13 @@ def _tape() -> OutlineTape:
     return tape
 
 
-def _longest(nested: Any) -> int:
-    """The longest axis of the arrays, and the length of the longest list of rows, among operands."""
+def _lengths(nested: Any) -> tuple[int, ...]:
+    """How long the axes of arrays, and lists of rows, among operands are."""
     if isinstance(nested, dict):
-        return _longest([*nested.values()])
+        return _lengths([*nested.values()])
     if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
-        return max(map(_longest, nested), default=0)
-    return len(nested) if isinstance(nested, OutlinedList) else max(np.shape(_stand_in(nested)), default=0)
+        return tuple(chain.from_iterable(map(_lengths, nested)))
+    return (len(nested),) if isinstance(nested, OutlinedList) else np.shape(_stand_in(nested))
 
 
 def _stand_in(x: Any) -> Any:
@@ -840,18 +842,22 @@ def _unknown(nested: Any, count: int) -> Any:
     return nested
 
 
-def farthest(moves: Sequence[tuple[Any, ...]], of_fewer: Sequence[tuple[Any, ...]]) -> int:
-    """How far on elements are, along axes that get longer with the rows, that others are made of.
+def farthest(rows: int, moves: Sequence[Move], of_fewer: Sequence[Move]) -> float:
+    """How far on elements are, along axes that get longer with the rows, that others are made of: in rows.
 
     Args:
+        rows: how many there are.
         moves: the operations of an outline: position, operands, and how far each is along which axes.
         of_fewer: those of an outline of fewer rows; if it has others, nobody asks.
     """
-    found: dict[int, int] = {}
+    found: dict[int, float] = {}
     for (position, arrays, distances), (*_, others) in zip(moves, of_fewer, strict=False):
-        own = sum(far for (far, length), (_, less) in zip(distances, others, strict=False) if length != less)
-        found[position] = own + max([found.get(array, 0) for array in arrays], default=0)
-    return max(found.values(), default=0)
+        own = 0.0
+        for (far, lengths), (_, less) in zip(distances, others, strict=False):
+            growing = [length for length, other in zip(lengths, less, strict=False) if length != other]
+            own += far * max(1.0, rows / min(growing)) if growing else 0.0
+        found[position] = own + max([found.get(array, 0.0) for array in arrays], default=0.0)
+    return max(found.values(), default=0.0)
 
 
 def outline(
