@@ -46,7 +46,9 @@ ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
 }
 
 MANY = 1 << 17  # fewer terms of long dot products are taken one by one
-MANY_ON_A_LEVEL = 1 << 10  # fewer terms of long dot products in each iteration of a loop, too
+# In each iteration of a loop, too. The first call of 40 steps of tanh(h @ W + x), value and gradient, takes 0.55 s in
+# place of 0.60 with 1,728 products a step, 0.55 in place of 0.75 with 4,096, and 2.6 in place of 4.3 with 32,768.
+MANY_ON_A_LEVEL = 1 << 10
 
 
 def normalise(columns: Columns) -> Graph:
