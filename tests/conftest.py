@@ -58,7 +58,8 @@ BEFORE_THE_BACKEND = {*CASES_ON_JAX, "test_mapped", "test_several_results"} - {"
 
 
 # The slow tests whose coverage is measured, by how their names begin: others come to no line of their own, and it takes
-# two thirds of their time. If a line is not covered any more, the slow test that comes to it is added there.
+# two thirds of their time. If a line is not covered any more, the slow test that comes to it is added there. Tests of a
+# module that are slow together only are measured, too.
 MEASURED = tuple((pathlib.Path(__file__).parent / "measured.txt").read_text("utf-8").split())
 
 
@@ -143,7 +144,8 @@ def pytest_runtest_call(item):
     So each line and each branch has a test that comes to it by an example that is written down. pytest-cov has a marker
     for this, no_cover, but it has no effect in the processes of pytest-xdist.
     """
-    is_left_out = item.get_closest_marker("slow") and not item.nodeid.startswith(MEASURED)
+    slow = item.get_closest_marker("slow")
+    is_left_out = slow and not slow.kwargs.get("together") and not item.nodeid.startswith(MEASURED)
     computes_much = is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("unmeasured")
     if not ((is_left_out or computes_much) and _measures_coverage()):
         return (yield)

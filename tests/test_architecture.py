@@ -18,6 +18,8 @@ from tests.architecture import (
     without_lines,
 )
 
+pytestmark = pytest.mark.slow(together=True)
+
 REDRAW = f"the map in docs/ is out of date; draw it again: {COMMAND}"
 TEXT = MAP.read_text(encoding="utf-8")
 

@@ -15,6 +15,8 @@ import pytest
 from tests.folders import ROOT
 from tests.test_documents import promised
 
+pytestmark = pytest.mark.slow(together=True)
+
 TEXT = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 COPIED = ("micrograd", "tests", "docs", "pyproject.toml")
 WRITTEN = re.compile(r"Write `(?P<file>[^`]+)`:")

@@ -20,6 +20,8 @@ from tests.folders import DATA, ROOT
 from tests.learn.chapters import CHAPTERS
 from tests.pages import PAGES
 
+pytestmark = pytest.mark.slow(together=True)
+
 MADE_BY_RECIPES = ("contributing.md",)  # names in the text that micrograd does not have
 TABLES = dict.fromkeys(("tests/data/penguins.csv", "penguins.csv", "data.csv", "more.csv"), DATA / "penguins.csv")
 TAKE_SECONDS = ("api.md", "compiler.md", "export.md", "from-jax.md", "gallery.md", "scaling.md", "sparse.md",

@@ -26,6 +26,8 @@ from micrograd import estimators
 from micrograd.estimators import MLPClassifier, MLPRegressor
 from micrograd.training import rows as training
 
+pytestmark = pytest.mark.slow(together=True)
+
 CHANCE = np.random.default_rng(0)
 ROWS = CHANCE.normal(size=(96, 4))
 TARGETS = {

@@ -14,7 +14,7 @@ from micrograd import Value
 from micrograd.engine import array_calls, lapack, linear_algebra
 from tests.compiler.runs import compiled_only
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("own_cache")]
 
 RANDOM = np.random.default_rng(7)
 SQUARE = RANDOM.normal(size=(3, 3))

@@ -12,6 +12,8 @@ from micrograd.contexts.calls import calls_of
 from micrograd.contexts.modes import MaskError
 from micrograd.nn import MLP, Convolution2d, Dropout, Embedding, Layer, LayerNorm, Module, Neuron, Sequential
 
+pytestmark = pytest.mark.slow(together=True)
+
 MODES = pytest.mark.parametrize("mode", [False, "numpy", "llvm", "jax"])
 
 

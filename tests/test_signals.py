@@ -8,7 +8,7 @@ import micrograd as mg
 from micrograd import Value
 from tests.test_linear_algebra import differences, of_one_point
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("own_cache")]
 
 RANDOM = np.random.default_rng(3)
 POINTS, HEIGHTS, BETWEEN = np.array([0.0, 1.0, 2.5, 4.0]), RANDOM.normal(size=4), np.array([0.3, 1.7, 3.9, -1.0, 7.0])

@@ -18,6 +18,8 @@ import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.tracing.colours import star_coloured
 
+pytestmark = pytest.mark.slow(together=True)
+
 sparse = pytest.importorskip("scipy.sparse")
 
 

@@ -13,6 +13,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.engine.primitive import PRIMITIVES, Primitive
 
+pytestmark = pytest.mark.slow(together=True)
+
 # A call, the error that it raises, and the culprit, whose parts are in the message in this order. A ? in the call is
 # replaced by each of the texts behind the culprit, and there by what that text is; kind is the name of its class.
 TABLE = [

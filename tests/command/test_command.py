@@ -19,6 +19,8 @@ from micrograd.command.grammar import ExpressionError, ParsedExpression
 from micrograd.command.main import main
 from tests.campaigns.parser import mutants, outcome, texts
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def run(capsys, *words):
     code = main(words)

@@ -8,6 +8,8 @@ from micrograd import Value
 from micrograd.command.grammar import LONGEST, ExpressionError, ParsedExpression
 from micrograd.command.main import main
 
+pytestmark = pytest.mark.slow(together=True)
+
 DEPTHS = (99, 100, 101, 1_900, 4_999)
 HOSTILE = {
     "one piece again and again": [

@@ -17,6 +17,8 @@ from micrograd import Value
 from tests.compiler.backends.sparing import is_left_out
 from tests.strategies import programs
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def gradients(f, leaves):
     """The value of f and the gradients of the leaves."""

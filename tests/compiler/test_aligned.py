@@ -11,6 +11,8 @@ import micrograd as mg
 from micrograd import Value
 from tests.compiler.test_late import loops
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def network(depth, count, readout, seed=1):
     """Layers of three numbers, each of which reads the one below it; and what is read out in each iteration."""

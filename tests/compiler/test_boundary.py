@@ -11,6 +11,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def rosenbrock(x):
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()

@@ -13,7 +13,7 @@ from tests.compiler.test_known_rows import numbers
 ROWS = 420
 SCALE = mg.Value(0.75)
 
-pytestmark = pytest.mark.usefixtures("few_are_many")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("few_are_many")]
 
 
 def huber(p, xs):

@@ -13,6 +13,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.llvm import llvm_machine, object_cache
 
+pytestmark = pytest.mark.slow(together=True)
+
 pytest.importorskip("llvmlite")
 
 

@@ -6,6 +6,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
+pytestmark = pytest.mark.slow(together=True)
+
 W, RATES = Value(0.7), np.linspace(0.1, 0.9, 11)
 
 

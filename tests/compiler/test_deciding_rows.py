@@ -18,7 +18,7 @@ from tests.compiler.test_of_rows import are_same, flat, is_traced_in_full, numbe
 ROWS = 450
 KNOWN = np.linspace(-1.0, 2.0, ROWS)
 
-pytestmark = pytest.mark.usefixtures("few_are_many")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("few_are_many")]
 
 
 def loss(w, x):

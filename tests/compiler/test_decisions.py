@@ -13,6 +13,8 @@ import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.backends.shared import deciding
 
+pytestmark = pytest.mark.slow(together=True)
+
 W = Value(1.5)
 
 

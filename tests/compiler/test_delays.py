@@ -15,7 +15,7 @@ from tests.compiler.test_known_rows import check, is_traced_in_full, numbers, sl
 ROWS = 451
 SCALE = mg.Value(0.75)
 
-pytestmark = pytest.mark.usefixtures("few_are_many")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("few_are_many")]
 
 
 def delay_line(length, x):

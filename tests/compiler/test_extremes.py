@@ -9,6 +9,8 @@ import pytest
 import micrograd as mg
 from micrograd.compiler.ir.program import Loop
 
+pytestmark = pytest.mark.slow(together=True)
+
 NAN, INF = math.nan, math.inf
 ARRAYS = {
     "different": [3.0, -1.0, 4.0, 1.5, -9.0, 2.0, 6.0, -5.0] * 3 + [6.5, -9.5],

@@ -17,6 +17,8 @@ import micrograd as mg
 from micrograd import TraceError, Value
 from tests.campaigns.kinds import DTYPES, EXPRESSIONS, NUMBERS, is_same, outcome, what_differs
 
+pytestmark = pytest.mark.slow(together=True)
+
 CHOSEN = EXPRESSIONS[:: len(EXPRESSIONS) // 20]
 
 

@@ -13,7 +13,7 @@ WEIGHTS = mg.array([0.5, -0.25, 0.125])
 SCALE = mg.Value(0.75)
 
 
-pytestmark = pytest.mark.usefixtures("few_are_many")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("few_are_many")]
 
 
 def numbers(*shape, seed=7):

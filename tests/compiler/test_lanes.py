@@ -11,6 +11,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.tracing import derivatives
 
+pytestmark = pytest.mark.slow(together=True)
+
 # Small integers, on which float arithmetic is exact, with ties; 24 elements are enough to be written at once
 X = np.array([[1.0, -2.0, 3.0, 4.0], [2.0, 2.0, -1.0, 1.0], [5.0, 1.0, 2.0, -3.0]]).repeat(2, axis=0)
 Y = np.array([[1.0, 1.0, -2.0, 2.0], [4.0, 2.0, 1.0, 1.0], [-1.0, 2.0, 4.0, 2.0]]).repeat(2, axis=0)

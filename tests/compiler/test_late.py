@@ -10,6 +10,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.ir.program import Loop
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def loops(run):
     """How many iterations each loop has, and its kernels."""

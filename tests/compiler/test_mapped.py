@@ -8,6 +8,8 @@ from micrograd.compiler.calling import mapped as mapped_calls
 from micrograd.compiler.passes import packs
 from micrograd.compiler.tracing import iterations
 
+pytestmark = pytest.mark.slow(together=True)
+
 BACKENDS = pytest.mark.parametrize("backend", ["llvm", "numpy", "jax"])
 MANY = 150  # two blocks, and a part of one
 

@@ -7,6 +7,8 @@ import pytest
 
 import micrograd as mg
 
+pytestmark = pytest.mark.slow(together=True)
+
 RANDOM = np.random.default_rng(4)
 MASKS = RANDOM.random((6, 5)) < 0.5
 X = RANDOM.normal(size=5)

@@ -10,6 +10,8 @@ import pytest
 import micrograd as mg
 from micrograd.compiler.calling import of_rows
 
+pytestmark = pytest.mark.slow(together=True)
+
 LIMITED = """
 import resource, numpy as np, micrograd as mg
 

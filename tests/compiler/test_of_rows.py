@@ -31,7 +31,7 @@ SIZES = [32, 48, 80]
 WEIGHTS = [mg.Value(0.5), mg.Value(-0.25)]
 
 
-pytestmark = pytest.mark.usefixtures("few_are_many")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("few_are_many")]
 
 
 @contextlib.contextmanager

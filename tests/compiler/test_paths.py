@@ -13,6 +13,8 @@ import pytest
 import micrograd as mg
 from micrograd import TraceError, Value
 
+pytestmark = pytest.mark.slow(together=True)
+
 W = Value(2.0)
 
 

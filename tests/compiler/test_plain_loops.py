@@ -24,7 +24,7 @@ WEIGHTS = [mg.Value(0.5), mg.Value(-0.25), mg.Value(0.125)]
 SCALE = mg.Value(0.75)
 
 
-pytestmark = pytest.mark.usefixtures("few_are_many")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("few_are_many")]
 
 
 def slopes_of(result):

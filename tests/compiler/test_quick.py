@@ -15,6 +15,8 @@ from micrograd import Value
 from micrograd.compiler.calling.quick import EAGER, QuickOfArrays
 from micrograd.compiler.guards.refusals import TraceError
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 @pytest.fixture
 def weights():

@@ -11,6 +11,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.ir.program import Access, Reduction, Segment
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def kernels(f, *arguments):
     """The kernels of a function with its gradient: (kind, rows, columns, terms), most flops first."""

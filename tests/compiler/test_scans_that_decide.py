@@ -7,6 +7,8 @@ import pytest
 
 import micrograd as mg
 
+pytestmark = pytest.mark.slow(together=True)
+
 BACKENDS = ["llvm", "numpy", "jax"]
 INPUTS = [0.01 * number for number in range(12)]
 

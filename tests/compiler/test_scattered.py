@@ -18,7 +18,7 @@ from tests.compiler.c_files import Built, needs_cc
 from tests.compiler.test_export_large import numbers, pairs
 from tests.folders import ROOT
 
-pytestmark = needs_cc
+pytestmark = [pytest.mark.slow(together=True), needs_cc]
 
 
 @pytest.fixture(autouse=True)

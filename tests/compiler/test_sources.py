@@ -139,6 +139,7 @@ def test_what_another_thread_draws_is_no_reason_to_refuse(with_lines, monkeypatc
     assert len(drawn) == 1
 
 
+@pytest.mark.slow
 def test_what_another_thread_draws_all_the_time_is_no_reason_to_refuse_either():
     is_noisy, ended = False, threading.Event()
 

@@ -14,6 +14,8 @@ from micrograd import Value
 from micrograd.compiler.guards.structure import Structure
 from tests.compiler.runs import Runs
 
+pytestmark = pytest.mark.slow(together=True)
+
 Point = namedtuple("Point", "x y")
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 
+pytestmark = pytest.mark.slow(together=True)
+
 W, T = mg.Value(1.5), mg.Value(0.3)
 
 

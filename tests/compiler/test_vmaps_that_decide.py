@@ -5,6 +5,8 @@ import pytest
 
 import micrograd as mg
 
+pytestmark = pytest.mark.slow(together=True)
+
 X = np.linspace(-1.0, 2.0, 20)
 
 

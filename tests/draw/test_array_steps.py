@@ -10,6 +10,8 @@ from micrograd.draw.array_steps import opened_arrays
 from micrograd.engine.array_calls import ArrayCall
 from micrograd.pages.passes import passes
 
+pytestmark = pytest.mark.slow(together=True)
+
 RANDOM = np.random.default_rng(11)
 SQUARE = RANDOM.normal(size=(3, 3))
 SYMMETRIC = SQUARE @ SQUARE.T + np.eye(3)

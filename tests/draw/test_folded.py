@@ -15,6 +15,8 @@ from micrograd.draw.opening import LONGEST, WIDEST
 from micrograd.draw.strip import heat_map, strip
 from tests.draw.test_draw import SVG, chain, drawn, lines, texts, tint, tooltip
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def titles(root, **options):
     """The first line of each card and each box in a folded picture, from the left to the right."""

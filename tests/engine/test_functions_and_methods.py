@@ -9,6 +9,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.engine import functions
 
+pytestmark = pytest.mark.slow(together=True)
+
 PUBLIC = [name for name in functions.__all__ if len(signature(getattr(mg, name)).parameters) == 1]
 OF_ONE = [*PUBLIC, "degrees", "radians"]
 OF_TWO = ["maximum", "minimum", "atan2", "hypot", "leaky_relu", "elu"]

@@ -14,6 +14,8 @@ from micrograd import Value
 from tests.engine.test_primitives import ONE, has_no_truth, hazard, inverse_erf, mp, quantile, slope_of
 from tests.strategies import KINKS, TABLE, operands, programs
 
+pytestmark = pytest.mark.slow(together=True)
+
 ROUNDING = mp.mpf(2) ** -52
 ORDINARY = (1e-290, 1e290)  # where no intermediate result has lost digits or overflowed
 

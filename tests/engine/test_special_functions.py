@@ -17,7 +17,7 @@ from micrograd import Value
 from micrograd.engine import further_primitives, special_functions
 from tests.engine.test_composites import compiled
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.usefixtures("own_cache")]
 
 mp = mpmath.mp.clone()
 mp.dps = 50

@@ -26,6 +26,8 @@ from micrograd.engine.stored import LATER, SPECIAL
 from tests import faults
 from tests.engine.test_all_or_nothing import KINDS
 
+pytestmark = pytest.mark.slow(together=True)
+
 COUNT = 20  # parameters: enough for a step to update them at once
 MAKE = {
     "sgd": lambda leaves: optim.SGD(leaves, 0.1),

@@ -14,7 +14,7 @@ from micrograd import Value
 from micrograd.engine.commit import changing_gradients
 from tests.locks import is_held
 
-pytestmark = pytest.mark.stress
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.stress]
 
 PATIENCE = 600  # seconds, after which a thread is taken to hang
 

@@ -33,6 +33,8 @@ from tests.folders import ROOT
 from tests.locks import is_held
 from tests.strategies import programs
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def data_of(path):
     """What is embedded in a page."""

@@ -18,6 +18,8 @@ from micrograd.pages.passes import passes
 from tests.explore.test_explore import explored
 from tests.strategies import programs
 
+pytestmark = pytest.mark.slow(together=True)
+
 FIELDS = ("_primitive", "_first", "_second", "_x", "_y", "_scope")
 
 

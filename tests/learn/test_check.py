@@ -21,6 +21,8 @@ from micrograd.learn.catalogue import EXERCISES
 from micrograd.learn.exercise import answer_of, without
 from micrograd.learn.exercises import chapter_03
 
+pytestmark = pytest.mark.slow(together=True)
+
 ENGINE = chapter_03.WITH_BACKWARD
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 

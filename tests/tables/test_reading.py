@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from micrograd.tables.reading import MISSING, read_table
 from tests.tables.common import PENGUINS, written
 
+pytestmark = pytest.mark.slow(together=True)
+
 PACKED = gzip.compress(b"a,b\n1,2\n", mtime=0)
 
 

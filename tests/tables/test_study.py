@@ -9,6 +9,8 @@ from micrograd.tables.reading import read_table
 from micrograd.tables.study import network_of, prepare
 from tests.tables.common import small_file, written
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def frame(**columns):
     kinds = {name: float if isinstance(cells[0], float) else object for name, cells in columns.items()}

@@ -16,6 +16,8 @@ from micrograd.engine.primitive import Primitive
 from micrograd.testing import GradientError, gradcheck, numerical_gradient
 from tests.locks import is_held
 
+pytestmark = pytest.mark.slow(together=True)
+
 SCALES = [1e8, -1e8, 12345678.9, 1e4, 3.0, 1.0, 0.7, 1e-4, 1e-8, -1e-8, 1e-12, 0.0]
 
 # Smooth functions, each with its derivative; at any of the scales where both are finite.

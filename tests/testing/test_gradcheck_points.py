@@ -14,6 +14,8 @@ import pytest
 from micrograd.testing import GradientError, gradcheck
 from tests.rounding import brain, half, single
 
+pytestmark = pytest.mark.slow(together=True)
+
 
 def cut(x):
     """A bfloat16 as machines make it that cut a float of 32 bits in half."""

@@ -9,6 +9,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
+pytestmark = pytest.mark.slow(together=True)
+
 BACKENDS = ["numpy", "llvm", "jax"]
 POINTS = [(0.5, 1.0), (1.5, 2.0), (-1.0, 0.25), (2.0, -1.0), (0.0, 1.0)]
 SCALE = 1.0

@@ -18,6 +18,8 @@ from micrograd.optim import SGD, Adam, cosine
 from micrograd.training import History
 from tests.interrupts import interrupted_at
 
+pytestmark = pytest.mark.slow(together=True)
+
 POINTS = [(1.0, 2.0), (2.0, 4.1), (-1.0, -2.2), (0.5, 1.3), (3.0, 5.7)]
 
 

@@ -11,6 +11,8 @@ from micrograd import TraceError, Value, nn
 from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.compiler.training.steps import Task
 
+pytestmark = pytest.mark.slow(together=True)
+
 EXAMPLES = [
     ([x, y], label, float(kind))
     for source in [random.Random(5)]

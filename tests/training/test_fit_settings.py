@@ -16,6 +16,8 @@ from micrograd.nn import MLP
 from micrograd.training import History
 from tests.interrupts import interrupted_at
 
+pytestmark = pytest.mark.slow(together=True)
+
 JAX = "jax"
 MODES = pytest.mark.parametrize("mode", [False, "numpy", "llvm", JAX])
 POINTS = [(1.0, 2.0), (2.0, 4.1), (-1.0, -2.2), (0.5, 1.3), (3.0, 5.7)]

@@ -12,6 +12,8 @@ from micrograd.engine.primitive import Primitive
 from micrograd.training import History
 from tests.interrupts import interrupted_at
 
+pytestmark = pytest.mark.slow(together=True)
+
 POINTS = [([0.1 * number - 1.5, (number % 7) / 7.0], float(number % 3) - 1.0) for number in range(30)]
 LONGER = [(x + [0.25] * (number % 2), y) for number, (x, y) in enumerate(POINTS)]  # of two structures
 

@@ -15,6 +15,8 @@ from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.engine.primitive import PRIMITIVES
 
+pytestmark = pytest.mark.slow(together=True)
+
 NOTHING = np.zeros(0, dtype=np.int64)
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 1.5, -3.0, 1e308, -1e308, 5e-324, -1e-310, math.inf, -math.inf, math.nan, 1 / 3]
 COEFFICIENTS = [1.0, -1.0, 0.5, -2.0, 0.0, -0.0, 1e300, math.inf, math.nan]

@@ -13,6 +13,8 @@ from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 
+pytestmark = pytest.mark.slow(together=True)
+
 GIVEN = 9000  # numbers that the kernels read
 NOTHING = np.zeros(0, dtype=np.int64)
 OWN = mg.primitive("own_map", "o", lambda x: 2 * x + 1, lambda g, out, x: 2 * g, replace=True)

@@ -18,7 +18,7 @@ from micrograd.compiler.backends.llvm import llvm_backend, llvm_batches, llvm_ma
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
 from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 
-pytestmark = pytest.mark.stress
+pytestmark = [pytest.mark.slow(together=True), pytest.mark.stress]
 
 WAIT = 600  # seconds that no test needs
 
