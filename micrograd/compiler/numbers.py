@@ -51,6 +51,16 @@ def distinct(integers: Integers) -> Integers:
     return found[is_first]
 
 
+def number_in_run(numbers: np.ndarray[Any, Any]) -> Integers:
+    """How many of equal numbers that lie side by side come before each.
+
+    >>> number_in_run(np.array([3, 3, 7]))
+    array([0, 1, 0])
+    """
+    positions = np.arange(len(numbers))
+    return positions - np.maximum.accumulate(np.where(starts_run(numbers), positions, 0))
+
+
 def starts_run(numbers: np.ndarray[Any, Any]) -> Booleans:
     """Which numbers differ from the one before them; the first one does.
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from micrograd.compiler.ir.entries import TAKE
 from micrograd.compiler.ir.traversals import Edges, Rows
-from micrograd.compiler.numbers import no_integers, order_of
+from micrograd.compiler.numbers import no_integers, number_in_run, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -215,7 +215,7 @@ class Graph:
                 uses = levels[part.owner] * len(part.elements) + vectors
                 order = np.argsort(uses, kind="stable")
                 number = np.empty(len(order), dtype=np.int64)
-                number[order] = np.arange(len(order)) - np.searchsorted(uses[order], uses[order])
+                number[order] = number_in_run(uses[order])
                 factors.append(part.elements[vectors, number % part.length])
             parts.append(Terms(part.owner, np.ones(len(part.owner)), *factors))
         return Terms.sorted(parts) if len(parts) > 1 else self.terms

@@ -21,7 +21,7 @@ import numpy as np
 
 from micrograd.compiler.ir.graph import ONE, OTHER, Applications, Graph, Terms
 from micrograd.compiler.ir.vectors import Dots
-from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.numbers import no_integers, number_in_run
 from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.repeats import FEWEST_ITERATIONS, OUTSIDE, numbered
 
@@ -171,7 +171,7 @@ def _read_alike(graph: Graph, repeat: Repeat, vectors: Sequence[_Vectors], group
     index_of = np.zeros(graph.size, dtype=np.int64)
     index_of[repeat.nodes[0]] = np.arange(repeat.nodes.shape[1])
     owners = index_of[graph.terms.owner[repeat.terms[0]]]
-    terms = _number_inside(owners)
+    terms = number_in_run(owners)  # those of one owner lie side by side
     parts = [np.stack([repeat.alike[owners], 2 * terms + factor]) for factor in range(2)]
     for application, rows in zip(graph.applications, repeat.applications, strict=True):
         nodes, count = index_of[application.nodes[rows[0]]], application.operands.shape[1]
@@ -179,12 +179,6 @@ def _read_alike(graph: Graph, repeat: Repeat, vectors: Sequence[_Vectors], group
     for number, each in enumerate(vectors):
         parts.append(np.broadcast_to([[-1 - number], [0]], (2, each.elements[0].size)))
     return different_rows(np.append(np.concatenate(parts, axis=1), groups[None, :], axis=0).T)[1]
-
-
-def _number_inside(owners: Integers) -> Integers:
-    """For each term how many terms of its owner come before it; those of one owner lie side by side."""
-    positions = np.arange(len(owners))
-    return positions - np.maximum.accumulate(np.where(np.diff(owners, prepend=-1) != 0, positions, 0))
 
 
 def iteration_graph_of(
@@ -206,7 +200,8 @@ def iteration_graph_of(
     steps = results[middle + 1] - results[middle]
     evenly = results == results[middle] + (np.arange(repeat.iterations)[:, None] - middle) * steps
     others_fit = (coefficients == coefficients[middle]).all(axis=1) & evenly.all(axis=1)
-    others_fit &= np.logical_and.reduce([np.ones(repeat.iterations, dtype=bool), *(v.fits for v in operands.vectors)])
+    for vectors in operands.vectors:
+        others_fit &= vectors.fits
     begin, end = _longest(operands.fits.all(axis=1) & others_fit)
     if end - begin < repeat.iterations - _LEFT_OUT:
         operands.with_tables(_read_alike(graph, repeat, operands.vectors, group[operands.nodes[middle]]))

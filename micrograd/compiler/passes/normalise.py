@@ -118,9 +118,8 @@ def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
     ]
 
 
-def are_in_loops(graph: Graph) -> bool:
+def are_in_loops(graph: Graph, levels: Integers) -> bool:
     """Whether there is a vector whose dot products are on so many levels that they may be parts of a loop."""
-    levels = graph.levels()
     for dots in graph.whole:
         of_level = levels[dots.owner] * len(dots.elements)
         uses = distinct(np.concatenate([of_level + dots.first, of_level + dots.second]))
@@ -131,9 +130,9 @@ def are_in_loops(graph: Graph) -> bool:
 
 def _have_few_terms(graph: Graph) -> bool:
     """Whether dot products that are on many levels have few terms on each of them."""
-    if not are_in_loops(graph):
-        return False
     levels = graph.levels()
+    if not are_in_loops(graph, levels):
+        return False
     terms = np.zeros(graph.size, dtype=np.int64)
     for dots in graph.whole:
         terms += dots.length * np.bincount(levels[dots.owner], minlength=graph.size)

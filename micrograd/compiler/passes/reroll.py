@@ -72,7 +72,7 @@ def reroll(graph: Graph, start: int, calls: Sequence[tuple[Integers, Integers]] 
     """
     with_loops = os.environ.get("MICROGRAD_LOOPS") != "0"
     rolling, gradients = _rolled(graph, start, calls, with_loops)
-    if with_loops and graph.whole and are_in_loops(graph) and not any(type(each) is Loop for each in rolling.kernels):
+    if rolling.may_be_loops and not any(type(each) is Loop for each in rolling.kernels):
         graph = graph.expanded()
         rolling, gradients = _rolled(graph, start, calls, with_loops)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
@@ -133,6 +133,7 @@ class _Rolling(Sums):
         last_levels: for each call, the last level before it.
         called: how many kernels come before each call, as far as that is known.
         by_level: what is on each level and not alone.
+        may_be_loops: whether dot products that are whole may be parts of loops.
         alone: the nodes that are, once they have been looked for.
     """
 
@@ -142,6 +143,7 @@ class _Rolling(Sums):
     called: list[int]
     by_level: _ByLevel
     alone: Alone | None = None
+    may_be_loops = False
 
     def roll(self, with_loops: bool, with_singles: bool = False) -> None:
         """Roll all nodes, level after level, and what repeats as a loop.
@@ -155,8 +157,9 @@ class _Rolling(Sums):
         latest = [int(given[np.concatenate(call)].max(initial=0)) for call in self.calls]
         self.last_levels, self.called = np.maximum.accumulate(np.array(latest, dtype=np.int64)), []
         levels = given * self.graph.is_made()
+        self.may_be_loops = with_loops and bool(self.graph.whole) and are_in_loops(self.graph, given)
         stretches: Stretches | None = None
-        if with_loops and not len(self.calls) and (not self.graph.whole or are_in_loops(self.graph)):
+        if with_loops and not len(self.calls) and (not self.graph.whole or self.may_be_loops):
             levels, stretches = with_late(self.graph, levels)
         elif with_loops:
             stretches = Stretches.of(self.graph, levels)

@@ -83,16 +83,27 @@ _LINEAR: dict[Any, Callable[..., tuple[int, ...]]] = {  # the shapes of results,
 }
 
 
+def _operands_in(nested: Any) -> Iterator[Any]:
+    """What is in dicts, tuples and lists, but for lists that have no elements."""
+    if isinstance(nested, dict):
+        nested = [*nested.values()]
+    if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
+        for part in nested:
+            yield from _operands_in(part)
+    else:
+        yield nested
+
+
 def _arrays_in(nested: Any) -> tuple[list[int], bool]:
     """The positions of the arrays of an outline among operands, and whether there are numbers of it among them."""
-    if isinstance(nested, dict):
-        return _arrays_in([*nested.values()])
-    if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
-        found = list(map(_arrays_in, nested))
-        return [each for arrays, _ in found for each in arrays], any(has_numbers for _, has_numbers in found)
-    if isinstance(nested, Outlined):
-        return ([], True) if nested.position is None else ([nested.position], False)
-    return [], isinstance(nested, (Value, OutlinedList)) or (is_array(nested) and nested.dtype == object)
+    arrays, has_numbers = list[int](), False
+    for operand in _operands_in(nested):
+        if isinstance(operand, Outlined) and operand.position is not None:
+            arrays.append(operand.position)
+        else:
+            has_numbers |= isinstance(operand, (Value, OutlinedList))
+            has_numbers |= is_array(operand) and operand.dtype == object
+    return arrays, has_numbers
 
 
 class OutlineError(Exception):
@@ -187,18 +198,17 @@ class OutlineTape(Tape):
 
         Numbers count from the nearer end: all but the last 30 elements are 30 away from all of them.
         """
-        if isinstance(nested, slice):
-            return self._distance([nested.start, nested.stop])
-        if isinstance(nested, dict):
-            return self._distance([*nested.values()])
-        if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
-            return sum(map(self._distance, nested))
-        if type(nested) in (int, float) or isinstance(nested, np.number):
-            number = abs(float(nested))
+        return sum(map(self._distance_of_one, _operands_in(nested)))
+
+    def _distance_of_one(self, operand: Any) -> int:
+        if isinstance(operand, slice):
+            return self._distance([operand.start, operand.stop])
+        if type(operand) in (int, float) or isinstance(operand, np.number):
+            number = abs(float(operand))
             return int(min(number, abs(self.count - number))) if number < self.count else self.count
-        if isinstance(nested, np.ndarray) and nested.ndim:
-            far = self._distance(int(np.max(np.abs(nested), initial=0))) if nested.dtype.kind in "iu" else 0
-            return far + (len(nested) if 2 * len(nested) < self.count else 0)
+        if isinstance(operand, np.ndarray) and operand.ndim:
+            far = self._distance_of_one(int(np.max(np.abs(operand), initial=0))) if operand.dtype.kind in "iu" else 0
+            return far + (len(operand) if 2 * len(operand) < self.count else 0)
         return 0
 
     def standing_for(self, number: int, rows: Any, bounds: Any) -> Any:
@@ -693,11 +703,8 @@ def _tape() -> OutlineTape:
 
 def _lengths(nested: Any) -> tuple[int, ...]:
     """How long the axes of arrays, and lists of rows, among operands are."""
-    if isinstance(nested, dict):
-        return _lengths([*nested.values()])
-    if isinstance(nested, (tuple, list)) and not isinstance(nested, OutlinedList):
-        return tuple(chain.from_iterable(map(_lengths, nested)))
-    return (len(nested),) if isinstance(nested, OutlinedList) else np.shape(_stand_in(nested))
+    shapes = [(len(x),) if isinstance(x, OutlinedList) else np.shape(_stand_in(x)) for x in _operands_in(nested)]
+    return tuple(chain.from_iterable(shapes))
 
 
 def _stand_in(x: Any) -> Any:
