@@ -125,6 +125,13 @@ np.logspace(x[0, 0], y[0, 0], 3); np.ma.masked_array(x).shape; np.shape(x); np.n
 np.may_share_memory(x, y); np.shares_memory(x, x); np.result_type(x); np.min_scalar_type(x)
 np.can_cast(x.dtype, float); np.common_type(x); np.iscomplexobj(x); np.isrealobj(x); np.nan_to_num(x / y)
 np.ediff1d(x, to_end=[1.0])
+np.average(x); np.average(x, weights=y); np.average(x, axis=1, weights=y[0]); np.average(x, weights=y, keepdims=True)
+np.average(x, axis=0, weights=y[:, 0], returned=True); np.average([1.0, 2.0, 4.0], weights=x[0])
+np.average(x, axis=1, weights=y[:, 0]); np.average(x, axis=(1, 0), weights=y.T); np.average(x, weights=y[0])
+np.partition(x[0], 1)[:2]; np.partition(x, 1, axis=0); np.partition(x, (0, 2), axis=None); np.partition(x, 7)
+np.take_along_axis(x, np.argsort(x, axis=1), axis=1); np.take_along_axis(x, np.argsort(y, axis=None), axis=None)
+np.take_along_axis(x, np.argmax(y, axis=0, keepdims=True), axis=0); np.take_along_axis(x, np.argsort(y[0]), axis=1)
+np.take_along_axis(x, np.argsort(y[:1], axis=1), axis=1)
 """
 
 

@@ -428,6 +428,22 @@ def _without_nan(function: Callable[..., Any], instead: float) -> Callable[..., 
     return reduction
 
 
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """The weighted mean. NumPy's own asks whether the sum of the weights is 0; a division by it raises the same."""
+    if weights is None:
+        return by_numpy(np.average, (a, axis, None, returned), {"keepdims": keepdims})
+    a, weights = as_values(a), as_values(weights)
+    if weights.shape != a.shape:
+        axes = np.lib.array_utils.normalize_axis_tuple(range(a.ndim) if axis is None else axis, a.ndim)
+        if weights.shape != tuple(a.shape[each] for each in axes):
+            return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})  # it says what is wrong
+        weights = np.transpose(weights, np.argsort(axes))
+        weights = weights.reshape([length if each in axes else 1 for each, length in enumerate(a.shape)])
+    total = np.sum(weights, axis=axis, keepdims=keepdims)
+    mean = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    return (mean, np.broadcast_to(total, np.shape(mean))[()]) if returned else mean
+
+
 def _mean_without_nan(a: Any, axis: Any = None, *, out: Any = None, keepdims: bool = False) -> Any:
     if out is not None:
         refuse_function("nanmean")
@@ -635,6 +651,7 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.nancumprod: _without_nan(np.cumprod, 1.0),
     np.nanmax: _without_nan(np.max, -math.inf),
     np.nanmin: _without_nan(np.min, math.inf),
+    np.average: _average,
     np.nanmean: _mean_without_nan,
     np.nanvar: _variance_without_nan,
     np.nanstd: lambda *arguments, **settings: np.sqrt(_variance_without_nan(*arguments, **settings)),

@@ -567,6 +567,7 @@ REFUSED = {
     "the hash": (lambda x: hash(x) * W, "a number as a key"),
     "a key": (lambda x: {x: 1.0}[x], "a number as a key.*mg.take"),
     "equality": (lambda x: W if x * W == 2 else x, "== would freeze"),
+    "inequality": (lambda x: W if x * W != 2 else x, "!= would freeze"),
     "a text": (lambda x: f"{x:.2f}", "the text of a number"),
     "digits": (lambda x: round(x, 2), r"round to digits.*np\.round\(x, digits\)"),
     "data": (lambda x: (x * W).data * W, r"\.data would freeze.*mg\.detach\(x\)"),

@@ -189,6 +189,14 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     return np.moveaxis(_along(rows, _order(rows, kind, stable)), -1, axis)
 
 
+def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+    """The elements of which so many are smaller than the kth; see np.partition, which sorts an array of Values."""
+    np.partition(np.zeros(np.size(a) if axis is None else np.shape(a)[axis]), kth, kind=kind)  # it says what is wrong
+    if not all(map(is_value, _objects(a).flat)):
+        refuse("the order in which np.partition leaves plain numbers", "Write np.sort.")
+    return sort(a, axis, order=order)
+
+
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """The position of the largest element; see np.argmax."""
     return _position(_ARGMAX, a, axis, out, keepdims)
@@ -298,6 +306,19 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     a = _objects(a)
     a, axis = (a.ravel(), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
     return picked(a, (*[slice(None)] * axis, indices))
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """The elements at positions of their own for each row, which may not be known; see np.take_along_axis."""
+    if not is_unknown_index(indices := _objects(indices)):
+        return None
+    rows, at = _with_axis_last(arr, axis)
+    index = indices if axis is None else np.moveaxis(indices, at, -1)
+    if rows.ndim != index.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    stack = np.broadcast_shapes(rows.shape[:-1], index.shape[:-1])
+    rows, index = (np.broadcast_to(each, (*stack, each.shape[-1])) for each in (rows, index))
+    return np.moveaxis(_along(rows, index), -1, at)
 
 
 def is_unknown_index(index: Any) -> bool:

@@ -601,10 +601,11 @@ def _of_unknown(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _FINDING = (
     *(np.nanargmax, np.nanargmin, np.argpartition, np.argwhere, np.choose, np.compress, np.digitize, np.extract),
-    *(np.flatnonzero, np.lexsort, np.nonzero, np.partition, np.piecewise, np.place, np.putmask, np.searchsorted),
+    *(np.flatnonzero, np.lexsort, np.nonzero, np.piecewise, np.place, np.putmask, np.searchsorted),
     np.unique,
 )
-_ORDERING = ("argmax", "argmin", "argsort", "median", "percentile", "quantile", "sort", "take")
+_ORDERING = ("argmax", "argmin", "argsort", "median", "partition", "percentile", "quantile", "sort", "take")
+_ORDERING += ("take_along_axis",)
 
 _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),

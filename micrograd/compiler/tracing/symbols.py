@@ -144,6 +144,9 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
     return named(operator, primitive)
 
 
+_INSTEAD_OF_EQUALITY = "Compare with < and <=, or choose with mg.where and mg.take."
+
+
 class Symbol(Value):
     """A number that is not known yet, in the place of a Value or of a float."""
 
@@ -174,7 +177,7 @@ class Symbol(Value):
         if is_array(other):
             return NotImplemented
         if not isinstance(other, Value):
-            refuse("==", "Compare with < and <=, or choose with mg.where and mg.take.")
+            refuse("==", _INSTEAD_OF_EQUALITY)
         self._tape.tell_apart(self)
         return self is other
 
@@ -182,6 +185,8 @@ class Symbol(Value):
         """Whether == does not hold."""
         if is_array(other):
             return NotImplemented
+        if not isinstance(other, Value) and not is_plain(self):
+            refuse("!=", _INSTEAD_OF_EQUALITY)
         equal = self == other
         return equal.negated() if isinstance(equal, Symbol) else not equal
 
