@@ -1,6 +1,7 @@
 """That long dot products stay whole where there are many of them, and that nothing else comes of it."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -338,3 +339,32 @@ def test_kernels_of_products_that_stay_whole_are_those_of_their_terms(monkeypatc
     monkeypatch.setattr(stage, "MANY_ON_A_LEVEL", 1 << 60)
     assert kernels_of() == whole
     assert [iterations for kind, iterations in whole if kind == "Loop"] == [20, 19]
+
+
+def test_the_gradient_of_a_factor_that_others_use_too_is_one_sum():
+    rng = np.random.default_rng(0)
+    arguments = rng.normal(size=(16, 16)) / 4, rng.normal(size=(8, 16)), rng.normal(size=(6, 8, 16))
+
+    def operations(loss):
+        derivative = mg.value_and_grad(loss, argnums=(0, 1, 2))
+        fast = mg.compile(derivative)
+        found, eager = fast(*arguments), derivative(*arguments)
+        assert found[0] == pytest.approx(eager[0], rel=1e-12)
+        for mine, other in zip(found[1], eager[1], strict=True):
+            assert mine == pytest.approx(other, rel=1e-10, abs=1e-12)
+        return int(re.search(r"(?m)^trace +\S+ +([\d,]+)", fast.explain(passes=True)).group(1).replace(",", ""))
+
+    def last_state(w, h, xs):
+        for x in xs:
+            h = np.tanh(h @ w + x)
+        return h.sum()
+
+    def all_states(w, h, xs):
+        seen = 0.0
+        for x in xs:
+            h = np.tanh(h @ w + x)
+            seen = seen + (h * h).sum()
+        return seen + h.sum()
+
+    products = 6 * 8 * 16 * 16
+    assert operations(all_states) - operations(last_state) < products / 2

@@ -9,9 +9,9 @@ the rule of a primitive runs once, on symbols with a lane for each of its operat
 Contributions are added in the same order as in a backward pass operation by operation: from the last operation to the
 first, and for each in the order of its operands. So the sums are bitwise equal, but for those of many products.
 
-A sum of products gives each factor the gradient times the other one. What only such sums give something to has a sum of
-products as its gradient, too. So the gradients of a product of matrices are products of matrices, with an operation for
-each element and not for each product.
+A sum of products gives each factor the gradient times the other one. What such sums give something to has a sum of
+products as its gradient, too, which starts with what other operations give to it. So the gradients of a product of
+matrices are products of matrices, with an operation for each element and not for each product.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
+from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import distinct, order_of, starts_run
 from micrograd.compiler.tracing.lanes import OF_LIBRARY, TAKE_LITERALS, LanesTape, is_lanes
@@ -32,7 +33,7 @@ from micrograd.engine.recorder import using
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.compiler.tracing.dependence import Cones, Dependence
     from micrograd.compiler.tracing.tape import Tape
 
@@ -266,16 +267,28 @@ class GradientsInLanes:
         targets, contributions, factors = (
             column[slots][given] for column in (self._target, self._contributions, self._factors)
         )
+        if not len(targets):
+            return
+        is_product = factors != NO_POSITION
         begins = np.flatnonzero(starts_run(targets))
-        counts = np.diff(begins, append=len(targets))
-        is_whole = np.logical_and.reduceat(factors != NO_POSITION, begins) & (counts > 1) if len(begins) else begins > 0
-        for count in distinct(counts[is_whole]).tolist():
-            rows = begins[is_whole & (counts == count)]
-            terms = rows[:, None] + np.arange(count)
-            numbers = map(self.tape.row_numbers, (contributions[terms], factors[terms]))
-            self._found[targets[rows]] = self.tape.sums_of_products(*numbers)
-        others = ~np.repeat(is_whole, counts)
-        self._add_one_by_one(targets[others], contributions[others], factors[others])
+        counts, products = np.diff(begins, append=len(targets)), np.add.reduceat(is_product, begins, dtype=np.int64)
+        is_whole = (products == counts) & (counts > 1)
+        is_part = ~is_whole & (products > IN_ORDER)  # a sum so long may be in another order
+        in_sums = is_product & np.repeat(is_whole | is_part, counts)
+        firsts = np.cumsum(np.where(is_whole | is_part, products, 0)) - products
+        terms = np.stack([contributions, factors])[:, in_sums]
+
+        def write(chosen: Booleans, starts: Any) -> None:
+            """Sums of products, each from its start on."""
+            for count in distinct(products[chosen]).tolist():
+                rows = chosen & (products == count)
+                numbers = map(self.tape.row_numbers, terms[:, firsts[rows, None] + np.arange(count)])
+                found = targets[begins[rows]]
+                self._found[found] = self.tape.sums_of_products(starts(found), *numbers)
+
+        write(is_whole, lambda _: self.tape.position(-0.0))
+        self._add_one_by_one(targets[~in_sums], contributions[~in_sums], factors[~in_sums])
+        write(is_part, lambda found: self._found[found])
 
     def _add_one_by_one(self, targets: Integers, contributions: Integers, factors: Integers) -> None:
         """Sum contributions, of which some have a factor."""

@@ -435,7 +435,7 @@ def product(first: Any, second: Any) -> Any:
         if length >= _LONG and (kind := _kind_of_dots(x.kind, y.kind)) and recorder_on_top() is tape:
             of_left = _row_numbers(tape, left[..., 0, :])[..., None]
             of_right = _row_numbers(tape, right[..., 0, :, :])[..., None, :]
-            at = tape.sums_of_products(*map(np.ravel, np.broadcast_arrays(of_left, of_right)))
+            at = tape.sums_of_products(tape.position(-0.0), *map(np.ravel, np.broadcast_arrays(of_left, of_right)))
             return tape.symbols_at(at.reshape(shape), kind) if shape else tape._symbol(int(at[0]), kind)
         lanes = LanesTape(tape, left.size)
         pairs = [np.moveaxis(each, -1, 0).ravel() for each in (left, right)]

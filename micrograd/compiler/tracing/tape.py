@@ -409,9 +409,9 @@ class Tape(Tracer):
         written = SUM_OF_PRODUCTS, self._start[1], self._row(xs, 1), self._row(ys, 2)
         return self._written(written, len(self.rows) == before, kind)
 
-    def sums_of_products(self, first: Integers, second: Integers) -> Integers:
-        """Write many down, and give their positions, given the numbers of their rows of factors."""
-        operands = [self.position(-0.0), first, second]
+    def sums_of_products(self, starts: Integers | int, first: Integers, second: Integers) -> Integers:
+        """Write many down, and give their positions, given what they start with and the numbers of their rows."""
+        operands = [starts, first, second]
         begin = self.operations.append_block([SUM_OF_PRODUCTS], 1, len(first), [operands])
         return np.arange(begin, begin + len(first))
 
