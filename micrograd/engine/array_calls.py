@@ -140,8 +140,9 @@ class ArrayFunction:
         is_large = self.steps is None or self._size(*arrays) > self.largest
         if is_large and (made := tracer.called(self, arrays)) is not None:
             return made
-        if self.steps is None or (is_large and self._size is _size):
-            what = "" if self.steps is None else f" of more than {self.largest} rows or columns"
+        most = max(self.largest, LARGEST)
+        if self.steps is None or (self._size is _size and _size(*arrays) > most):
+            what = "" if self.steps is None else f" of more than {most} rows or columns"
             tracer.refused(f"{self.name}{what}", "Call it outside of the compiled function, and pass the result in.")
         steps: Any = self.steps
         value = next((x for array in arrays for x in array.flat if is_value(x)), None)

@@ -145,6 +145,12 @@ def _from_below(r: Any, b: Any) -> Any:
     return x
 
 
+# Rows or columns of a matrix that compiled functions take apart by reflections, step by step. The inverse of a larger
+# one is called: ten steps with an inverse of 12 x 12 in each have a first call of 0.7 s in place of 8.9, and a call takes
+# 0.49 ms in place of 0.41; of 16 x 16 0.8 s in place of 16, and 0.6 ms in place of 1.2
+REFLECTED = 8
+
+
 def steps_of_solve(a: Any, b: Any) -> tuple[Any, ...]:
     """The solution of equations, after reflections; of more equations than unknowns, the closest."""
     r, b, _ = _reflected(a, b)
@@ -195,7 +201,9 @@ def _rule_of_solve(gradients: Any, results: Any, operands: Any, needed: Any) -> 
     ]
 
 
-SOLVE = ArrayFunction("solve", lambda a, b: (lapack.solve(a, b),), _rule_of_solve, _with_columns, steps_of_solve)
+SOLVE = ArrayFunction(
+    "solve", lambda a, b: (lapack.solve(a, b),), _rule_of_solve, _with_columns, steps_of_solve, REFLECTED
+)
 
 
 def _triangular(lower: bool) -> ArrayFunction:
@@ -267,6 +275,7 @@ INVERSE = ArrayFunction(
     lambda gradients, results, operands, needed: [_times(-_t(results[0]), gradients[0], _t(results[0]))],
     _like_first,
     lambda a: steps_of_solve(a, np.eye(len(a))),
+    REFLECTED,
 )
 
 
@@ -309,6 +318,7 @@ COFACTORS = ArrayFunction(
     _rule_of_cofactors,
     _like_first,
     lambda a: (_steps_of_determinant(a)[0] * _t(steps_of_solve(a, np.eye(len(a)))[0]),),
+    REFLECTED,
 )
 
 
@@ -322,6 +332,7 @@ DETERMINANT = ArrayFunction(
     lambda gradients, results, operands, needed: [gradients[0] * COFACTORS(operands[0])[0]],
     _numbers_of_matrices,
     _steps_of_determinant,
+    REFLECTED,
 )
 
 
@@ -336,6 +347,7 @@ LOGARITHM = ArrayFunction(
     lambda gradients, results, operands, needed: [gradients[1] * _t(INVERSE(operands[0])[0])],
     lambda a: 2 * _numbers_of_matrices(a),
     _steps_of_logarithm,
+    REFLECTED,
 )
 
 
@@ -420,7 +432,7 @@ def _shapes_of_qr(a: Any) -> list[tuple[int, ...]]:
     return [(*a[:-1], count), (*a[:-2], count, a[-1])]
 
 
-QR = ArrayFunction("qr", lambda a: tuple(np.linalg.qr(a)), _rule_of_qr, _shapes_of_qr, _steps_of_qr)
+QR = ArrayFunction("qr", lambda a: tuple(np.linalg.qr(a)), _rule_of_qr, _shapes_of_qr, _steps_of_qr, REFLECTED)
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:

@@ -32,6 +32,12 @@ def in_place(x):
     return weighted(x)
 
 
+def partitioned(x):
+    x = x.copy()
+    x.partition(3)
+    return weighted(x[:4])
+
+
 def masked(x):
     x = x.copy()
     x[x < 0] = 0.25
@@ -59,6 +65,8 @@ OF_ROWS = {
     "sort, stable": lambda x: weighted(np.sort(x, kind="stable")),
     "sort in place": in_place,
     "the largest three": lambda x: np.sort(x)[::-1][:3].sum(),
+    "partition in place": partitioned,
+    "the smallest three": lambda x: weighted(np.partition(x, 2)[:3]),
     "argsort": lambda x: (np.argsort(x) * x).sum(),
     "ranks": lambda x: (np.argsort(np.argsort(x)) * x).sum(),
     "an order of others": lambda x: weighted((x * 2)[x.argsort()]),
@@ -83,6 +91,7 @@ OF_TABLES = {
     "no axes": lambda x: x[0, 0] * (2 + np.argsort(x[0, 0]).sum() + np.argmax(x[1, 1])),
     "a row": lambda x: weighted(x[np.argmax(x[:, 0])]) + weighted(x[:, np.argmin(x[0])]),
     "from behind": lambda x: weighted(x[..., np.argsort(x[0])]) + weighted(x[None, np.argsort(x[:, 0])]),
+    "along an axis": lambda x: weighted(np.take_along_axis(x, np.argsort(x[::-1], axis=0)[:2], axis=0)) * x[1, 1],
     "one of each row": lambda x: x[np.arange(4), np.argmax(x, axis=1)].sum() * x[2, np.argmax(x[2])],
 }
 

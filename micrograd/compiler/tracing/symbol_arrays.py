@@ -198,18 +198,22 @@ def _finding(name: str) -> Any:
     return method
 
 
-def _sort(self: Array, *arguments: Any, **settings: Any) -> None:
-    """Sort the array itself."""
-    if _has_symbols(self):
-        self[...] = np.sort(self, *arguments, **settings)
-    else:
-        np.ndarray.sort(self, *arguments, **settings)
+def _in_place(name: str) -> Callable[..., None]:
+    """A method that puts the elements of the array itself in an order."""
+
+    def method(self: Array, *arguments: Any, **settings: Any) -> None:
+        if _has_symbols(self):
+            self[...] = getattr(np, name)(self, *arguments, **settings)
+        else:
+            getattr(np.ndarray, name)(self, *arguments, **settings)
+
+    return method
 
 
-for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "partition",
-              "searchsorted"):  # fmt: skip
+for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "searchsorted"):
     setattr(SymbolArray, _name, _finding(_name))
-SymbolArray.sort = _sort  # type: ignore[method-assign]
+for _name in ("partition", "sort"):
+    setattr(SymbolArray, _name, _in_place(_name))
 
 
 def arranged(result: Any) -> Any:
