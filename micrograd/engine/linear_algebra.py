@@ -145,9 +145,9 @@ def _from_below(r: Any, b: Any) -> Any:
     return x
 
 
-# Rows or columns of a matrix that compiled functions take apart by reflections, step by step. The inverse of a larger
-# one is called: ten steps with an inverse of 12 x 12 in each have a first call of 0.7 s in place of 8.9, and a call takes
-# 0.49 ms in place of 0.41; of 16 x 16 0.8 s in place of 16, and 0.6 ms in place of 1.2
+# Rows or columns of a matrix that compiled functions take apart by reflections, step by step. A larger one is called:
+# of ten inverses after each other, of 12 rows, a first call takes 0.7 s in place of 8.9, and a call 0.49 ms in place of
+# 0.41; of 16 rows 0.8 s in place of 16, and 0.6 ms in place of 1.2
 REFLECTED = 8
 
 

@@ -608,8 +608,10 @@ _FINDING = (
     *(np.flatnonzero, np.lexsort, np.nonzero, np.piecewise, np.place, np.putmask, np.searchsorted),
     np.unique,
 )
-_ORDERING = ("argmax", "argmin", "argsort", "median", "partition", "percentile", "quantile", "sort", "take")
-_ORDERING += ("take_along_axis",)
+_ORDERING = (
+    *("argmax", "argmin", "argsort", "median", "partition", "percentile", "quantile", "sort", "take"),
+    "take_along_axis",
+)
 
 _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),
