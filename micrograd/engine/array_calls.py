@@ -64,6 +64,7 @@ class ArrayFunction:
             compiled functions have to call it when they run.
         largest: up to which size compiled functions have the steps; beyond, they call it if they can.
         size: takes the operands; by default, the number of rows or of columns.
+        largest_of_many: the same where there are more than two calls, as in a loop; by default, it makes no difference.
         is_gradient: whether it is the rule of another function.
     """
 
@@ -77,9 +78,11 @@ class ArrayFunction:
         largest: float = LARGEST,
         size: Callable[..., float] | None = None,
         is_gradient: bool = False,
+        largest_of_many: float = math.inf,
     ) -> None:
         self.name, self.forward, self.rule, self.shapes, self.steps = name, forward, rule, shapes, steps
         self.largest, self._size, self.is_gradient = largest, size or _size, is_gradient
+        self.largest_of_many = largest_of_many
         self._parts: list[Result] = []  # the primitives of single elements, which all calls have in common
         ARRAY_FUNCTIONS[name] = self
 
@@ -137,12 +140,13 @@ class ArrayFunction:
 
     def _traced(self, arrays: Sequence[Any], tracer: Any) -> tuple[Any, ...]:
         """The results for arrays of symbols, matrix by matrix."""
-        is_large = self.steps is None or self._size(*arrays) > self.largest
+        size = self._size(*arrays)
+        is_large = self.steps is None or size > self.largest
+        is_large = is_large or (size > self.largest_of_many and tracer.calls_again(self))
         if is_large and (made := tracer.called(self, arrays)) is not None:
             return made
-        most = max(self.largest, LARGEST)
-        if self.steps is None or (self._size is _size and _size(*arrays) > most):
-            what = "" if self.steps is None else f" of more than {most} rows or columns"
+        if self.steps is None or (size > self.largest and self._size is _size):
+            what = "" if self.steps is None else f" of more than {self.largest} rows or columns"
             tracer.refused(f"{self.name}{what}", "Call it outside of the compiled function, and pass the result in.")
         steps: Any = self.steps
         value = next((x for array in arrays for x in array.flat if is_value(x)), None)

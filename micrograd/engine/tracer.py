@@ -51,6 +51,10 @@ class Tracer(Recorder):
         """
         raise NotImplementedError
 
+    def calls_again(self, function: Any) -> bool:
+        """Take note of another call of a function of arrays; whether it is one of many."""
+        return False
+
     def refused(self, what: str, instead: str) -> NoReturn:
         """Raise, because this use of numbers cannot be written down; instead is a sentence that says what to write."""
         raise NotImplementedError

@@ -18,6 +18,7 @@ from __future__ import annotations
 import gc
 import math
 import operator
+from collections import Counter
 from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from micrograd.engine.array_calls import ArrayFunction
 
 
+_FEW_CALLS = 2  # of a function of arrays: more are as those of a loop
 _DEEPEST, _LARGEST_COUNT = 8, 4096  # of integers in a trace of 40 rows or more, which stand for others
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 _FLOATS_AND_VALUES = {float, np.float64, Value}
@@ -126,6 +128,9 @@ class Tape(Tracer):
         decides_at_once: whether a comparison is asked for its truth when it is made, as the code writes ``is True``.
         takes_maps: whether what mg.vmap runs may be recorded once for many iterations.
         takes_calls: whether functions of whole arrays may be called when the program runs.
+        counts_calls: whether calls of one such function are counted, of which a loop makes many.
+        calls_often: whether there were many of one, so that the trace is repeated and leaves them to the program.
+        leaves_calls: whether it does.
         maps: the iterations and the calls that were recorded so.
         repeated: the positions of what was recorded for a first item, which a map computes again with all others.
         takes_decisions: whether the program may decide on numbers, as mg.cond does.
@@ -144,6 +149,7 @@ class Tape(Tracer):
     answers_on: Callable[[Tape], Questions] | None = None
     chooses = asks_in_iterations = decides_at_once = selects = has_many_choices = False
     reading: Reading | None = None
+    counts_calls = calls_often = leaves_calls = False
     takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = in_lanes = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     derivatives: ClassVar[type[Any]]  # Derivatives, of derivatives.py
@@ -173,6 +179,7 @@ class Tape(Tracer):
         self.bounds: dict[int, promotion.Bounds] = {}
         self._depths: dict[int, int] = {}
         self.maps: list[Mapped | Called] = []
+        self._calls = Counter[Any]()
         self.repeated: list[range] = []
         self.decisions: list[Decided] = []
         self.parts: list[Any] = []  # of each decision, what has written it
@@ -693,6 +700,14 @@ class Tape(Tracer):
         elements = [x for a in arrays if a.dtype == object for x in set(map(type, a.flat))]
         kind = FloatSymbol if all(map(is_plain_kind, elements)) else Symbol
         return tuple(self.symbols_at(positions, kind) for positions in self._call(function, operands, has_gradient))
+
+    def calls_again(self, function: ArrayFunction) -> bool:
+        """Take note of another call of a function of arrays; whether it is one of many."""
+        self._calls[function] += 1
+        if self.counts_calls and self._calls[function] > _FEW_CALLS:
+            self.calls_often = True
+            raise TraceError("a function of arrays is called again and again")  # and it is traced again
+        return self.leaves_calls
 
     def _call(self, function: ArrayFunction, operands: Sequence[Any], has_gradient: bool = True) -> tuple[Any, ...]:
         """Write a call down, and give the positions of its results."""

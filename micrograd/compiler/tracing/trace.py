@@ -65,17 +65,22 @@ def trace(source: Source) -> Trace:
         results of maps and decisions.
 
     Raises:
-        RepeatedError: if the program cannot decide, if it decides what iterations ask, or if it has many short choices.
+        RepeatedError: if the program cannot decide, if it decides what iterations ask, or if it has many short choices
+            or calls of functions of whole arrays.
     """
     tape = Tape(source.as_floats, source.is_recorded)
     tape.takes_maps, tape.takes_calls = source.takes_maps, source.takes_calls
     tape.takes_decisions, tape.chooses, tape.selects = source.takes_decisions, source.chooses, source.selects
     tape.in_lanes, tape.writes_out = source.in_lanes, source.writes_out
+    tape.leaves_calls, tape.counts_calls = source.leaves_calls, source.takes_calls and not source.leaves_calls
     try:
         written = traced_on(tape, source)
     except Exception:
-        if not (tape.looks_into_maps or tape.follows or tape.asks_in_iterations or tape.has_many_choices):
+        is_repeated = tape.looks_into_maps or tape.follows or tape.asks_in_iterations
+        if not (is_repeated or tape.has_many_choices or tape.calls_often):
             raise
+    if tape.calls_often:
+        raise RepeatedError(leaves_calls=True)
     if tape.has_many_choices:
         raise RepeatedError(selects=True)
     if tape.asks_in_iterations:
