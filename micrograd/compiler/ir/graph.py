@@ -162,7 +162,10 @@ class Graph:
 
     def without_the_unused(self) -> Graph:
         """The graph without the terms and applications that neither a result nor a check needs."""
-        needed = ~self.operands().out_of_reach(np.concatenate([self.results, self.checked]))
+        return self.making(~self.operands().out_of_reach(np.concatenate([self.results, self.checked])))
+
+    def making(self, needed: Booleans) -> Graph:
+        """The graph without the terms and applications of other nodes than these."""
         return replace(
             self,
             terms=self.terms.kept(needed[self.terms.owner]),

@@ -44,7 +44,7 @@ class Deciding:
         self.real = "float" if source.single else "double"
         self.made: list[Function] = []
         self._counts: Counter[str] = Counter()
-        self._parts: dict[tuple[int, bool], Function] = {}
+        self._parts: dict[tuple[int, bytes, bool], Function] = {}
 
     def whole(self, region: Region, gradients: bool) -> Function:
         """The function of the file."""
@@ -100,7 +100,7 @@ class Deciding:
 
     def part(self, region: Region, what: str, reads: Integers, size: int, gradients: bool) -> Function:
         """The function of a part on the numbers around it, which are so many."""
-        key = id(region), gradients
+        key = id(region), reads.tobytes(), gradients  # equal parts of several decisions are one region
         if key not in self._parts:
             if region.steps:
                 last = self._straight(region.last, "result", region.last.reads, region.size, gradients)
