@@ -20,7 +20,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LARGEST = 1_030_000  # bytes of the source distribution
+LARGEST = 1_040_000  # bytes of the source distribution
 
 
 def build(source: Path, into: Path, *kinds: str) -> dict[str, Path]:

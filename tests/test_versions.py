@@ -85,5 +85,5 @@ def test_what_is_wrong_with_a_release_is_said(tmp_path):
     large = built(tmp_path / "large", size=release.LARGEST, lacks="micrograd/py.typed")
     differs, too_large, lacks = release.wrong_with(large, same)[1:]
     assert differs == "m-1.whl differs from build to build"
-    assert too_large.endswith("bytes, and 1,030,000 are too many")
+    assert too_large.endswith("bytes, and 1,040,000 are too many")
     assert lacks == "the wheel lacks micrograd/py.typed"
