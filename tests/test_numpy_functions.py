@@ -339,6 +339,26 @@ def test_all_expressions(part):
     assert found == []
 
 
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+def test_weights_of_a_mean_have_gradients(run):
+    x, w = np.array([[1.0, 2.0, 4.0], [3.0, 0.0, 5.0]]), np.array([1.0, 2.0, 5.0])
+
+    def slopes(mean):
+        return run(mg.value_and_grad(mean, argnums=(0, 1)))(x, w)
+
+    value, (of_x, of_w) = slopes(lambda x, w: np.average(x, axis=1, weights=w).sum())
+    assert value == pytest.approx(25 / 8 + 28 / 8)
+    assert of_x == pytest.approx(np.tile(w / 8, (2, 1)))
+    assert of_w == pytest.approx(((x - np.array([[25 / 8], [28 / 8]])) / 8).sum(axis=0))
+    value, _ = slopes(lambda x, w: np.average(x, axis=(1, 0), weights=np.stack([w, w + 1], axis=1), returned=True)[0])
+    assert value == pytest.approx(np.average(x, axis=(1, 0), weights=np.stack([w, w + 1], axis=1)))
+    value, (of_x, _) = run(mg.value_and_grad(lambda x, w: np.average(x * w, weights=x), argnums=(0, 1)))(x, w)
+    assert value == pytest.approx(np.average(x * w, weights=x))
+    assert of_x == pytest.approx((2 * x * w - value) / x.sum())
+    with pytest.raises(ValueError, match=r"[Ss]hape of weights"):
+        slopes(lambda x, w: np.average(x, axis=0, weights=w))
+
+
 @MODES
 def test_signs_of_zeros_and_of_what_is_not_finite(make):
     numbers = np.array([0.0, -0.0, 1.5, -1.5, math.nan, math.inf, -math.inf, 5e-324, -5e-324])

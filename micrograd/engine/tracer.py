@@ -53,7 +53,7 @@ class Tracer(Recorder):
 
     def calls_again(self, function: Any) -> bool:
         """Take note of another call of a function of arrays; whether it is one of many."""
-        return False
+        raise NotImplementedError
 
     def refused(self, what: str, instead: str) -> NoReturn:
         """Raise, because this use of numbers cannot be written down; instead is a sentence that says what to write."""

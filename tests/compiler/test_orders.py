@@ -92,6 +92,8 @@ OF_TABLES = {
     "a row": lambda x: weighted(x[np.argmax(x[:, 0])]) + weighted(x[:, np.argmin(x[0])]),
     "from behind": lambda x: weighted(x[..., np.argsort(x[0])]) + weighted(x[None, np.argsort(x[:, 0])]),
     "along an axis": lambda x: weighted(np.take_along_axis(x, np.argsort(x[::-1], axis=0)[:2], axis=0)) * x[1, 1],
+    "along no axis": lambda x: weighted(np.take_along_axis(x, np.argsort(x, axis=None)[3:5], axis=None)),
+    "known positions": lambda x: np.take_along_axis(x, np.array([[0, 2]] * 4), axis=1).sum() * x[np.argmax(x[:, 0]), 0],
     "one of each row": lambda x: x[np.arange(4), np.argmax(x, axis=1)].sum() * x[2, np.argmax(x[2])],
 }
 
@@ -125,6 +127,11 @@ def test_rows(name, backend):
 @on_backends(OF_TABLES, ["llvm"], ["sort", "medians", "one of each row"])
 def test_tables(name, backend):
     agree(OF_TABLES[name], TABLE, backend=backend)
+
+
+def test_positions_along_an_axis_have_as_many_axes_as_the_elements():
+    with pytest.raises(ValueError, match="same number of dimensions"):
+        mg.compile(lambda x: np.take_along_axis(x, np.argsort(x[0]), axis=1).sum())(TABLE)
 
 
 PICKED = {

@@ -313,9 +313,9 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     if not is_unknown_index(indices := _objects(indices)):
         return None
     rows, at = _with_axis_last(arr, axis)
-    index = indices if axis is None else np.moveaxis(indices, at, -1)
-    if rows.ndim != index.ndim:
+    if rows.ndim != indices.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    index = np.moveaxis(indices, at, -1)
     stack = np.broadcast_shapes(rows.shape[:-1], index.shape[:-1])
     rows, index = (np.broadcast_to(each, (*stack, each.shape[-1])) for each in (rows, index))
     return np.moveaxis(_along(rows, index), -1, at)

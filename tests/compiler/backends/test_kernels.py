@@ -245,6 +245,12 @@ def test_large_products_of_matrices_are_packed(backend):
 OF_COLUMNS, OF_ROWS = Access(0, 0, 20, 1), Access(500, 20, 0, 1)
 
 
+@pytest.mark.parametrize(("rows", "most", "block"), [(16, 2, 2), (16, 8, 8), (18, 8, 4), (15, 8, 4)])
+def test_a_product_is_computed_in_as_many_rows_as_the_processor_has_registers_for(rows, most, block):
+    kernel = Reduction(rows, 16, Access(GIVEN, 16, 1), (Segment(1.0, 20, OF_COLUMNS, OF_ROWS),))
+    assert code_of(kernel, most).block == block
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "parts", "packed"),
     [
