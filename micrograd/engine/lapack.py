@@ -36,13 +36,11 @@ class _Factors(NamedTuple):
         matrix: as it lies in memory, row by row.
         factors: those of the transposed matrix, as LAPACK goes through memory column by column.
         pivots: which rows were exchanged.
-        order: of the rows, after all exchanges.
     """
 
     matrix: Any
     factors: Any
     pivots: Any
-    order: Any
 
 
 _kept: tuple[_Factors, ...] = ()
@@ -57,10 +55,7 @@ def _factors_of(a: Any) -> tuple[_Factors, bool]:
         if known.matrix.shape == rows.shape and known.matrix[0, 0] == rows[0, 0] and (known.matrix == rows).all():
             return known, is_transposed
     factors, pivots, _ = _routines().dgetrf(rows.T)
-    order = list(range(len(rows)))
-    for row, other in enumerate(pivots.tolist()):
-        order[row], order[other] = order[other], order[row]
-    made = _Factors(rows.copy(), factors, pivots, order)
+    made = _Factors(rows.copy(), factors, pivots)
     _kept = (made, *_kept[: _KEPT - 1])
     return made, is_transposed
 
@@ -83,13 +78,16 @@ def solve(a: Any, b: Any) -> Any:
         raise np.linalg.LinAlgError("Singular matrix")
     if b.shape[1] == 1 or len(b) > _ALONE:
         return _routines().dgetrs(known.factors, known.pivots, b, trans=int(not is_transposed))[0]
-    rows, dtrsm = (b[known.order] if is_transposed else b).T, _routines("blas").dtrsm
+    order = list(range(len(b)))  # of the rows, after all exchanges
+    for row, other in enumerate(known.pivots.tolist()):
+        order[row], order[other] = order[other], order[row]
+    rows, dtrsm = (b[order] if is_transposed else b).T, _routines("blas").dtrsm
     for lower in (is_transposed, not is_transposed):
         rows = dtrsm(1.0, known.factors, rows, side=1, lower=lower, trans_a=is_transposed, diag=lower)
     if is_transposed:
         return rows.T
     solution = np.empty(b.shape)
-    solution[known.order] = rows.T
+    solution[order] = rows.T
     return solution
 
 

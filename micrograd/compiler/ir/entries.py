@@ -94,13 +94,16 @@ class Entries:
 
     def begin_with(self, others: Entries) -> bool:
         """Whether the first ones are these."""
+        return self.begin_like(others) and self.names[: len(others.names)] == others.names
+
+    def begin_like(self, others: Entries) -> bool:
+        """Whether the first ones do what these do, whatever the inputs are called."""
         count = len(others)
         return (
             self.primitives[:count] == others.primitives
             and self.first[:count] == others.first
             and self.second[:count] == others.second
             and all(self.further.get(position) == further for position, further in others.further.items())
-            and self.names[: len(others.names)] == others.names
             and array("d", self.numbers[: len(others.numbers)]).tobytes() == array("d", others.numbers).tobytes()
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -67,16 +66,12 @@ def _are_equal(one: Trace, other: Trace) -> bool:
 
     What they are given may be different numbers.
     """
-    if one.decisions or other.decisions or one.values or other.values:
+    if one.decisions or other.decisions or one.values or other.values or len(one.operations) != len(other.operations):
         return False
-    same = one.operations, other.operations
     described = ("tables", "rows", "inputs", "outputs", "checked", "repeated")
     return (
         one.needed == other.needed
-        and all(
-            getattr(same[0], name) == getattr(same[1], name) for name in ("primitives", "first", "second", "further")
-        )
-        and array("d", same[0].numbers).tobytes() == array("d", same[1].numbers).tobytes()
+        and one.operations.begin_like(other.operations)
         and all(list(getattr(one, name)) == list(getattr(other, name)) for name in described)
     )
 
@@ -105,14 +100,10 @@ def _part_of(graph: Graph, operands: Edges, outputs: Any, *, checked: bool) -> t
     answers = graph.answers if isinstance(outputs, slice) else 0
     graph = replace(graph, outputs=graph.outputs[outputs], answers=answers, read=0)
     graph = graph if checked else replace(graph, checked=no_integers())
-    needed = operands.no_marks()  # from a few outputs on: most of the graph is before another decision
-    operands.mark(np.concatenate([graph.results, graph.checked]), needed)
-    graph = graph.making(needed[: graph.size])
-    is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
-    for nodes in (*graph.edges()[1], graph.outputs):
-        is_read[nodes[nodes < graph.size]] = True
-    kept = np.flatnonzero(is_read[np.concatenate(graph.inputs)])
-    groups = [group[is_read[group]] for group in graph.inputs]  # one for each decision; most have none that is read
-    graph = replace(graph, inputs=tuple(group for group in groups if len(group)) or (no_integers(),))
-    is_read[graph.checked] = True
-    return graph.of_nodes(is_read[:-1] | graph.is_made()), kept
+    marks = operands.no_marks()  # from a few outputs on: most of the graph is before another decision
+    operands.mark(np.concatenate([graph.results, graph.checked]), marks)
+    needed = marks[: graph.size]
+    groups = [group[needed[group]] for group in graph.inputs]  # one for each decision; most have none that is read
+    inputs = tuple(group for group in groups if len(group)) or (no_integers(),)
+    kept = np.flatnonzero(needed[np.concatenate(graph.inputs)])
+    return replace(graph.making(needed), inputs=inputs).of_nodes(needed), kept

@@ -274,8 +274,9 @@ class GradientsInLanes:
         counts, products = np.diff(begins, append=len(targets)), np.add.reduceat(is_product, begins, dtype=np.int64)
         is_whole = (products == counts) & (counts > 1)
         is_part = ~is_whole & (products > IN_ORDER)  # a sum so long may be in another order
-        in_sums = is_product & np.repeat(is_whole | is_part, counts)
-        firsts = np.cumsum(np.where(is_whole | is_part, products, 0)) - products
+        has_sum = is_whole | is_part
+        in_sums = is_product & np.repeat(has_sum, counts)
+        firsts = np.cumsum(products * has_sum) - products
         terms = np.stack([contributions, factors])[:, in_sums]
 
         def write(chosen: Booleans, starts: Any) -> None:

@@ -76,8 +76,8 @@ def trace(source: Source) -> Trace:
     try:
         written = traced_on(tape, source)
     except Exception:
-        is_repeated = tape.looks_into_maps or tape.follows or tape.asks_in_iterations
-        if not (is_repeated or tape.has_many_choices or tape.calls_often):
+        reasons = tape.looks_into_maps, tape.follows, tape.asks_in_iterations, tape.has_many_choices, tape.calls_often
+        if not any(reasons):
             raise
     if tape.calls_often:
         raise RepeatedError(leaves_calls=True)
