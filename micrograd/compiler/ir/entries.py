@@ -198,7 +198,7 @@ class Entries:
         return map(self.__getitem__, range(len(self)))
 
 
-NO_ROWS = np.zeros((0, 0), dtype=np.int64)
+NO_ROWS, NO_SUMS = np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64)
 
 
 class Decided(NamedTuple):
@@ -217,6 +217,7 @@ class Decided(NamedTuple):
         moving: where what differs from iteration to iteration comes from, with a row for each; it follows the state.
         stacked: where the outputs besides the state go, with a row for each iteration. Of a scan the first are the
             state that the iteration begins with.
+        sums: where the sums of the last outputs over all iterations go.
     """
 
     traces: tuple[Trace, ...]
@@ -227,6 +228,7 @@ class Decided(NamedTuple):
     limit: int | None
     moving: Integers = NO_ROWS
     stacked: Integers = NO_ROWS
+    sums: Integers = NO_SUMS
 
     @property
     def is_loop(self) -> bool:
@@ -241,7 +243,7 @@ class Decided(NamedTuple):
     @property
     def made(self) -> list[int]:
         """Where all of its results are, one after the other."""
-        found: list[int] = [*self.results.tolist(), *self.stacked.ravel().tolist()]
+        found: list[int] = [*self.results.tolist(), *self.stacked.ravel().tolist(), *self.sums.tolist()]
         return found
 
     @property
@@ -251,7 +253,7 @@ class Decided(NamedTuple):
 
     def __contains__(self, position: Any) -> bool:
         """Whether a result is at a position."""
-        return self.begin <= position < self.begin + len(self.results) + self.stacked.size
+        return self.begin <= position < self.begin + len(self.results) + self.stacked.size + len(self.sums)
 
     def read(self) -> Integers:
         """All that it reads."""
@@ -260,13 +262,21 @@ class Decided(NamedTuple):
     def operands_of(self, position: int) -> list[int]:
         """The positions that a gradient may flow to from a result: all that the results are computed from.
 
-        The results of a scan are many. So the first one stands before the others, and alone leads to what all read.
+        There may be many results. So the first one stands before the others, and alone leads to what all read.
         """
-        if self.is_scan and position != self.results[0]:
-            return [int(self.results[0])]
+        if position != self.begin:
+            return [self.begin]
         reads = [self.fixed, self.state, self.moving.ravel()] if self.is_loop else self.reads
         found: list[int] = distinct(np.concatenate(reads)).tolist()
         return found
+
+    @property
+    def edges(self) -> tuple[Integers, Integers]:
+        """The edges from its results to what they are computed from; see operands_of."""
+        first, *others = self.made
+        operands = np.array(self.operands_of(first), dtype=np.int64)
+        users = np.append(np.full(len(operands), first), np.array(others, dtype=np.int64))
+        return users, np.append(operands, np.full(len(others), first))
 
     @property
     def fixed(self) -> Integers:
@@ -305,14 +315,16 @@ class Decided(NamedTuple):
             found = self.traces[1].reached([*fixed, *state, *moving])
             after = [x or y for x, y in zip(state, found, strict=False)]
             if after == state:
-                return state + found[len(state) :] * len(self.stacked)
+                end = len(found) - len(self.sums)
+                return state + found[len(state) : end] * len(self.stacked) + found[end:]
             state = after
 
     def numbered(self, numbers: Integers) -> Decided:
         """The same with a number for each position."""
         reads = tuple(numbers[found] for found in self.reads)
         changed = {
-            name: numbers[getattr(self, name)] for name in ("predicate", "state", "results", "moving", "stacked")
+            name: numbers[getattr(self, name)]
+            for name in ("predicate", "state", "results", "moving", "stacked", "sums")
         }
         return self._replace(reads=reads, **changed)
 

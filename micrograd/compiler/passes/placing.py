@@ -84,9 +84,9 @@ class Placing:
 
     def outputs(self, nodes: Integers) -> Integers:
         """Where nodes are, constants among them too."""
-        positions = self.position[nodes]
-        for number in np.flatnonzero(self.graph.is_constant[nodes]).tolist():
-            positions[number] = self.positions(nodes[number].reshape(1, 1)).item()
+        positions, at = self.position[nodes], np.flatnonzero(self.graph.is_constant[nodes])
+        numbers = self.graph.constants[nodes[at]].reshape(-1, 1)
+        positions[at] = [self.layout.constant(number) for number in numbers]
         return positions
 
     def target(self, nodes: Integers) -> Positions:

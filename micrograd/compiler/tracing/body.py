@@ -25,7 +25,7 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, Trace
 from micrograd.compiler.ir.safe import is_safe
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
-from micrograd.compiler.tracing.symbols import Symbol, is_plain
+from micrograd.compiler.tracing.symbols import Given, Symbol, is_plain
 from micrograd.compiler.tracing.tape import Tape, tracing
 from micrograd.compiler.tracing.trace import numbered
 from micrograd.engine.copying import user_attributes
@@ -34,7 +34,6 @@ from micrograd.engine.value_arrays import ValueArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from typing import NoReturn
 
     from micrograd.compiler.tracing.questions import Questions
     from micrograd.engine.primitive import Primitive
@@ -159,27 +158,10 @@ _position_of_symbol, _tape_of = attrgetter("_position"), attrgetter("_tape")
 # One iteration
 
 
-class _Given(Symbol):
-    """A symbol for a Value that differs between iterations: to ask for its identity, label or text is refused."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> Any:
-        """Whether it is that Value."""
-        return True if self is other else self._refuse()
-
-    def _refuse(self, *_: object) -> NoReturn:
-        self._tape.has_refused = True
-        refuse("which Value is given in an iteration of a loop", "Write the loop in Python.")
-
-    __hash__ = __copy__ = __repr__ = __str__ = _refuse
-    label = is_leaf = requires_grad = property(_refuse, _refuse)
-
-
 def returned(nested: Any) -> Structure:
     """The result of a function, in which symbols that it was given have become ordinary symbols."""
     return Structure(
-        filled(nested, lambda leaf: leaf._tape._symbol(leaf._position, Symbol) if type(leaf) is _Given else leaf),
+        filled(nested, lambda leaf: leaf._tape._symbol(leaf._position, Symbol) if type(leaf) is Given else leaf),
         returned=True,
     )
 
@@ -191,7 +173,6 @@ class Body(Tape):
         outer: the tape around it, whose numbers are inputs here, as Values from outside are.
 
     Attributes:
-        written: equal for two iterations if the function does the same in both.
         size: how many operations it is, as size_from counts them.
         has_refused: whether something was refused that differs between iterations; the function may have caught that.
         rounded: the numbers of those inputs that may have been rounded.
@@ -206,7 +187,7 @@ class Body(Tape):
         # For the position of each input: where on the tape, and as which operand of which primitive, it is first used.
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
-        self.written: Any = None
+        self._result_told: Any = None
         self.size = 0
         self.rounded: Collection[int] = ()
         self.has_refused = self.asks_what_is_reached = False
@@ -221,23 +202,25 @@ class Body(Tape):
         """
         self._now = leaves.all
         for number, leaf in enumerate(leaves.all):
-            kind: type[Symbol] = type(leaf) if is_plain(leaf) else _Given  # type: ignore[assignment]  # it is plain
+            kind: type[Symbol] = type(leaf) if is_plain(leaf) else Given  # type: ignore[assignment]  # it is plain
             self._given.append(self._symbol(self.operations.append_input(("given", number)), kind))
         with tracing(self), in_place_of_others():
             self._result = function(*filled(arguments, lambda leaf: self._given[leaves.number(leaf)]))
         if self.has_refused:
             raise UnlikeError
-        self.written = (
-            *(tuple(self.operations), tuple(self.tables), tuple(self.rows)),
-            *(tuple(self.checked), frozenset(self._copies)),
-            *(tuple(self._uses.items()), told(self._result, self._describing())),
-        )
+        self._result_told = told(self._result, self._describing())
         self.size = self.size_from(len(self._given))
         self._entries = Trace(
             self.operations, tuple(self.tables), tuple(self.rows), (), (), checked=tuple(self.checked)
         )
         self._fixed: list[tuple[Any, int]] = [*self.values.items(), *self._outside.items()]
         self.finish()
+
+    def written(self) -> Any:
+        """What was recorded, equal for two iterations if the function does the same in both."""
+        entries = self._entries
+        recorded = tuple(entries.operations), entries.tables, entries.rows, entries.checked
+        return *recorded, frozenset(self._copies), tuple(self._uses.items()), self._result_told
 
     def is_safe(self) -> bool:
         """Whether what was recorded raises for no numbers."""
@@ -346,6 +329,10 @@ class Body(Tape):
     def positions(self, numbers: Sequence[Any]) -> list[int]:
         """The positions of several; each is noted."""
         return list(map(self.position, numbers))
+
+    def positions_read(self, values: Sequence[Value], primitive: Primitive | None, index: int) -> list[int]:
+        """The positions of operands of one primitive; each is noted."""
+        return [self.position(value, primitive, index) for value in values]
 
     def asked(self) -> Questions | None:
         """What answers questions, if the program does; else nothing: another iteration may have another answer."""

@@ -12,6 +12,7 @@ each block begins with, and computes the block again.
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -218,22 +219,21 @@ def in_blocks(
                 refuse("a scan whose inputs differ in more than numbers", "Leave out checkpoint=.")
             return given.leaves
 
-        def block(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            """The state after some iterations, and their outputs."""
+        def block(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+            """The state after some iterations, and their outputs, none of which is summed."""
             width = len(item.leaves)
             items = [item.rebuilt(row[width * number : width * (number + 1)]) for number in range(size)]
             pairs = list(run(first.rebuilt(state), items.__getitem__, range(size)))
             outputs[:] = [returned(output) for _, output in pairs]
-            return returned(in_order_of(pairs[-1][0], first.nested)).leaves, [
-                leaf for output in outputs for leaf in output.leaves
-            ]
+            after = returned(in_order_of(pairs[-1][0], first.nested)).leaves
+            return after, [leaf for output in outputs for leaf in output.leaves], []
 
         end = len(order) - len(order) % size
         rows = [
             [number for index in order[begin : begin + size] for number in numbers(index)]
             for begin in range(0, end, size)
         ]
-        last, stacked = _scan(tape, block, _Reached([run]), first.leaves, rows)
+        last, stacked, _ = _scan(tape, block, _Reached([run]), first.leaves, rows)
         made = list[Any]()
         for row in stacked:
             leaves = iter(row)
@@ -262,23 +262,24 @@ def _without_numbers(structure: Structure) -> Any:
     return Structure(structure.rebuilt([0.0] * len(structure.leaves))).key
 
 
-_Iteration: TypeAlias = "Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]"
+_Iteration: TypeAlias = "Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any], Sequence[Any]]]"
 
 
 def _scan(
     tape: Tape, iteration: _Iteration, reached: _Reached, state: Sequence[Any], rows: Sequence[Sequence[Any]]
-) -> tuple[list[Symbol], list[list[Symbol]]]:
+) -> tuple[list[Symbol], list[list[Symbol]], list[Symbol]]:
     """Record a loop in which the program runs a function.
 
     Args:
         tape: where to record it.
-        iteration: from the numbers of the state and a row to the next state and the outputs.
+        iteration: from the numbers of the state and a row to the next state, the outputs, and further ones, of which
+            only the sums over all iterations are wanted.
         reached: what the user's functions in it close over.
         state: the first state.
         rows: the row of each iteration; there is at least one.
 
     Returns:
-        The last state, and the outputs of each iteration.
+        The last state, the outputs of each iteration, and the sums.
     """
     iteration = _choosing(tape, iteration)
     scans = [part.reached for each, part in zip(tape.decisions, tape.parts, strict=True) if each.is_scan]
@@ -290,11 +291,13 @@ def _scan(
         found = [class_of(kind_of_number(leaf)) for leaf in row]
         of_row = found if not of_row else [kind_of_both(x, y) for x, y in zip(of_row, found, strict=True)]
 
-    rounded = [*range(width + 1), *(width + 1 + column for column in rounded_columns(tape, moving))]
+    rounded, count = [*range(width + 1), *(width + 1 + column for column in rounded_columns(tape, moving))], 0
 
     def recorded(*given: Any) -> Structure:
-        after, outputs = iteration(given[:width], given[width + 1 :])
-        return returned([*after, given[width] + 1.0, *given[:width], *outputs])
+        nonlocal count
+        after, outputs, sums = iteration(given[:width], given[width + 1 :])
+        count = len(sums)
+        return returned([*after, given[width] + 1.0, *given[:width], *outputs, *sums])
 
     while True:
         symbols = [*_symbols(tape, positions, kinds), *_symbols(tape, moving[0].tolist(), of_row)]
@@ -305,13 +308,15 @@ def _scan(
         kinds = both  # a plain number in the first state only
     asked = _recorded(tape, lambda *given: returned(given[width] < float(len(rows))), _symbols(tape, positions, kinds))
     parts, of_outputs = _Parts([iteration], [*kinds[:width], *of_row], reached), kinds_of(body.result)[len(kinds) :]
-    results = _written(tape, [asked, body], parts, state=positions, moving=moving, outputs=len(of_outputs))
+    outputs = len(of_outputs) - count
+    results = _written(tape, [asked, body], parts, state=positions, moving=moving, outputs=outputs, sums=count)
     for each in (*unchanged, reached):  # a change that the iteration makes itself, as one that counts, is none
         each.look()
-    stacked = tape.decisions[-1].stacked[:, width:].tolist()
+    decided = tape.decisions[-1]
     return (
         _symbols(tape, results[:width], kinds[:width]),
-        [_symbols(tape, row, of_outputs[width:]) for row in stacked],
+        [_symbols(tape, row, of_outputs[width:outputs]) for row in decided.stacked[:, width:].tolist()],
+        _symbols(tape, decided.sums.tolist(), of_outputs[outputs:]),
     )
 
 
@@ -338,26 +343,27 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
         if any(equal[position] in dependence for position in decided.moving[:, column].tolist())
     ]
 
-    def back(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The gradients of what an iteration begins with, and of its row."""
+    first_sum = width + stacked.shape[1]
+    of_sums = [(number, found[at]) for number, at in enumerate(decided.sums.tolist()) if at in found]
+
+    def back(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """The gradients of what an iteration begins with, of its row, and of what is the same for all."""
         inner = cast("Body", recorder_on_top())
         given = [inner._symbol(each._position, kind) for each, kind in zip(row, kinds, strict=False)]
-        after, outputs = iteration(given[:width], given[width:])
-        results = [*after, *given[:width], *outputs]
-        numbers = [*range(width), *(width + column for column in seeded)]
-        seeds = zip(numbers, [*state[:width], *row[width + items :]], strict=True)
+        after, outputs, sums = iteration(given[:width], given[width:])
+        results = [*after, *given[:width], *outputs, *sums]
+        numbers = [*range(width), *(width + column for column in seeded), *(first_sum + n for n, _ in of_sums)]
+        seeds = zip(numbers, [*state, *row[width + items :], *(seed for _, seed in of_sums)], strict=True)
         total = 0.0
         for number, seed in seeds:
             total = total + seed * inner._symbol(inner.position(results[number]), Symbol)
         outside = [cast("Symbol", inner.outside(position)) for position in fixed]  # which the iteration has read
         at = [symbol._position for symbol in [*given, *outside]]
-        root = inner.position(total)
-        derivatives = inner.derivatives(inner)
-        roots = derivatives.dependence([inner._symbol(root, Symbol)], set(at))
-        slopes = derivatives.gradients(root, roots, {position: [position] for position in at}, True)
-        sums = [each + slopes.get(symbol._position, 0.0) for each, symbol in zip(state[width:], outside, strict=True)]
-        own = [slopes.get(symbol._position, 0.0) for symbol in given]
-        return [*own[:width], *sums], [own[width + column] for column in wanted]
+        root, derivatives = inner._symbol(inner.position(total), Symbol), inner.derivatives(inner)
+        dependence_inside = derivatives.dependence([root], set(at))
+        slopes = derivatives.gradients_of_one(root, dependence_inside, {position: [position] for position in at}, True)
+        own, of_fixed = ([slopes.get(symbol._position, 0.0) for symbol in part] for part in (given, outside))
+        return own[:width], [own[width + column] for column in wanted], of_fixed
 
     with observing_again(tape.observer), tape.following_errors():
         start = [found.get(position, 0.0) for position in decided.results.tolist()[:width]]
@@ -366,8 +372,8 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
             [*_symbols(tape, given, [Symbol] * len(given)), *(found.get(at, 0.0) for at in seeds)]
             for given, seeds in zip(every, stacked[:, seeded].tolist(), strict=True)
         ]
-        last, of_rows = _scan(tape, back, reached, [*start, *[0.0] * len(fixed)], rows[::-1])
-    pairs = [*zip([*decided.state.tolist()[:width], *fixed], last, strict=True)]
+        last, of_rows, of_fixed = _scan(tape, back, reached, start, rows[::-1])
+    pairs = [*zip([*decided.state.tolist()[:width], *fixed], [*last, *of_fixed], strict=True)]
     for positions, slopes in zip(decided.moving[::-1, wanted].tolist(), of_rows, strict=True):
         pairs += zip(positions, slopes, strict=True)
     for position, slope in pairs:
@@ -397,13 +403,13 @@ def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, An
     def of(position: int) -> list[Any]:
         return [found.get(position, {}).get(number, 0.0) for number in directions]
 
-    def along(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def along(state: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """The results of an iteration and their tangents."""
         inner = cast("Body", recorder_on_top())
         numbers, tangents = [*state[:width], *row[:items]], [*state[width:], *row[items:]]
         given = [inner._symbol(x._position, kind) for x, kind in zip(numbers, kinds, strict=True)]
-        after, outputs = iteration(given[:width], given[width:])
-        results = [inner.at_home(leaf) for leaf in [*after, *given[:width], *outputs]]
+        after, outputs, sums = iteration(given[:width], given[width:])
+        results = [inner.at_home(leaf) for leaf in [*after, *given[:width], *outputs, *sums]]
         own = _symbols(inner, [x._position for x in numbers], [Symbol] * len(numbers))
         maps: list[dict[Any, Any]] = [{} for _ in directions]
         for number, each in enumerate(maps):
@@ -411,7 +417,8 @@ def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, An
             each.update((inner.outside(position), inner.at_home(of(position)[number])) for position in fixed)
         columns = inner.derivatives(inner).tangents(results, maps, True)
         slopes = [slope for of_result in zip(*columns, strict=True) for slope in of_result]
-        return [*results[:width], *slopes[: width * len(directions)]], slopes[width * len(directions) :]
+        of_state, of_sums = width * len(directions), len(slopes) - len(sums) * len(directions)
+        return [*results[:width], *slopes[:of_state]], slopes[of_state:of_sums], slopes[of_sums:]
 
     with observing_again(tape.observer), tape.following_errors():
         begin = decided.state.tolist()[:width]
@@ -420,9 +427,10 @@ def tangents_of_scan(tape: Tape, decided: Decided, found: dict[int, dict[int, An
             [*_symbols(tape, row, kinds[width:]), *(tangent for position in row for tangent in of(position))]
             for row in decided.moving.tolist()
         ]
-        last, of_rows = _scan(tape, along, reached, start, rows)
-    slopes = iter([*last[width:], *(slope for row in of_rows for slope in row)])
-    for position in [*decided.results.tolist()[:width], *decided.stacked.ravel().tolist()]:
+        last, of_rows, of_sums = _scan(tape, along, reached, start, rows)
+    slopes = iter([*last[width:], *(slope for row in of_rows for slope in row), *of_sums])
+    results = decided.results.tolist()[:width], decided.stacked.ravel().tolist(), decided.sums.tolist()
+    for position in chain(*results):
         found.setdefault(position, {}).update((number, next(slopes)) for number in directions)
 
 
@@ -541,18 +549,20 @@ def _written(
     limit: int | None = None,
     moving: Any = NO_ROWS,
     outputs: int = 0,
+    sums: int = 0,
 ) -> list[int]:
     """The positions of the results of a decision, which are new inputs of the tape around."""
-    size = len(moving) * outputs
-    results = [*tape.operations.append_inputs(["decided"] * ((len(state) or len(parts.kinds)) + size))]
-    stacked = np.array(results[len(results) - size :], dtype=np.int64).reshape(len(moving), outputs)
-    results = results[: len(results) - size]
+    sizes = len(state) or len(parts.kinds), len(moving) * outputs, sums
+    made = np.array(tape.operations.append_inputs(["decided"] * sum(sizes)), dtype=np.int64)
+    of_state, stacked, summed = np.split(made, np.cumsum(sizes)[:-1])
+    results = of_state.tolist()
     given = results if state else []
     reads = tuple(np.array([*part.reads, *given], dtype=np.int64) for part in recorded)
     asked = np.array([] if predicate is None else [predicate], dtype=np.int64)
     traces = tuple(part.trace for part in recorded)
     first = np.array(state, dtype=np.int64)
-    tape.decisions.append(Decided(traces, reads, asked, first, np.array(results), limit, moving, stacked))
+    rows = stacked.reshape(len(moving), outputs)
+    tape.decisions.append(Decided(traces, reads, asked, first, of_state, limit, moving, rows, summed))
     tape.parts.append(parts)
     return results
 

@@ -58,6 +58,7 @@ class Dependence:
         targets: the same for the operands.
         calls: the calls of functions of whole arrays.
         maps: the functions that run in many iterations.
+        decisions: what the program decides.
         inside: through which positions gradients flow.
         counts: to how many operands gradients flow from each position.
         steps: the sum of the counts.
@@ -70,6 +71,7 @@ class Dependence:
         self.first = first = np.array(equal[begin:], dtype=np.int64) - begin
         self.calls = [each for each in written.maps if isinstance(each, Called) and each.hub[0] >= begin]
         self.maps = [each for each in written.maps if isinstance(each, Mapped) and each.made[0] >= begin]
+        self.decisions = [each for each in written.decisions if each.begin >= begin]
         self.kinds = np.fromiter(map(id, entries.primitives[begin : len(equal)]), np.int64, size)
         self.operands = self._columns()
         self.targets = self.first_of(self.operands)
@@ -122,13 +124,8 @@ class Dependence:
         for number in {position - size for position in used}:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
-        functions: list[Called | Mapped] = [*self.calls, *self.maps]
+        functions: list[Called | Mapped | Decided] = [*self.calls, *self.maps, *self.decisions]
         parts += [np.stack([start - begin, self.first_of(end)]) for start, end in (each.edges for each in functions)]
-        for decided in written.decisions:
-            for position in decided.made if decided.made[0] >= begin else ():
-                operands = decided.operands_of(position)
-                users += [position - begin] * len(operands)
-                used += [self._at(operand) for operand in operands]
         found: Integers = np.concatenate([*parts, np.array([users, used], dtype=np.int64)], axis=1)
         return found[0, found[1] >= 0], found[1, found[1] >= 0]
 

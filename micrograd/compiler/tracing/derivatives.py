@@ -78,14 +78,14 @@ class Derivatives:
             return None
         positions = self._positions_of(wanted, create_graph)
         dependence = self.dependence([root], set(positions.values()))
-        return self._gradients_of_one(root, dependence, _by_position(positions), create_graph)
+        return self.gradients_of_one(root, dependence, _by_position(positions), create_graph)
 
-    def _gradients_of_one(
+    def gradients_of_one(
         self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some positions, recorded in lanes where that is quicker."""
         found = None
-        if not self.tape.decisions and not self.tape._has_iterations():
+        if not self.tape._has_iterations():
             found = self._in_lanes(Cones.of_one(dependence, root._position), dependence, values, create_graph)
         if found is None:
             return self.gradients(root._position, dependence, values, create_graph)
@@ -98,7 +98,8 @@ class Derivatives:
         """Rows, positions and gradients, recorded in lanes; None where that is not quicker."""
         if int(dependence.counts[cones.at].sum()) < (0 if self.tape.in_lanes else _FEWEST_STEPS):
             return None
-        lanes = GradientsInLanes(self.tape, dependence, cones, self.contributions, self.contributions_of_call)
+        of_others = self.contributions_of_call, self._through_decision
+        lanes = GradientsInLanes(self.tape, dependence, cones, self.contributions, *of_others)
         few = rows_in_use() if self.tape.in_lanes else None
         if not (lanes.are_wide if few is None else few.as_for_fewer(lanes.are_wide)):
             return None
@@ -123,7 +124,7 @@ class Derivatives:
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         if len(outputs) == len(roots) == 1:
-            return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
+            return [self.gradients_of_one(roots[0], dependence, values, create_graph)]
         found = list[Any]({} for _ in outputs)
         for row, position, slope in zip(
             *self._row_by_row(of_rows, cones, dependence, values, create_graph), strict=True
@@ -374,7 +375,7 @@ class Derivatives:
         if decided.is_scan:
             adjoint_of_scan(self.tape, decided, dependence, found)
             return
-        reads = [position for position in decided.operands_of(0) if dependence.equal[position] in dependence]
+        reads = [position for position in decided.operands_of(decided.begin) if dependence.equal[position] in dependence]
         rows = jacobian_of(self.tape, decided, reads)
         for position, row in zip(reads, rows, strict=True):
             first = dependence.equal[position]
@@ -387,7 +388,7 @@ class Derivatives:
         if decided.is_scan:
             tangents_of_scan(self.tape, decided, found)
             return
-        reads = [position for position in decided.operands_of(0) if position in found]
+        reads = [position for position in decided.operands_of(decided.begin) if position in found]
         rows = jacobian_of(self.tape, decided, reads)
         for number in sorted({number for position in reads for number in found[position]}):
             moving = [

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called
+from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called, made_at
 from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import distinct, order_of, starts_run
@@ -33,6 +33,7 @@ from micrograd.engine.recorder import using
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from micrograd.compiler.ir.entries import Decided
     from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.compiler.tracing.dependence import Cones, Dependence
     from micrograd.compiler.tracing.tape import Tape
@@ -52,17 +53,24 @@ class GradientsInLanes:
         tape: where to record them.
         dependence: the positions that gradients flow through.
         cones: what each symbol depends on.
-        of_operation, of_call: the contributions of an operation, or of a call; see derivatives.py.
+        of_operation, of_call, of_decision: the contributions of an operation, a call or a decision; see derivatives.py.
     """
 
-    def __init__(self, tape: Tape, dependence: Dependence, cones: Cones, of_operation: Any, of_call: Any) -> None:
+    def __init__(
+        self, tape: Tape, dependence: Dependence, cones: Cones, of_operation: Any, of_call: Any, of_decision: Any
+    ) -> None:
         self.tape, self._dependence, self._begin = tape, dependence, dependence.begin
-        self._of_operation, self._of_call = of_operation, of_call
+        self._of_operation, self._of_call, self._of_decision = of_operation, of_call, of_decision
         self._cones, self._at, size = cones, cones.at, len(cones.at)
         # operations that pass gradients on, from the last to the first
         self._nodes = np.flatnonzero(dependence.passes[self._at])[::-1]
         self._operands = dependence.operands[:, self._at[self._nodes]].T
         self._sums = _SumsOfProducts(dependence)
+        self._before = np.full(len(dependence.inside), NO_POSITION)  # what stands before the results of a call
+        for called in dependence.calls:
+            self._before[np.concatenate([each.ravel() for each in called.results]) - self._begin] = called.hub[0]
+        for decided in dependence.decisions:
+            self._before[np.array(decided.made[1:], dtype=np.int64) - self._begin] = decided.begin
         self._source, self._index, self._target = self._edges()
         applied = self._at[self._source]
         gives_all = dependence.is_kind(primitives.add)[applied]
@@ -96,6 +104,12 @@ class GradientsInLanes:
             is_further[np.array(called.made) - self._begin] = False
             begins, ends = called.edges
             index = np.maximum(np.arange(len(begins)) - sum(each.size for each in called.results), 0)
+            edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
+            parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
+        for decided in dependence.decisions:
+            is_further[np.array(decided.made) - self._begin] = False
+            begins, ends = decided.edges
+            index = np.where(begins == decided.begin, np.arange(len(begins)), 0)
             edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
             parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
         is_sum = dependence.is_kind(SUM_OF_PRODUCTS)[self._at[nodes]]
@@ -189,16 +203,19 @@ class GradientsInLanes:
             self._through_sums(rows, gradients)
             return
         if primitive not in _IN_LANES:
+            before = self._before[positions - self._begin]
+            is_result = before != NO_POSITION  # what it is a result of is gone through later
+            self._found[before[is_result] - self._begin] = self.tape.position(0.0)
             applied = self._dependence.written.operations.primitives
-            for row, position, at in zip(rows.tolist(), positions.tolist(), gradients.tolist(), strict=True):
-                of_call = applied[position] is INPUT  # no other input passes gradients on
-                called = next(each for each in self._dependence.calls if position in each) if of_call else None
-                if called is None:
+            columns = (column[~is_result].tolist() for column in (rows, positions, gradients))
+            for row, position, at in zip(*columns, strict=True):
+                made = made_at(self._dependence.written, position) if applied[position] is INPUT else None
+                if made is None:
                     self._one_by_one(row, position, at)
-                elif position == called.hub[0]:
-                    self._through_call(row, called)
-                else:  # a result: the call is gone through later, if there is a gradient of one
-                    self._found[called.hub[0] - self._begin] = at
+                elif isinstance(made, Called):
+                    self._through_call(row, made)
+                else:
+                    self._through_decision(row, made)
             return
         assert primitive is not None
         for slots, rule in zip(self._slots[rows].T, primitive.derivatives, strict=False):
@@ -260,6 +277,18 @@ class GradientsInLanes:
                 of_operand = (numbers >= begin) & (numbers < end)
                 self._contributions[slots[of_operand]] = contribution.ravel()[numbers[of_operand] - begin]
             begin = end
+
+    def _through_decision(self, row: int, decided: Decided) -> None:
+        """The contributions of a decision, when the gradients of its results are complete."""
+        made = np.array(decided.made)
+        at = self._found[self._alias[made - self._begin]]
+        given = at != NO_POSITION
+        found = dict(zip(made[given].tolist(), self.tape.symbols(at[given].tolist(), Symbol), strict=True))
+        self._of_decision(decided, self._dependence, found)
+        slots = self._by_row[slice(*np.searchsorted(self._rows, [row, row + 1]))]
+        for slot, target in zip(slots.tolist(), (self._at[self._target[slots]] + self._begin).tolist(), strict=True):
+            if target in found:
+                self._contributions[slot] = self.tape.position(found[target])
 
     def _add(self, slots: slice) -> None:
         """Sum the contributions to the positions on a level."""

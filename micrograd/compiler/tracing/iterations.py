@@ -221,7 +221,7 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
             return first
         if tape.in_lanes and body.size < _MOST_OF_ONE and not tape.writes_out:
             return first
-        recorded.append((key, body.written))
+        recorded.append((key, body.written()))
     if recorded[0] != recorded[-1] or not reached.is_as_before():
         return first
     stays = len(tape.maps) + len(tape.decisions) > before  # the first item has functions of its own inside

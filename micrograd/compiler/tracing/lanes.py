@@ -33,6 +33,7 @@ from micrograd.compiler.tracing.rewrites import REWRITES
 from micrograd.compiler.tracing.symbols import (
     BoolSymbol,
     FloatSymbol,
+    Given,
     IntSymbol,
     Picked,
     Symbol,
@@ -124,11 +125,8 @@ class LanesTape(Tracer):
         """The positions of an operand; a single one where it is the same for all lanes."""
         if not is_lanes(operand):
             return self.tape.position(operand, primitive, index)
-        if operand._position.dtype == object:  # Values from outside, whose role is noted when they are used first
-            values = operand._position.ravel().tolist()
-            positions = [*map(self.tape.values.get, values)]  # weights come again and again, for each sample
-            if None in positions:
-                positions = [self.tape.position(value, primitive, index) for value in values]
+        if operand._position.dtype == object:  # Values, whose role is noted when they are used first
+            positions = self.tape.positions_read(operand._position.ravel().tolist(), primitive, index)
             operand._position = np.array(positions, dtype=np.int64).reshape(operand._position.shape)
         return operand._position
 
@@ -182,7 +180,7 @@ class _Elements(NamedTuple):
 
     Attributes:
         kind: the class of the symbols.
-        positions: where they are; or Values from outside, in an array of objects.
+        positions: where they are; or an array of Values from outside, and of symbols that an iteration is given.
         is_known: whether they are literals.
     """
 
@@ -191,14 +189,15 @@ class _Elements(NamedTuple):
     is_known: bool = False
 
 
-_KINDS = {kind: kind for kind in (Symbol, Picked, FloatSymbol, class_of(FLOAT64), BoolSymbol)}
+_OWN = {Symbol, Picked, FloatSymbol, class_of(FLOAT64), BoolSymbol}
+_KINDS: dict[Any, type[Symbol]] = {**{kind: kind for kind in _OWN}, Value: Symbol, Given: Symbol}
 
 
 def _tape_in_use() -> Tape:
     """The tape that operators write on."""
     recorder = recorder_on_top()
     tape = recorder.tape if isinstance(recorder, DetachedTape) else recorder
-    if type(tape) is not Tape or not tape.is_open:
+    if not (isinstance(tape, Tape) and tape.takes_lanes and tape.is_open):
         raise _Declined
     return tape
 
@@ -209,15 +208,21 @@ def _elements(tape: Tape, array: Any) -> _Elements:
     if array.dtype != object:
         return _literals(tape, array)
     elements = array.ravel().tolist()
-    kinds: list[Any] = list(set(map(type, elements)))
-    if len(kinds) != 1:
+    classes = set(map(type, elements))
+    kinds = {*map(_KINDS.get, classes)}
+    if len(kinds) != 1 or None in kinds:
         raise _Declined
-    (kind,) = kinds
-    if kind is not Value and (kind not in _KINDS or set(map(id, map(_tape_of, elements))) != {id(tape)}):
+    kind: Any = kinds.pop()
+    if classes <= _OWN and set(map(id, map(_tape_of, elements))) == {id(tape)}:
+        return _Elements(kind, np.fromiter(map(_position_of, elements), np.int64, len(elements)).reshape(array.shape))
+    if classes != {Value} and tape is tape.outermost:
         raise _Declined
-    if kind is Value:
-        return _Elements(Symbol, array)
-    return _Elements(kind, np.fromiter(map(_position_of, elements), np.int64, len(elements)).reshape(array.shape))
+    return _Elements(kind, array)
+
+
+def _read(tape: Tape, array: Array) -> Integers:
+    """The positions of an array of Values."""
+    return np.fromiter(map(tape.position, array.ravel().tolist()), np.int64, array.size).reshape(array.shape)
 
 
 def _literals(tape: Tape, array: Array) -> _Elements:
@@ -370,8 +375,11 @@ def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
     try:
         tape = _tape_in_use()
         elements = _elements(tape, array)
-        found = _along(elements.positions, plain_array(array).strides, settings)
-        if found is None or elements.kind is BoolSymbol or elements.is_known or elements.positions.dtype == object:
+        positions = elements.positions
+        if positions.dtype == object and tape is not tape.outermost:
+            positions = _read(tape, positions)
+        found = _along(positions, plain_array(array).strides, settings)
+        if found is None or elements.kind is BoolSymbol or elements.is_known or positions.dtype == object:
             return None
         rows, shape = found
         rule: Any = _REDUCED[name] or _rule(name)
@@ -467,7 +475,7 @@ def _row_numbers(tape: Tape, factors: Array) -> Integers:
     """The numbers of rows of factors, which may be Values from outside."""
     rows: Any = factors.reshape(-1, factors.shape[-1])
     if rows.dtype == object:
-        rows = np.fromiter(map(tape.position, rows.ravel().tolist()), np.int64, rows.size).reshape(rows.shape)
+        rows = _read(tape, rows)
     return tape.row_numbers(rows).reshape(factors.shape[:-1])
 
 

@@ -129,7 +129,7 @@ class OutlineTape(Tape):
         known_arrays: the positions of arrays of known numbers, which are folded where the function is traced.
     """
 
-    has_failed = False
+    has_failed = takes_lanes = False
 
     def __init__(self, rows: int, reached: Any = None) -> None:
         super().__init__()
@@ -352,6 +352,8 @@ class OutlineTape(Tape):
 
 class _Nothing(Tape):
     """The tape of what is in the place of elements, about which nothing may be asked."""
+
+    takes_lanes = False
 
     def __init__(self, outlined: OutlineTape) -> None:
         super().__init__()

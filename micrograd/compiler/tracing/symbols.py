@@ -277,6 +277,23 @@ class Picked(Symbol):
         return True
 
 
+class Given(Symbol):
+    """A symbol for a Value that differs between iterations: to ask for its identity, label or text is refused."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> Any:
+        """Whether it is that Value."""
+        return True if self is other else self._refuse()
+
+    def _refuse(self, *_: object) -> NoReturn:
+        self._tape.has_refused = True
+        refuse("which Value is given in an iteration of a loop", "Write the loop in Python.")
+
+    __hash__ = __copy__ = __repr__ = __str__ = _refuse
+    label = is_leaf = requires_grad = property(_refuse, _refuse)
+
+
 class Attributed(Symbol):
     """A symbol for an argument on which the user has set attributes."""
 

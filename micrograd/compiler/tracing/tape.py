@@ -137,6 +137,7 @@ class Tape(Tracer):
         decisions: what it decides.
         parts: for each decision the functions that it consists of; see decisions.py.
         follows: whether a decision could not be left to the program: then the trace is repeated and follows them all.
+        takes_lanes: whether operations may be written many at a time.
         observer: what looks for sources; it may rest while no code of the user runs. See sources.py.
         reading: the generator that reads the numbers of Values; see largest.py.
         looks_into_maps: whether a derivative was asked for that needs all iterations written out.
@@ -145,6 +146,7 @@ class Tape(Tracer):
         known_rows: the positions of symbols in the place of known numbers, the last arguments; see of_rows.py.
     """
 
+    takes_lanes = True
     questions: Questions | None = None
     answers_on: Callable[[Tape], Questions] | None = None
     chooses = asks_in_iterations = decides_at_once = selects = has_many_choices = False
@@ -387,6 +389,11 @@ class Tape(Tracer):
                 self.roles.setdefault((primitive, index), []).append(operand)
             return self.values[operand]
         return self.position(required_number(operand, "an operand"))
+
+    def positions_read(self, values: Sequence[Value], primitive: Primitive | None, index: int) -> list[int]:
+        """The positions of Values, which are operands of one primitive; weights come again and again, for each sample."""
+        positions: list[Any] = [*map(self.values.get, values)]
+        return [self.position(value, primitive, index) for value in values] if None in positions else positions
 
     def positions_of_literals(self, numbers: Sequence[float]) -> list[int]:
         """The positions of plain numbers, no two of which are the same; new ones are written down."""

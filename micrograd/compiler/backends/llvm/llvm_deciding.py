@@ -3,7 +3,10 @@
 Their functions are the same for all programs, so nothing is compiled for a plan. Their arguments have addresses:
 
     move, add    how many numbers, the addresses of each, how many addresses a row of both has, and where its number is
+    copy, plus   the same for numbers side by side: how many, the first addresses, how far apart rows are, and the number
+    clear        how many numbers side by side become 0, and the first address
     check        how many numbers, and the addresses of each
+    verify       how many numbers side by side, and the first address
     program      a buffer, and the table of its kernels
     choose       the address of a number, and two tables
     repeat       the table of the condition and its answer, that of the body, and the states
@@ -26,17 +29,19 @@ from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, int
 from micrograd.compiler.backends.llvm.llvm_kernels import KERNEL
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, run_table, runner
-from micrograd.compiler.backends.llvm.llvm_writer import Loops
+from micrograd.compiler.backends.llvm.llvm_writer import Loops, loaded, stored, summed
 from micrograd.compiler.backends.shared.deciding import ZERO, Check, Choose, Move, Run, RunOfRegion, Unwind
 from micrograd.compiler.backends.shared.python_calls import Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from micrograd.compiler.backends.shared.deciding import Cells, Plan, Repeat, States
     from micrograd.compiler.numbers import Integers
 
 _ROOM = 1 << 20  # iterations between two calls of Python, where no states are kept
+_WIDTH = 8  # numbers of a vector
+_SHORT = 8  # numbers, in the mean, of runs that are copied one after the other
 _COUNT, _CAPACITY, _STATES = 0, 1, 2  # of what a loop and its way back have in common
 
 
@@ -70,22 +75,46 @@ class NativeRun(RunOfRegion):
         return call
 
     def _table(self, plan: Plan) -> Integers:
-        rows = [self._row(step) for step in plan]
+        rows = [row for step in plan for row in self._rows(step)]
         table = np.array([(0, arguments.ctypes.data) for _, arguments in rows], dtype=np.int64).reshape(-1, 2)
         self._kept += [table, *(arguments for _, arguments in rows)]
         self._unlinked.append((table[:, 0], [name for name, _ in rows]))
         return table
 
+    def _rows(self, step: Any) -> list[tuple[str, Integers]]:
+        """The names of a step's functions, and their arguments."""
+        if isinstance(step, Move):
+            return self._moves(step)
+        if isinstance(step, Check):
+            failed, runs = _address(step.failed), _runs([step.source.at])
+            if runs is None:
+                return [("micrograd_check", _integers(len(step.source.at), self._addresses(step.source), failed))]
+            found = [("micrograd_verify", _integers(end - begin, _address(step.source[begin:]), failed))
+                     for begin, end in runs]  # fmt: skip
+            self._kept.append(step.source.array)
+            return found
+        return [self._row(step)]
+
+    def _moves(self, step: Move) -> list[tuple[str, Integers]]:
+        """Copies of what lies side by side, where runs are long; else one number after the other."""
+        source, target, row = step.source, step.target, _address(step.row or ZERO)
+        self._kept += [source.array, target.array]
+        if source.array is ZERO.array and (runs := _runs([target.at])) is not None:
+            return [("micrograd_clear", _integers(end - begin, _address(target[begin:]))) for begin, end in runs]
+        if (runs := _runs([source.at, target.at])) is not None:
+            name, both = "micrograd_plus" if step.adds else "micrograd_copy", (source, target)
+            steps = [_distance(cells.at) for cells in both]
+            return [
+                (name, _integers(end - begin, *(_address(cells[..., begin:]) for cells in both), *steps, row))
+                for begin, end in runs
+            ]
+        count = source.at.shape[-1]
+        steps = [count if cells.at.ndim > 1 else 0 for cells in (source, target)]
+        arguments = count, self._addresses(source), self._addresses(target), *steps, row
+        return [("micrograd_add" if step.adds else "micrograd_move", _integers(*arguments))]
+
     def _row(self, step: Any) -> tuple[str, Integers]:
         """The name of a step's function, and its arguments."""
-        if isinstance(step, Move):
-            both, count = (step.source, step.target), step.source.at.shape[-1]
-            steps = [count if cells.at.ndim > 1 else 0 for cells in both]
-            arguments = count, *map(self._addresses, both), *steps, _address(step.row or ZERO)
-            return "micrograd_add" if step.adds else "micrograd_move", _integers(*arguments)
-        if isinstance(step, Check):
-            count, failed = len(step.source.at), _address(step.failed)
-            return "micrograd_check", _integers(count, self._addresses(step.source), failed)
         if isinstance(step, Run):
             executable: Any = step.executable
             buffer, table = executable.buffer, executable.table
@@ -155,7 +184,32 @@ def _of(table: Integers) -> tuple[int, int]:
 
 
 def _address(cells: Cells) -> int:
-    return int(cells.array.ctypes.data + cells.array.itemsize * int(cells.at[0]))
+    return int(cells.array.ctypes.data + cells.array.itemsize * int(cells.at.flat[0]))
+
+
+def _distance(at: Integers) -> int:
+    """How far apart rows are; 0 where there is one."""
+    return int(at[1, 0] - at[0, 0]) if at.ndim > 1 and len(at) > 1 else 0
+
+
+def _runs(every: Sequence[Integers]) -> list[tuple[int, int]] | None:
+    """The ends of runs in which numbers lie side by side, in several arrays of positions; None where these are short.
+
+    Rows have to be equally far apart.
+    """
+    count = every[0].shape[-1]
+    if not count:
+        return []
+    is_beside = np.ones(count - 1, dtype=bool)
+    for at in every:
+        rows = at.reshape(-1, count)
+        if len(rows) > 2 and (np.diff(rows, 2, axis=0) != 0).any():
+            return None
+        if len(rows) > 1 and (np.diff(rows[:2], axis=0) != _distance(at)).any():
+            return None
+        is_beside &= np.diff(rows[0]) == 1
+    ends = np.append(np.flatnonzero(~is_beside) + 1, count).tolist()
+    return None if count < _SHORT * len(ends) else [*zip([0, *ends], ends, strict=False)]
 
 
 # The functions
@@ -184,6 +238,14 @@ class _Writer(Loops):
         run_table(
             self, ir.Constant(DOUBLE.as_pointer(), None), self.pointer(argument, INTEGER), self.argument(argument + 1)
         )
+
+    def vectors(self) -> Generator[tuple[Any, int], None, None]:
+        """Loops over as many numbers as the first argument says: over vectors of them, and over those that are left."""
+        count = self.argument(0)
+        left = self.builder.and_(count, integer(-_WIDTH))
+        for begin, end, width in ((integer(0), left, _WIDTH), (left, count, 1)):
+            with self.loop(begin, end, width) as index:
+                yield index, width
 
     def copied(self, count: Any, table: Any, rows: Any, *, comes_in: bool) -> None:
         """Copy a state to a row, or back."""
@@ -215,6 +277,39 @@ def _check() -> ir.Module:
     with code.loop(integer(0), code.argument(0), 1) as index:
         number = code.builder.load(code.at(sources, index))
         nothing = code.builder.fsub(number, number)  # 0, or NaN where it is not finite
+        code.builder.store(code.builder.fadd(code.builder.load(failed), nothing), failed)
+    return code.finished()
+
+
+def _copy(name: str) -> ir.Module:
+    code, adds = _Writer(name), name == "micrograd_plus"
+    row = code.builder.fptosi(code.builder.load(code.pointer(5)), INTEGER)
+    source, target = (
+        code.builder.gep(code.pointer(first), [code.builder.mul(row, code.argument(step))])
+        for first, step in ((1, 3), (2, 4))
+    )
+    for index, width in code.vectors():
+        to, numbers = code.builder.gep(target, [index]), loaded(code.builder, code.builder.gep(source, [index]), width)
+        if adds:
+            numbers = code.builder.fadd(loaded(code.builder, to, width), numbers)
+        stored(code.builder, numbers, to)
+    return code.finished()
+
+
+def _clear() -> ir.Module:
+    code = _Writer("micrograd_clear")
+    target = code.pointer(1)
+    for index, width in code.vectors():
+        stored(code.builder, code.splat(ir.Constant(DOUBLE, 0.0), width), code.builder.gep(target, [index]))
+    return code.finished()
+
+
+def _verify() -> ir.Module:
+    code = _Writer("micrograd_verify")
+    source, failed = code.pointer(1), code.pointer(2)
+    for index, width in code.vectors():
+        numbers = loaded(code.builder, code.builder.gep(source, [index]), width)
+        nothing = summed(code.builder, code.builder.fsub(numbers, numbers))
         code.builder.store(code.builder.fadd(code.builder.load(failed), nothing), failed)
     return code.finished()
 
@@ -292,7 +387,10 @@ def _unwind() -> ir.Module:
 
 _WRITERS: dict[str, Callable[[], ir.Module]] = {
     **{name: partial(_move, name) for name in ("micrograd_move", "micrograd_add")},
+    **{name: partial(_copy, name) for name in ("micrograd_copy", "micrograd_plus")},
+    "micrograd_clear": _clear,
     "micrograd_check": _check,
+    "micrograd_verify": _verify,
     "micrograd_program": _program,
     "micrograd_choose": _choose,
     "micrograd_repeat": _repeat,

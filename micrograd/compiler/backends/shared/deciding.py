@@ -264,47 +264,62 @@ class Planner:
         decided, state = step.decided, numbers[step.decided.results]
         (condition, body), (asked, read) = (self._part(part, False) for part in step.parts), decided.reads
         states, row, width = States(state, slopes is not None), state[-1:], len(decided.state)
-        given, moving = _divided(body, len(read))
+        rows = numbers[decided.moving[:, body.reads[body.reads >= len(read)] - len(read)]]
+        of_condition, before_condition = _handed_over(condition, numbers[asked], width)
+        of_body, before_body = _handed_over(body, numbers[read], width)
+        end, sums = width + decided.stacked.shape[1], numbers[decided.sums]
         again = [
-            Move(numbers[read][body.reads[given]], body.inputs[given]),
-            *_of_row(numbers[decided.moving[:, body.reads[moving] - len(read)]], body.inputs[moving], row),
+            *of_body,
+            *_of_row(rows, body.inputs[body.reads >= len(read)], row),
             *body.plan,
-            *_of_row(body.outputs[width:], numbers[decided.stacked], row),
-            *(Move(body.outputs[:width], state), Check(state, self.failed)),
+            *_of_row(body.outputs[width:end], numbers[decided.stacked], row),
+            *(Move(body.outputs[end:], sums, adds=True), Move(body.outputs[:width], state), Check(state, self.failed)),
         ]
         plan += [
-            Move(numbers[decided.state], state),
+            *(Move(numbers[decided.state], state), clear(sums), *before_condition, *before_body),
             Repeat(
-                *(self._called(condition, numbers[asked]), condition.outputs, again),
+                *([*of_condition, *condition.plan], condition.outputs, again),
                 *(decided.limit, self.failed, states),
             ),
         ]
         if slopes is None:
             return []
-        seeds, iteration = slopes[decided.results], self._iteration_back(step, numbers, slopes)
-        return [Unwind(states, iteration), Move(seeds, slopes[decided.state], adds=True)]
+        seeds, (iteration, before) = slopes[decided.results], self._iteration_back(step, numbers, slopes)
+        return [*before, Unwind(states, iteration), Move(seeds, slopes[decided.state], adds=True)]
 
-    def _iteration_back(self, step: Step, numbers: Cells, slopes: Cells) -> Plan:
-        """The plan of an iteration with its gradients."""
+    def _iteration_back(self, step: Step, numbers: Cells, slopes: Cells) -> tuple[Plan, Plan]:
+        """The plan of an iteration with its gradients, and what comes once before all of them."""
         decided, (_, read), code = step.decided, step.decided.reads, self._part(step.parts[1], True)
         seeds, width, row = slopes[decided.results], len(decided.state), numbers[decided.results][-1:]
         if not len(code.seeds.at):  # it reads nothing
-            return [clear(seeds)]
-        given, moving = _divided(code, len(read))
+            return [clear(seeds)], []
+        given, moving = code.reads < len(read), code.reads >= len(read)
         rows = decided.moving[:, code.reads[moving] - len(read)]
-        return [
-            Move(numbers[read][code.reads[given]], code.inputs[given]),
+        of_iteration, before = _handed_over(code, numbers[read], width)
+        end = width + decided.stacked.shape[1]
+        iteration = [
+            *of_iteration,
             *_of_row(numbers[rows], code.inputs[moving], row),
             *(Move(seeds, code.seeds[:width]), clear(seeds)),
-            *_of_row(slopes[decided.stacked], code.seeds[width:], row),
+            *_of_row(slopes[decided.stacked], code.seeds[width:end], row),
             *(*code.plan, Move(code.slopes[given], slopes[read][code.reads[given]], adds=True)),
             *_of_row(code.slopes[moving], slopes[rows], row, adds=True),
         ]
+        return iteration, [*before, Move(slopes[decided.sums], code.seeds[end:])]
 
 
-def _divided(code: Code, fixed: int) -> tuple[Any, Any]:
-    """Which inputs of the body of a loop are the same in all iterations or are its state, and which come from rows."""
-    return np.flatnonzero(code.reads < fixed), np.flatnonzero(code.reads >= fixed)
+def _handed_over(code: Code, read: Cells, width: int) -> tuple[Plan, Plan]:
+    """What hands numbers over to a part of a loop: in each iteration, and what is the same in all of them, once.
+
+    Args:
+        code: the part, which never changes its inputs.
+        read: the numbers that it reads, but for its rows.
+        width: how many of these, the last ones, are the state.
+    """
+    fixed = len(read.at) - width
+    of_state = (code.reads >= fixed) & (code.reads < len(read.at))
+    plans = ([Move(read[code.reads[part]], code.inputs[part])] for part in (of_state, code.reads < fixed))
+    return next(plans), next(plans)
 
 
 def _of_row(source: Cells, target: Cells, row: Cells, adds: bool = False) -> Plan:
