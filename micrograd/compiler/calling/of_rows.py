@@ -165,12 +165,19 @@ class _OfRows(Specialised):
         return made
 
     def _region(self, gradients: bool) -> tuple[Region, dict[str, float]]:
-        request = replace(self._request, stands_for_more=True)
+        names = [each.name for each in self._request.passes]
+        end = names.index("transpose") + 1  # those after it make new primitives, which are never the same
+        request = replace(self._request, stands_for_more=True, passes=self._request.passes[:end])
         regions = [
             region_of(each.graph, each.decisions, each.needed, request, gradients) for each in self._few.programs
         ]
         self._check_size(self._of_all([each.size for each in regions]), 0)
-        return self._of_all(regions), self._few.programs[-1].graph.seconds
+
+        def finished(program: Program) -> Program:
+            made: Program = run_stages(Made(program, dict.fromkeys(names[:end], 0.0)), names[-1], self._request).thing
+            return made
+
+        return self._of_all(regions).changed(finished), self._few.programs[-1].graph.seconds
 
     def _extrapolated(self, gradients: bool) -> Compiled:
         made = self._few.made(gradients)

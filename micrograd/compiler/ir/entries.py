@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import distinct
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
@@ -589,18 +590,42 @@ class Trace(NamedTuple):
         Args:
             given: for each input, whether it is one of them; the results of decisions may be left out.
         """
-        positions, end = [position for group in self.inputs for position in group], len(self.outputs) - self.needed
-        found = {position for position, is_given in zip(positions, given, strict=False) if is_given}
-        positions += self.outputs[end:]
-        decided = {positions[each.results[0]]: each for each in self.decisions}
-        for position in range(len(self.operations)):
-            if position in decided:
-                each = decided[position]
-                flows = each.reached(lambda number: positions[number] in found)
-                found.update(positions[number] for number, flow in zip(each.made, flows, strict=True) if flow)
-            elif self.operations.primitives[position] is not INPUT and not found.isdisjoint(self.receivers(position)):
-                found.add(position)
-        return [position in found for position in self.outputs[:end]]
+        end, users = len(self.outputs) - self.needed, self._users()
+        positions = np.array([*chain(*self.inputs), *self.outputs[end:]], dtype=np.int64)
+        marks = users.no_marks()
+        users.mark(positions[np.flatnonzero(given)], marks)
+        for each in self.decisions:  # in order
+            flows = each.reached(lambda number: bool(marks[positions[number]]))
+            users.mark(positions[np.array(each.made)[np.flatnonzero(flows)]], marks)
+        found: list[bool] = marks[list(self.outputs[:end])].tolist()
+        return found
+
+    def _users(self) -> Edges:
+        """The edges that gradients take, from operands to what is computed from them."""
+        entries, size = self.operations, len(self.operations)
+        kinds = np.fromiter(map(id, entries.primitives), np.int64, size)
+        columns = np.array(entries.first, dtype=np.int64), np.array(entries.second, dtype=np.int64)
+        users, used = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for primitive in set(entries.primitives) - {INPUT, LITERAL}:
+            at = np.flatnonzero(kinds == id(primitive))
+            operands = [column[at] for column in columns]
+            if primitive is TAKE:
+                operands = [size + len(self.rows) + operands[1]]
+            elif primitive is SUM_OF_PRODUCTS:
+                further = [entries.further[position][0] for position in at.tolist()]
+                operands = [operands[0], size + operands[1], size + np.array(further)]
+            elif len(primitive.derivatives) in (1, 2):
+                rules = zip(operands, primitive.derivatives, strict=False)
+                operands = [column for column, rule in rules if rule is not None]
+            else:
+                every = [self.receivers(position) for position in at.tolist()]
+                at, operands = np.repeat(at, list(map(len, every))), [np.array([*chain(*every)], dtype=np.int64)]
+            users += [at] * len(operands)
+            used += operands
+        for number, elements in enumerate([*self.rows, *self.tables], size):
+            users.append(np.full(len(elements), number))
+            used.append(np.array(elements, dtype=np.int64))
+        return Edges(size, used, users)
 
     def receivers(self, position: int) -> Sequence[int]:
         """The positions that the operation at a position passes gradients on to."""

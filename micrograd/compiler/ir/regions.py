@@ -6,10 +6,12 @@ need besides. A loop keeps its state where its results go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from micrograd.compiler.ir.entries import Decided
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
@@ -64,3 +66,20 @@ class Region:
     size: int
     steps: tuple[Step, ...]
     last: Straight
+
+    def changed(self, change: Callable[[Program], Program]) -> Region:
+        """The same with other programs.
+
+        Args:
+            change: makes each of them of one.
+        """
+        value, gradients = change(self.last.value), change(self.last.gradients)
+        steps = [
+            replace(
+                step,
+                before=None if step.before is None else step.before.changed(change),
+                parts=(step.parts[0].changed(change), step.parts[1].changed(change)),
+            )
+            for step in self.steps
+        ]
+        return replace(self, steps=tuple(steps), last=replace(self.last, value=value, gradients=gradients))

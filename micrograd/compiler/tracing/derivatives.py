@@ -116,6 +116,7 @@ class Derivatives:
         roots = [output for output in outputs if isinstance(output, Symbol)]
         if len(roots) > 1:
             self.tape._look_into_maps()
+            self.tape.look_into_scans()
         positions = self._positions_of(inputs, create_graph)
         dependence = self.dependence(roots, set(positions.values()))
         of_rows, values = self._roots(outputs), _by_position(positions)
@@ -138,6 +139,7 @@ class Derivatives:
     ) -> tuple[Sequence[int], Sequence[int], Sequence[Any]]:
         """The rows, columns and entries of a sparse Jacobian: row by row, or by coloured columns where that is less."""
         self.tape._look_into_maps()
+        self.tape.look_into_scans()
         roots, positions = self._roots(outputs), self.tape.positions(inputs)  # copies, so each has its own
         written = self.tape._so_far()
         dependence = Dependence(list(roots.values()), set(positions), written, self._equal(written))
@@ -375,7 +377,9 @@ class Derivatives:
         if decided.is_scan:
             adjoint_of_scan(self.tape, decided, dependence, found)
             return
-        reads = [position for position in decided.operands_of(decided.begin) if dependence.equal[position] in dependence]
+        reads = [
+            position for position in decided.operands_of(decided.begin) if dependence.equal[position] in dependence
+        ]
         rows = jacobian_of(self.tape, decided, reads)
         for position, row in zip(reads, rows, strict=True):
             first = dependence.equal[position]
@@ -386,6 +390,7 @@ class Derivatives:
     def _tangents_of_decision(self, decided: Decided, found: dict[int, dict[int, Any]]) -> None:
         """Add the tangents of all results of a decision, from those of what it reads."""
         if decided.is_scan:
+            self.tape.look_into_scans()
             tangents_of_scan(self.tape, decided, found)
             return
         reads = [position for position in decided.operands_of(decided.begin) if position in found]

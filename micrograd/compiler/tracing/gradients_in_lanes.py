@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import FEWEST_LANES, INPUT, LITERAL, NO_POSITION, SUM_OF_PRODUCTS, TAKE, Called, made_at
+from micrograd.compiler.ir.entries import (
+    FEWEST_LANES,
+    INPUT,
+    LITERAL,
+    NO_POSITION,
+    SUM_OF_PRODUCTS,
+    TAKE,
+    Called,
+    made_at,
+)
 from micrograd.compiler.ir.program import IN_ORDER
 from micrograd.compiler.ir.traversals import Edges
 from micrograd.compiler.numbers import distinct, order_of, starts_run
@@ -109,8 +118,10 @@ class GradientsInLanes:
         for decided in dependence.decisions:
             is_further[np.array(decided.made) - self._begin] = False
             begins, ends = decided.edges
-            index = np.where(begins == decided.begin, np.arange(len(begins)), 0)
-            edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
+            ends = dependence.first_of(ends)
+            # operands that are equal get one contribution
+            chosen = np.sort(np.unique(begins * (1 + len(self._at)) + ends, return_index=True)[1])
+            edges = np.stack([begins - self._begin, np.arange(len(begins)), ends])[:, chosen]
             parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
         is_sum = dependence.is_kind(SUM_OF_PRODUCTS)[self._at[nodes]]
         parts.append(self._edges_of_sums(nodes[is_sum]))

@@ -27,6 +27,7 @@ class Source(NamedTuple):
         selects: whether choices between short branches that raise nothing are computed on both sides.
         takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
         leaves_calls: whether there are so many of them that all of small matrices, too, are left to the program.
+        writes_scans: whether all iterations of large scans are written out.
         in_lanes: whether gradients are written many at a time however few there are, as for more rows they would be.
         writes_out: whether what ``mg.vmap`` runs many times is written for all of them at once.
         answers: to the first questions that the function asks; the numbers answer those after them.
@@ -48,6 +49,7 @@ class Source(NamedTuple):
     selects: bool = False
     takes_calls: bool = False
     leaves_calls: bool = False
+    writes_scans: bool = False
     in_lanes: bool = False
     writes_out: bool = False
     answers: Sequence[float] = ()

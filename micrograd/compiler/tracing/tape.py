@@ -131,6 +131,9 @@ class Tape(Tracer):
         counts_calls: whether calls of one such function are counted, of which a loop makes many.
         calls_often: whether there were many of one, so that the trace is repeated and leaves them to the program.
         leaves_calls: whether it does.
+        leaves_scans: whether large iterations of a scan were left to the program, although nobody asked for that.
+        writes_scans: whether all iterations of such scans are written out, as derivatives in many directions are faster
+            then.
         maps: the iterations and the calls that were recorded so.
         repeated: the positions of what was recorded for a first item, which a map computes again with all others.
         takes_decisions: whether the program may decide on numbers, as mg.cond does.
@@ -151,7 +154,7 @@ class Tape(Tracer):
     answers_on: Callable[[Tape], Questions] | None = None
     chooses = asks_in_iterations = decides_at_once = selects = has_many_choices = False
     reading: Reading | None = None
-    counts_calls = calls_often = leaves_calls = False
+    counts_calls = calls_often = leaves_calls = leaves_scans = writes_scans = False
     takes_maps = takes_calls = looks_into_maps = takes_decisions = follows = writes_out = in_lanes = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     derivatives: ClassVar[type[Any]]  # Derivatives, of derivatives.py
@@ -510,6 +513,13 @@ class Tape(Tracer):
         if self.may_follow:
             self.outermost.follows = True
             raise TraceError("what depends on a decision is asked for")  # and it is traced again
+
+    def look_into_scans(self) -> None:
+        """End a trace in which large scans were left to the program: derivatives in many directions are asked for."""
+        outermost = self.outermost
+        if outermost.leaves_scans:
+            outermost.writes_scans = True
+            raise TraceError("derivatives look into large scans")  # and it is traced again
 
     def asked(self) -> Questions | None:
         """What answers questions about numbers; None where they are refused."""

@@ -65,20 +65,23 @@ def trace(source: Source) -> Trace:
         results of maps and decisions.
 
     Raises:
-        RepeatedError: if the program cannot decide, if it decides what iterations ask, or if it has many short choices
-            or calls of functions of whole arrays.
+        RepeatedError: if the program cannot decide, if it decides what iterations ask, if it has many short choices
+            or calls of functions of whole arrays, or if large scans are to be written out.
     """
     tape = Tape(source.as_floats, source.is_recorded)
     tape.takes_maps, tape.takes_calls = source.takes_maps, source.takes_calls
     tape.takes_decisions, tape.chooses, tape.selects = source.takes_decisions, source.chooses, source.selects
     tape.in_lanes, tape.writes_out = source.in_lanes, source.writes_out
     tape.leaves_calls, tape.counts_calls = source.leaves_calls, source.takes_calls and not source.leaves_calls
+    tape.writes_scans = source.writes_scans
     try:
         written = traced_on(tape, source)
     except Exception:
         reasons = tape.looks_into_maps, tape.follows, tape.asks_in_iterations, tape.has_many_choices, tape.calls_often
-        if not any(reasons):
+        if not any(reasons) and tape.writes_scans == source.writes_scans:
             raise
+    if tape.writes_scans != source.writes_scans:
+        raise RepeatedError(writes_scans=True)
     if tape.calls_often:
         raise RepeatedError(leaves_calls=True)
     if tape.has_many_choices:
