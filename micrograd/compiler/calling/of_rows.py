@@ -164,6 +164,11 @@ class _OfRows(Specialised):
         run.keep(self._known)
         return made
 
+    def decided(self) -> list[str]:
+        """A line for each decision of the program."""
+        lines: list[str] = self._of_all([each.decided() for each in self._few.programs])
+        return lines
+
     def _region(self, gradients: bool) -> tuple[Region, dict[str, float]]:
         names = [each.name for each in self._request.passes]
         end = names.index("transpose") + 1  # those after it make new primitives, which are never the same

@@ -273,9 +273,12 @@ class Specialised:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""
         program = self.compiled(True).program
         if self.decisions:
-            lines = [line for each in self.decisions for line in each.described()]
-            return "\n".join(["The program decides:", *lines, "", "After that:", program.explain()])
+            return "\n".join(["The program decides:", *self.decided(), "", "After that:", program.explain()])
         return "\n\n".join([program.explain(), *(each.explain() for each in (self.maps.all if self.maps else ()))])
+
+    def decided(self) -> list[str]:
+        """A line for each decision of the program."""
+        return [line for each in self.decisions for line in each.described()]
 
     def is_outdated(self) -> bool:
         """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""

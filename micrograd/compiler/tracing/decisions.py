@@ -11,7 +11,7 @@ each block begins with, and computes the block again.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
@@ -286,11 +286,9 @@ def _scan(
     unchanged = [each for each in scans if each.is_as_before()]
     width, positions = len(state), tape.positions([*state, 0.0])
     moving = np.array([tape.positions(row) for row in rows], dtype=np.int64).reshape(len(rows), -1)
-    kinds, of_row = [class_of(kind_of_number(leaf)) for leaf in [*state, 0.0]], list[type[Symbol]]()
-    for row in rows:
-        found = [class_of(kind_of_number(leaf)) for leaf in row]
-        of_row = found if not of_row else [kind_of_both(x, y) for x, y in zip(of_row, found, strict=True)]
-
+    kinds = [class_of(kind_of_number(leaf)) for leaf in [*state, 0.0]]
+    columns = [dict(zip(map(type, column), column, strict=True)).values() for column in zip(*rows, strict=True)]
+    of_row = [reduce(kind_of_both, [class_of(kind_of_number(leaf)) for leaf in of_types]) for of_types in columns]
     rounded, count = [*range(width + 1), *(width + 1 + column for column in rounded_columns(tape, moving))], 0
 
     def recorded(*given: Any) -> Structure:
@@ -366,10 +364,11 @@ def adjoint_of_scan(tape: Tape, decided: Decided, dependence: Dependence, found:
         return own[:width], [own[width + column] for column in wanted], of_fixed
 
     with observing_again(tape.observer), tape.following_errors():
-        start = [found.get(position, 0.0) for position in decided.results.tolist()[:width]]
+        nothing = tape._symbol(tape.position(0.0), Symbol)  # of one class with what the iterations give
+        start = [found.get(position, nothing) for position in decided.results.tolist()[:width]]
         every = np.concatenate([stacked[:, :width], decided.moving], axis=1).tolist()
         rows = [
-            [*_symbols(tape, given, [Symbol] * len(given)), *(found.get(at, 0.0) for at in seeds)]
+            [*_symbols(tape, given, [Symbol] * len(given)), *(found.get(at, nothing) for at in seeds)]
             for given, seeds in zip(every, stacked[:, seeded].tolist(), strict=True)
         ]
         last, of_rows, of_fixed = _scan(tape, back, reached, start, rows[::-1])

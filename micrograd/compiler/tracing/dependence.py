@@ -32,7 +32,7 @@ from micrograd.compiler.numbers import distinct
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from micrograd.compiler.ir.entries import Trace
+    from micrograd.compiler.ir.entries import Decided, Trace
     from micrograd.compiler.numbers import Booleans, Integers
 
 # Steps from a root to a source, for each root: of more, to go through positions one by one takes less time. (A step of

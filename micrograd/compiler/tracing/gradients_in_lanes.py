@@ -218,8 +218,8 @@ class GradientsInLanes:
             is_result = before != NO_POSITION  # what it is a result of is gone through later
             self._found[before[is_result] - self._begin] = self.tape.position(0.0)
             applied = self._dependence.written.operations.primitives
-            columns = (column[~is_result].tolist() for column in (rows, positions, gradients))
-            for row, position, at in zip(*columns, strict=True):
+            given = (column[~is_result].tolist() for column in (rows, positions, gradients))
+            for row, position, at in zip(*given, strict=True):
                 made = made_at(self._dependence.written, position) if applied[position] is INPUT else None
                 if made is None:
                     self._one_by_one(row, position, at)

@@ -43,9 +43,9 @@ _FEWEST_MAPPED, OPERATIONS_MAPPED = 32, 1 << 15
 # Iterations of a scan that decides. In blocks, a first call takes 0.26 s for 8 and for 100 of them; written out, 0.38 s
 # and 7.6 s. A call takes as long.
 _FEWEST_IN_BLOCKS = 8
-# Operations of an iteration of a scan, and of all of them, from which on they are in blocks, too. A GRU of 32 neurons that
-# sees 16 rows in each of 100 iterations has a first call of 1.2 s and 150 MB in place of 14 s and 1.8 GB. A call computes
-# each iteration once more for its gradient: 3.1 ms in place of 2.1.
+# Operations of an iteration of a scan, and of all of them, from which on they are in blocks, too. A GRU of 32 neurons
+# that sees 16 rows in each of 100 iterations has a first call of 1.2 s and 150 MB in place of 14 s and 1.8 GB. A call
+# computes each iteration once more for its gradient: 3.1 ms in place of 2.1.
 _LARGE, _MOST_WRITTEN_OUT = 1 << 15, 1 << 19
 _MOST_OF_ONE = 100  # operations of an iteration that are written out for any number of them: each takes 8 bytes then
 BYTES_OF_AN_OPERATION = 250  # or an argument, traced one by one: 3.6 GB for 13 million of them

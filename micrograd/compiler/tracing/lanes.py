@@ -189,7 +189,7 @@ class _Elements(NamedTuple):
     is_known: bool = False
 
 
-_OWN = {Symbol, Picked, FloatSymbol, class_of(FLOAT64), BoolSymbol}
+_OWN: set[type[Symbol]] = {Symbol, Picked, FloatSymbol, class_of(FLOAT64), BoolSymbol}
 _KINDS: dict[Any, type[Symbol]] = {**{kind: kind for kind in _OWN}, Value: Symbol, Given: Symbol}
 
 

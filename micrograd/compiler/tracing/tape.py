@@ -394,8 +394,8 @@ class Tape(Tracer):
         return self.position(required_number(operand, "an operand"))
 
     def positions_read(self, values: Sequence[Value], primitive: Primitive | None, index: int) -> list[int]:
-        """The positions of Values, which are operands of one primitive; weights come again and again, for each sample."""
-        positions: list[Any] = [*map(self.values.get, values)]
+        """The positions of Values, which are operands of one primitive."""
+        positions: list[Any] = [*map(self.values.get, values)]  # weights come again and again, for each sample
         return [self.position(value, primitive, index) for value in values] if None in positions else positions
 
     def positions_of_literals(self, numbers: Sequence[float]) -> list[int]:
@@ -740,6 +740,10 @@ class Tape(Tracer):
         """The positions of symbols, Values from outside, and plain numbers."""
         if self._are_own(numbers):
             return list(map(_position_of, numbers))
+        if are_all(float, numbers):
+            names = [number or (number, math.copysign(1.0, number)) for number in numbers]
+            self.positions_of_literals([*dict(zip(names, numbers, strict=True)).values()])
+            return list(map(self.placed.__getitem__, names))
         return list(map(self.position, numbers))
 
     def _are_own(self, numbers: Sequence[Any]) -> bool:

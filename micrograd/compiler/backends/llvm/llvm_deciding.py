@@ -3,7 +3,7 @@
 Their functions are the same for all programs, so nothing is compiled for a plan. Their arguments have addresses:
 
     move, add    how many numbers, the addresses of each, how many addresses a row of both has, and where its number is
-    copy, plus   the same for numbers side by side: how many, the first addresses, how far apart rows are, and the number
+    copy, plus   the same of numbers side by side: how many, the first addresses, how far apart rows are, and which one
     clear        how many numbers side by side become 0, and the first address
     check        how many numbers, and the addresses of each
     verify       how many numbers side by side, and the first address

@@ -318,8 +318,8 @@ def _handed_over(code: Code, read: Cells, width: int) -> tuple[Plan, Plan]:
     """
     fixed = len(read.at) - width
     of_state = (code.reads >= fixed) & (code.reads < len(read.at))
-    plans = ([Move(read[code.reads[part]], code.inputs[part])] for part in (of_state, code.reads < fixed))
-    return next(plans), next(plans)
+    in_each, once = (Move(read[code.reads[part]], code.inputs[part]) for part in (of_state, code.reads < fixed))
+    return [in_each], [once]
 
 
 def _of_row(source: Cells, target: Cells, row: Cells, adds: bool = False) -> Plan:
