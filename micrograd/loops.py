@@ -49,7 +49,8 @@ def scan(
     The gradient of a loop needs the numbers of each iteration. With ``checkpoint=k``, a compiled function keeps only
     every k-th state, and computes the iterations in between again in the backward pass. So it takes the time of one
     more run, and the memory of n / k states and k iterations instead of n. The root of n is a good k. Results and
-    gradients are the same, up to rounding.
+    gradients are the same, up to rounding. If iterations are large, such as products of matrices, a compiled function
+    keeps the states only, as for k = 1, without being asked.
 
     Args:
         step: takes the state and the input of an iteration, and returns the next state and an output, as a tuple. The

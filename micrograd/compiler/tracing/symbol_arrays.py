@@ -25,6 +25,7 @@ import numpy as np
 from micrograd._support.checks import Operand, is_unknown, is_value, is_whole
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
 from micrograd.compiler.tracing import lanes, orders
+from micrograd.compiler.tracing.contractions import contracted
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
     INT64,
@@ -627,6 +628,7 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     np.i0: _of_no_axes,
     np.real: lambda x: None if _has_values(x) else x,  # what it makes of an object depends on the version
     np.dot: _dot,
+    np.einsum: contracted,
     np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
 }
