@@ -64,7 +64,7 @@ class ArrayFunction:
             compiled functions have to call it when they run.
         largest: up to which size compiled functions have the steps; beyond, they call it if they can.
         size: takes the operands; by default, the number of rows or of columns.
-        largest_of_many: the same where there are more than two calls, as in a loop; by default, it makes no difference.
+        largest_of_many: the same where there are many calls, as in a loop; by default, it makes no difference.
         is_gradient: whether it is the rule of another function.
     """
 
@@ -142,7 +142,7 @@ class ArrayFunction:
         """The results for arrays of symbols, matrix by matrix."""
         size = self._size(*arrays)
         is_large = self.steps is None or size > self.largest
-        is_large = is_large or (size > self.largest_of_many and tracer.calls_again(self))
+        is_large = is_large or (size > self.largest_of_many and tracer.calls_again(self, size))
         if is_large and (made := tracer.called(self, arrays)) is not None:
             return made
         if self.steps is None or (size > self.largest and self._size is _size):

@@ -51,8 +51,8 @@ class Tracer(Recorder):
         """
         raise NotImplementedError
 
-    def calls_again(self, function: Any) -> bool:
-        """Take note of another call of a function of arrays; whether it is one of many."""
+    def calls_again(self, function: Any, size: Any) -> bool:
+        """Take note of another call of a function of matrices of a size; whether it is one of many."""
         raise NotImplementedError
 
     def refused(self, what: str, instead: str) -> NoReturn:
