@@ -63,6 +63,7 @@ OF_ELEMENTS = [
     lambda x, y: np.einsum("nij,njk->nik", x.reshape(2, 3, 4), y.reshape(2, 4, 3)),
     lambda x, y: [np.einsum("ij,k->k", x, y[:, 0]), np.einsum("ij,ij->ij", x, y), np.einsum("ij,ij->i", x, COUNTS)],
     lambda x, y: [np.einsum("ii->i", x[:4]), np.einsum("ij,jj->i", x, y[:4]), np.einsum("...j,j->...", x, y[0])],
+    lambda x, y: np.einsum("ij,j->i", x, [1.0, 2.0, 3.0, 4.0]) + np.einsum("ij,kj->i", x, y[:1]),
     lambda x, y: x * MASK + y * X.astype(np.float32),
     lambda x, y: COUNTS / y + x / COUNTS.clip(1),
     lambda x, y: x * CONSTANT + CONSTANT * y + CONSTANT,
@@ -374,6 +375,14 @@ def test_under_no_grad_no_gradient_flows_through_arrays():
         return (constant * x).sum()
 
     assert mg.compile(mg.grad(function), backend="numpy")(X).tolist() == mg.grad(function)(X).tolist()
+
+
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,j->i", "ij->ij", "ij,ij->k"])
+def test_a_contraction_that_numpy_refuses_is_refused(subscripts):
+    fast = mg.compile(lambda x, y: np.einsum(subscripts, x, y))
+    for run in (fast.__wrapped__, fast):
+        with pytest.raises(ValueError, match=r"einstein|operand"):
+            run(mg.array(X), mg.array(Y))
 
 
 def test_what_an_element_raises_is_raised():

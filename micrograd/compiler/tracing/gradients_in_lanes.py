@@ -216,7 +216,8 @@ class GradientsInLanes:
         if primitive not in _IN_LANES:
             before = self._before[positions - self._begin]
             is_result = before != NO_POSITION  # what it is a result of is gone through later
-            self._found[before[is_result] - self._begin] = self.tape.position(0.0)
+            if is_result.any():
+                self._found[before[is_result] - self._begin] = self.tape.position(0.0)
             applied = self._dependence.written.operations.primitives
             given = (column[~is_result].tolist() for column in (rows, positions, gradients))
             for row, position, at in zip(*given, strict=True):
@@ -297,9 +298,10 @@ class GradientsInLanes:
         found = dict(zip(made[given].tolist(), self.tape.symbols(at[given].tolist(), Symbol), strict=True))
         self._of_decision(decided, self._dependence, found)
         slots = self._by_row[slice(*np.searchsorted(self._rows, [row, row + 1]))]
-        for slot, target in zip(slots.tolist(), (self._at[self._target[slots]] + self._begin).tolist(), strict=True):
-            if target in found:
-                self._contributions[slot] = self.tape.position(found[target])
+        targets = (self._at[self._target[slots]] + self._begin).tolist()
+        pairs = [(slot, target) for slot, target in zip(slots.tolist(), targets, strict=True) if target in found]
+        for slot, target in pairs:
+            self._contributions[slot] = self.tape.position(found[target])
 
     def _add(self, slots: slice) -> None:
         """Sum the contributions to the positions on a level."""

@@ -154,17 +154,17 @@ class TracedOnce(Iterations):
             nonlocal reached, is_over
             if is_over or len(order) < _FEWEST_IN_BLOCKS:
                 return None
-            if all(each.is_scan for each in tape.decisions[before:]):
-                if not is_large(len(order)):
-                    is_over = True
-                    return None
-                tape.outermost.leaves_scans = True
+            has_decided = not all(each.is_scan for each in tape.decisions[before:])
+            if not (has_decided or is_large(len(order))):
+                return None
             if reached is None:  # another iteration runs as it is written, in case it changes something
                 reached = ClosedOver([("", step)])
                 return None
             is_over = True
-            is_alike = reached.is_as_before() and may_be_in_blocks(state, take, order)
-            return partial(in_blocks_of_one, reached) if is_alike else None
+            if not (reached.is_as_before() and may_be_in_blocks(state, take, order)):
+                return None
+            tape.outermost.leaves_scans = tape.outermost.leaves_scans or not has_decided
+            return partial(in_blocks_of_one, reached)
 
         return may_go_on
 

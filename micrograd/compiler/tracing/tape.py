@@ -743,7 +743,7 @@ class Tape(Tracer):
         """The positions of symbols, Values from outside, and plain numbers."""
         if self._are_own(numbers):
             return list(map(_position_of, numbers))
-        if are_all(float, numbers):
+        if set(map(type, numbers)) == {float}:
             names = [number or (number, math.copysign(1.0, number)) for number in numbers]
             self.positions_of_literals([*dict(zip(names, numbers, strict=True)).values()])
             return list(map(self.placed.__getitem__, names))
