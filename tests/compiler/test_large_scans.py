@@ -119,6 +119,22 @@ class TestSmallOnes:
         seen.clear()
         assert found == pytest.approx(mg.value_and_grad(loss)(0.5), rel=1e-12)
 
+    def test_what_the_compiler_looks_at_meanwhile_is_no_read_of_the_function(self):
+        tables = {str(n): [float(n)] for n in range(100)}  # so many are compared by their addresses
+        gain = "rate"
+
+        class Settings:
+            rate = 0.5
+
+        def of_row(row):
+            return (getattr(Settings, gain, 1.0) * tables["3"][0] * row).sum()  # which may read memory
+
+        def loss(w):
+            last, _ = mg.scan(lambda h, x: (h * w + of_row(x), None), 1.0, drawn(12, 4))
+            return last + mg.vmap(lambda row: (mg.tanh(w) * row * of_row(row)).sum())(drawn(40, 900)).sum()
+
+        assert mg.compile(loss)(0.5) == pytest.approx(loss(0.5), rel=1e-12)
+
     def test_an_error_in_a_late_iteration_is_raised(self):
         def loss(w):
             return mg.scan(lambda h, x: (h - mg.log(h) * w * x, None), 3.0, np.ones(12))[0]

@@ -71,7 +71,7 @@ from micrograd.compiler.guards.library_state import (
     reading_of,
     told_by,
 )
-from micrograd.compiler.guards.sources import Sources, mentions
+from micrograd.compiler.guards.sources import Sources, mentions, observing, resting
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -186,13 +186,15 @@ class ClosedOver:
         self._attributed: list[tuple[dict[str, Any], list[str]]] = []  # those of the others, and their names
         self.sources = Sources()
         self.symbols: list[str] = []
-        self._traversal()
-        self._arrange()
+        with resting(observing()):  # in the middle of a trace, what is read here is nothing that the function reads
+            self._traversal()
+            self._arrange()
 
     def is_as_before(self) -> bool:
         """Whether all of it could be looked into, and is still there, in the middle of a trace."""
-        self.notice_new_attributes()
-        return not self.sources.iterators and self.is_current()
+        with resting(observing()):
+            self.notice_new_attributes()
+            return not self.sources.iterators and self.is_current()
 
     def watches_the_same(self, other: ClosedOver) -> bool:
         """Whether it is current whenever the other is: both found the same objects, and code that asks the same."""
