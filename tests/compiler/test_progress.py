@@ -49,7 +49,7 @@ class Closed(Terminal):
 
 def see(stream, monkeypatch):
     """Let the line be written to a stream. pytest sets sys.stderr itself between a fixture and its test."""
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream, exc_info=sys.exc_info))
     return stream
 
 
@@ -163,6 +163,19 @@ def test_where_no_thread_can_be_started_there_is_no_line(terminal, monkeypatch):
     monkeypatch.setattr(progress, "Timer", Unstarted)
     assert mg.compile(lambda x: x * x)(Value(3.0)).data == 9.0
     assert terminal.getvalue() == ""
+
+
+def test_an_interrupt_while_the_thread_starts_is_not_lost(terminal, monkeypatch):
+    class Interrupted(threading.Timer):
+        def start(self):
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise RuntimeError("cannot release un-acquired lock")  # as threading does, whose lock is open by then
+
+    monkeypatch.setattr(progress, "Timer", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mg.compile(lambda x: x * x)(Value(3.0))
 
 
 PROGRAM = """

@@ -35,15 +35,26 @@ def line_of(name: str) -> Iterator[None]:
     timer = Timer(DELAY, write)
     timer.daemon = True
     try:
-        with suppress(RuntimeError):  # where no thread can be started, there is no line
-            timer.start()
+        _start(timer)
         yield
     finally:
         timer.cancel()
-        with suppress(RuntimeError):  # it was not started
+        if timer.ident is not None:  # it was started
             timer.join()
         if written:
             _write(stream, f"\r{' ' * len(text)}\r")
+
+
+def _start(timer: Timer) -> None:
+    """Start a timer; where no thread can be started, there is no line."""
+    before = sys.exc_info()[1]
+    try:
+        timer.start()
+    except RuntimeError as error:
+        # An interrupt while it waits for its thread leaves a lock open, and to release that raises a RuntimeError.
+        interrupt = error.__context__
+        if interrupt is not None and interrupt is not before:
+            raise interrupt from None
 
 
 def _write(stream: Any, text: str) -> None:
