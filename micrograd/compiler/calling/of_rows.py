@@ -166,8 +166,10 @@ class _OfRows(Specialised):
 
     def decided(self) -> list[str]:
         """A line for each decision of the program."""
-        lines: list[str] = self._of_all([each.decided() for each in self._few.programs])
-        return lines
+        with suppress(UnlikeRowsError):
+            lines: list[str] = self._of_all([each.decided() for each in self._few.programs])
+            return lines
+        return super().decided()  # pragma: no cover  # no program is known that needs it
 
     def _region(self, gradients: bool) -> tuple[Region, dict[str, float]]:
         names = [each.name for each in self._request.passes]
