@@ -109,7 +109,7 @@ def scan(
     else:
         remember = observed_iterations(step, "scan iteration", (state, inputs))
         iteration = step if iterations is None else iterations.of(step, count)
-        may_go_on = None if iterations is None else iterations.blocks_after_decisions(step)
+        may_go_on = None if iterations is None else iterations.blocks_after(step)
         pairs, run_others = [], None
         for pair in _handed_on(iteration, state, take, order):
             pairs.append(pair)
@@ -205,7 +205,7 @@ def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: A
         return found
     remember = observed_iterations(run, "vmap iteration", (arguments, named))
     each = run if iterations is None else iterations.choosing(run, count)
-    may_go_on = None if iterations is None else iterations.blocks_after_decisions(each)
+    may_go_on = None if iterations is None else iterations.blocks_after(each)
     outputs = [] if iterations is None else iterations.mapped(each, item, count)
     iteration = each if iterations is None else iterations.of(each, count - len(outputs), keeps_all=True)
     for index in range(len(outputs), count):
@@ -387,8 +387,8 @@ class Iterations(ContextEntry):
         """What runs a scan where a program keeps the states between blocks only: in_blocks of decisions.py, or None."""
         raise NotImplementedError
 
-    def blocks_after_decisions(self, step: Callable[..., Any]) -> Callable[..., Any] | None:
-        """What says after an iteration of a loop whether the others run in blocks, as a program decides; often None.
+    def blocks_after(self, step: Callable[..., Any]) -> Callable[..., Any] | None:
+        """What says after an iteration of a loop whether the others run in blocks, as it decides or is large; or None.
 
         Args:
             step: the function.

@@ -85,11 +85,7 @@ class Placing:
     def outputs(self, nodes: Integers) -> Integers:
         """Where nodes are, constants among them too."""
         positions, at = self.position[nodes], np.flatnonzero(self.graph.is_constant[nodes])
-        if len(at):  # each number once, in the order in which they come
-            numbers = self.graph.constants[nodes[at]]
-            _, first, which = np.unique(numbers.view(np.int64), return_index=True, return_inverse=True)
-            rank = np.argsort(np.argsort(first))
-            positions[at] = self._constants(numbers[np.sort(first)])[rank[which]]
+        positions[at] = self.positions(nodes[at][:, None])[:, 0]
         return positions
 
     def target(self, nodes: Integers) -> Positions:

@@ -109,20 +109,24 @@ class GradientsInLanes:
         rows, index = np.nonzero((targets >= 0) & dependence.inside[np.maximum(targets, 0)])
         is_further = dependence.is_kind(TAKE, INPUT)
         parts = [np.stack([nodes[rows], index, cones.pairs(nodes[rows], targets[rows, index])])]
+
+        def inside(begins: Integers, index: Integers, ends: Integers) -> Integers:
+            """Those edges that gradients take, given by positions."""
+            edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
+            found: Integers = edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]]
+            return found
+
         for called in dependence.calls:
             is_further[np.array(called.made) - self._begin] = False
             begins, ends = called.edges
             index = np.maximum(np.arange(len(begins)) - sum(each.size for each in called.results), 0)
-            edges = np.stack([begins - self._begin, index, dependence.first_of(ends)])
-            parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
+            parts.append(inside(begins, index, ends))
         for decided in dependence.decisions:
             is_further[np.array(decided.made) - self._begin] = False
             begins, ends = decided.edges
-            ends = dependence.first_of(ends)
+            edges = inside(begins, np.arange(len(begins)), ends)
             # operands that are equal get one contribution
-            chosen = np.sort(np.unique(begins * (1 + len(self._at)) + ends, return_index=True)[1])
-            edges = np.stack([begins - self._begin, np.arange(len(begins)), ends])[:, chosen]
-            parts.append(edges[:, (edges[2] >= 0) & dependence.inside[edges[0]] & dependence.inside[edges[2]]])
+            parts.append(edges[:, np.sort(np.unique(edges[0] * len(self._at) + edges[2], return_index=True)[1])])
         is_sum = dependence.is_kind(SUM_OF_PRODUCTS)[self._at[nodes]]
         parts.append(self._edges_of_sums(nodes[is_sum]))
         nodes = nodes[is_further[self._at[nodes]]]

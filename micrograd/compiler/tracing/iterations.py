@@ -79,12 +79,14 @@ class TracedOnce(Iterations):
         self._memory, self._keeps_all = memory, False
 
     def of(self, function: Callable[..., Any], count: int, keeps_all: bool = False) -> Callable[..., Any]:
-        """The function, which after its second iteration refuses a loop that does not fit into memory."""
+        """The function, which after some iterations refuses a loop that does not fit into memory."""
         tape, iterations, rows = recorder_on_top(), 0, rows_in_use()
         if not isinstance(tape, Tape):
             return function
         is_seen = rows is not None and not keeps_all and rows.grows(count)
         seen = looked_at(rows, count) if rows is not None and is_seen else -1
+        # The first one may have written what all have in common; after the second, the others may be in blocks
+        measured = 3 if self.blocks() else 2
 
         def run(*given: Any) -> Any:
             nonlocal iterations
@@ -92,8 +94,7 @@ class TracedOnce(Iterations):
             before = numbers_in(given[0]) if iterations == seen else {}
             with self._keeping_all(keeps_all):
                 result = function(*given)
-            # The first one may have written what all have in common; after the second, the others may be in blocks
-            if iterations == (3 if self.blocks() else 2):
+            if iterations == measured:
                 size = tape.size_from(begin)
                 what = f"{count:,} iterations of {size:,} operations each, traced one by one,"
                 check_memory(count * size * BYTES_OF_AN_OPERATION, self._memory, what)
@@ -127,7 +128,7 @@ class TracedOnce(Iterations):
         tape = _tape_that_decides()
         return None if tape is None or not tape.may_follow or self._keeps_all else partial(in_blocks, tape)
 
-    def blocks_after_decisions(self, step: Callable[..., Any]) -> Callable[..., Any] | None:
+    def blocks_after(self, step: Callable[..., Any]) -> Callable[..., Any] | None:
         """What runs the iterations of a scan in blocks, after one that has left a choice to the program, or is large.
 
         Written out, each iteration would have programs of its own between the choices.

@@ -220,11 +220,6 @@ def _elements(tape: Tape, array: Any) -> _Elements:
     return _Elements(kind, array)
 
 
-def _read(tape: Tape, array: Array) -> Integers:
-    """The positions of an array of Values."""
-    return np.fromiter(map(tape.position, array.ravel().tolist()), np.int64, array.size).reshape(array.shape)
-
-
 def _literals(tape: Tape, array: Array) -> _Elements:
     """Numbers in an array as literals, each of which is written once."""
     if array.dtype.kind not in "iu" and array.dtype != FLOAT64:
@@ -377,7 +372,7 @@ def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
         elements = _elements(tape, array)
         positions = elements.positions
         if positions.dtype == object and tape is not tape.outermost:
-            positions = _read(tape, positions)
+            positions = tape.positions_in(positions)
         found = _along(positions, plain_array(array).strides, settings)
         if found is None or elements.kind is BoolSymbol or elements.is_known or positions.dtype == object:
             return None
@@ -475,7 +470,7 @@ def _row_numbers(tape: Tape, factors: Array) -> Integers:
     """The numbers of rows of factors, which may be Values from outside."""
     rows: Any = factors.reshape(-1, factors.shape[-1])
     if rows.dtype == object:
-        rows = _read(tape, rows)
+        rows = tape.positions_in(rows)
     return tape.row_numbers(rows).reshape(factors.shape[:-1])
 
 

@@ -3,10 +3,9 @@
 Their functions are the same for all programs, so nothing is compiled for a plan. Their arguments have addresses:
 
     move, add    how many numbers, the addresses of each, how many addresses a row of both has, and where its number is
-    copy, plus   the same of numbers side by side: how many, the first addresses, how far apart rows are, and which one
-    clear        how many numbers side by side become 0, and the first address
     check        how many numbers, and the addresses of each
-    verify       how many numbers side by side, and the first address
+    ..._run      the same for a run of numbers side by side: the first addresses, and how far apart rows are
+    clear_run    how many numbers side by side become 0, and the first address
     program      a buffer, and the table of its kernels
     choose       the address of a number, and two tables
     repeat       the table of the condition and its answer, that of the body, and the states
@@ -86,13 +85,13 @@ class NativeRun(RunOfRegion):
         if isinstance(step, Move):
             return self._moves(step)
         if isinstance(step, Check):
-            failed, runs = _address(step.failed), _runs([step.source.at])
-            if runs is None:
-                return [("micrograd_check", _integers(len(step.source.at), self._addresses(step.source), failed))]
-            found = [("micrograd_verify", _integers(end - begin, _address(step.source[begin:]), failed))
-                     for begin, end in runs]  # fmt: skip
-            self._kept.append(step.source.array)
-            return found
+            source, failed = step.source, _address(step.failed)
+            self._kept.append(source.array)
+            if (runs := _runs([source.at])) is None:
+                return [("micrograd_check", _integers(len(source.at), self._addresses(source), failed))]
+            return [
+                ("micrograd_check_run", _integers(end - begin, _address(source[begin:]), failed)) for begin, end in runs
+            ]
         return [self._row(step)]
 
     def _moves(self, step: Move) -> list[tuple[str, Integers]]:
@@ -100,9 +99,9 @@ class NativeRun(RunOfRegion):
         source, target, row = step.source, step.target, _address(step.row or ZERO)
         self._kept += [source.array, target.array]
         if source.array is ZERO.array and (runs := _runs([target.at])) is not None:
-            return [("micrograd_clear", _integers(end - begin, _address(target[begin:]))) for begin, end in runs]
+            return [("micrograd_clear_run", _integers(end - begin, _address(target[begin:]))) for begin, end in runs]
         if (runs := _runs([source.at, target.at])) is not None:
-            name, both = "micrograd_plus" if step.adds else "micrograd_copy", (source, target)
+            name, both = "micrograd_add_run" if step.adds else "micrograd_move_run", (source, target)
             steps = [_distance(cells.at) for cells in both]
             return [
                 (name, _integers(end - begin, *(_address(cells[..., begin:]) for cells in both), *steps, row))
@@ -281,8 +280,8 @@ def _check() -> ir.Module:
     return code.finished()
 
 
-def _copy(name: str) -> ir.Module:
-    code, adds = _Writer(name), name == "micrograd_plus"
+def _move_run(name: str) -> ir.Module:
+    code, adds = _Writer(name), name == "micrograd_add_run"
     row = code.builder.fptosi(code.builder.load(code.pointer(5)), INTEGER)
     source, target = (
         code.builder.gep(code.pointer(first), [code.builder.mul(row, code.argument(step))])
@@ -296,16 +295,16 @@ def _copy(name: str) -> ir.Module:
     return code.finished()
 
 
-def _clear() -> ir.Module:
-    code = _Writer("micrograd_clear")
+def _clear_run() -> ir.Module:
+    code = _Writer("micrograd_clear_run")
     target = code.pointer(1)
     for index, width in code.vectors():
         stored(code.builder, code.splat(ir.Constant(DOUBLE, 0.0), width), code.builder.gep(target, [index]))
     return code.finished()
 
 
-def _verify() -> ir.Module:
-    code = _Writer("micrograd_verify")
+def _check_run() -> ir.Module:
+    code = _Writer("micrograd_check_run")
     source, failed = code.pointer(1), code.pointer(2)
     for index, width in code.vectors():
         numbers = loaded(code.builder, code.builder.gep(source, [index]), width)
@@ -387,10 +386,10 @@ def _unwind() -> ir.Module:
 
 _WRITERS: dict[str, Callable[[], ir.Module]] = {
     **{name: partial(_move, name) for name in ("micrograd_move", "micrograd_add")},
-    **{name: partial(_copy, name) for name in ("micrograd_copy", "micrograd_plus")},
-    "micrograd_clear": _clear,
+    **{name: partial(_move_run, name) for name in ("micrograd_move_run", "micrograd_add_run")},
+    "micrograd_clear_run": _clear_run,
     "micrograd_check": _check,
-    "micrograd_verify": _verify,
+    "micrograd_check_run": _check_run,
     "micrograd_program": _program,
     "micrograd_choose": _choose,
     "micrograd_repeat": _repeat,

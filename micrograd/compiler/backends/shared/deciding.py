@@ -264,21 +264,21 @@ class Planner:
         decided, state = step.decided, numbers[step.decided.results]
         (condition, body), (asked, read) = (self._part(part, False) for part in step.parts), decided.reads
         states, row, width = States(state, slopes is not None), state[-1:], len(decided.state)
-        rows = numbers[decided.moving[:, body.reads[body.reads >= len(read)] - len(read)]]
+        moving, end = body.reads >= len(read), width + decided.stacked.shape[1]
+        rows, sums = numbers[decided.moving[:, body.reads[moving] - len(read)]], numbers[decided.sums]
         of_condition, before_condition = _handed_over(condition, numbers[asked], width)
         of_body, before_body = _handed_over(body, numbers[read], width)
-        end, sums = width + decided.stacked.shape[1], numbers[decided.sums]
         again = [
-            *of_body,
-            *_of_row(rows, body.inputs[body.reads >= len(read)], row),
+            of_body,
+            *_of_row(rows, body.inputs[moving], row),
             *body.plan,
             *_of_row(body.outputs[width:end], numbers[decided.stacked], row),
             *(Move(body.outputs[end:], sums, adds=True), Move(body.outputs[:width], state), Check(state, self.failed)),
         ]
         plan += [
-            *(Move(numbers[decided.state], state), clear(sums), *before_condition, *before_body),
+            *(Move(numbers[decided.state], state), clear(sums), before_condition, before_body),
             Repeat(
-                *([*of_condition, *condition.plan], condition.outputs, again),
+                *([of_condition, *condition.plan], condition.outputs, again),
                 *(decided.limit, self.failed, states),
             ),
         ]
@@ -298,17 +298,17 @@ class Planner:
         of_iteration, before = _handed_over(code, numbers[read], width)
         end = width + decided.stacked.shape[1]
         iteration = [
-            *of_iteration,
+            of_iteration,
             *_of_row(numbers[rows], code.inputs[moving], row),
             *(Move(seeds, code.seeds[:width]), clear(seeds)),
             *_of_row(slopes[decided.stacked], code.seeds[width:end], row),
             *(*code.plan, Move(code.slopes[given], slopes[read][code.reads[given]], adds=True)),
             *_of_row(code.slopes[moving], slopes[rows], row, adds=True),
         ]
-        return iteration, [*before, Move(slopes[decided.sums], code.seeds[end:])]
+        return iteration, [before, Move(slopes[decided.sums], code.seeds[end:])]
 
 
-def _handed_over(code: Code, read: Cells, width: int) -> tuple[Plan, Plan]:
+def _handed_over(code: Code, read: Cells, width: int) -> tuple[Move, Move]:
     """What hands numbers over to a part of a loop: in each iteration, and what is the same in all of them, once.
 
     Args:
@@ -319,7 +319,7 @@ def _handed_over(code: Code, read: Cells, width: int) -> tuple[Plan, Plan]:
     fixed = len(read.at) - width
     of_state = (code.reads >= fixed) & (code.reads < len(read.at))
     in_each, once = (Move(read[code.reads[part]], code.inputs[part]) for part in (of_state, code.reads < fixed))
-    return [in_each], [once]
+    return in_each, once
 
 
 def _of_row(source: Cells, target: Cells, row: Cells, adds: bool = False) -> Plan:
